@@ -1,0 +1,29 @@
+# weir_flags: the warnings and hardening that every target of ours compiles and links with.
+add_library(weir_flags INTERFACE)
+target_compile_options(weir_flags INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Werror -fno-omit-frame-pointer)
+target_compile_definitions(weir_flags INTERFACE
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_CONCEPTS)
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(weir_flags INTERFACE -fstack-clash-protection)
+endif()
+
+if(WEIR_SANITIZE)
+  target_compile_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
+  target_compile_definitions(weir_flags INTERFACE WEIR_SANITIZED=1)
+  if(WEIR_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(weir_flags INTERFACE -Wno-tsan)  # Asio's fences
+  endif()
+else()
+  # Verified on the binary by tests/app/hardening_test (checksec's list).
+  target_compile_options(weir_flags INTERFACE
+    -fstack-protector-strong -fcf-protection -ftrivial-auto-var-init=zero)
+  target_compile_definitions(weir_flags INTERFACE _GLIBCXX_ASSERTIONS)
+  target_compile_options(weir_flags INTERFACE -U_FORTIFY_SOURCE $<$<NOT:$<BOOL:${WEIR_FUZZ}>>:-D_FORTIFY_SOURCE=3>)
+  target_link_options(weir_flags INTERFACE -Wl,-z,relro,-z,now)
+endif()
+if(WEIR_FUZZ)
+  target_compile_options(weir_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,27 @@
+# weir_room(NAME DEPENDS ROOM...): the library weir_NAME from every source of the folder NAME.
+#
+# A room's own CMakeLists.txt is optional and runs after the library exists; it adds third-party
+# libraries and generated sources. Links follow the arrows, so an upward include fails to link or
+# is caught by tools/tidy.py.
+function(weir_room name)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+       "${PROJECT_SOURCE_DIR}/${name}/*.cc" "${PROJECT_SOURCE_DIR}/${name}/*.h")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
+  set(target weir_${name})
+  add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE weir_flags)
+  foreach(dependency IN LISTS ROOM_DEPENDS)
+    if(TARGET weir_${dependency})
+      target_link_libraries(${target} PUBLIC weir_${dependency})
+    endif()
+  endforeach()
+  if(EXISTS "${PROJECT_SOURCE_DIR}/${name}/CMakeLists.txt")
+    add_subdirectory("${PROJECT_SOURCE_DIR}/${name}" "${PROJECT_BINARY_DIR}/${name}")
+  endif()
+endfunction()

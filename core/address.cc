@@ -1,0 +1,112 @@
+#include "core/address.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr std::array<std::uint8_t, 12> kNat64{0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};
+
+}  // namespace
+
+Address Address::v4(std::uint32_t host_order) noexcept {
+  Address a;
+  std::copy(kMapped.begin(), kMapped.end(), a.bytes_.begin());
+  for (unsigned i = 0; i < 4; ++i) {
+    a.bytes_[12 + i] = static_cast<std::uint8_t>(host_order >> (24 - 8 * i));
+  }
+  return a;
+}
+
+Address Address::v6(const std::array<std::uint8_t, 16>& bytes) noexcept {
+  Address a;
+  a.bytes_ = bytes;
+  if (std::equal(kNat64.begin(), kNat64.end(), bytes.begin())) {
+    std::copy(kMapped.begin(), kMapped.end(), a.bytes_.begin());
+  }
+  return a;
+}
+
+std::optional<Address> Address::parse(std::string_view text) noexcept {
+  char buffer[INET6_ADDRSTRLEN + 1];
+  if (text.empty() || text.size() >= sizeof buffer) return std::nullopt;
+  std::memcpy(buffer, text.data(), text.size());
+  buffer[text.size()] = '\0';
+  if (std::strlen(buffer) != text.size()) return std::nullopt;  // an embedded NUL
+  in_addr four{};
+  if (inet_pton(AF_INET, buffer, &four) == 1) return v4(ntohl(four.s_addr));
+  std::array<std::uint8_t, 16> six{};
+  if (inet_pton(AF_INET6, buffer, six.data()) == 1) return v6(six);
+  return std::nullopt;
+}
+
+bool Address::is_v4() const noexcept {
+  return std::equal(kMapped.begin(), kMapped.end(), bytes_.begin());
+}
+
+Address Address::masked(unsigned v4_bits, unsigned v6_bits) const noexcept {
+  const unsigned keep = is_v4() ? 96 + std::min(v4_bits, 32U) : std::min(v6_bits, 128U);
+  Address out = *this;
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned from = i * 8;
+    if (keep >= from + 8) continue;
+    const unsigned left = keep > from ? keep - from : 0;
+    out.bytes_[i] = static_cast<std::uint8_t>(out.bytes_[i] & (0xff00U >> left));
+  }
+  return out;
+}
+
+std::size_t Address::to_chars(char* out) const noexcept {
+  if (is_v4()) {
+    char* p = out;
+    for (unsigned i = 12; i < 16; ++i) {
+      if (i > 12) *p++ = '.';
+      p = std::to_chars(p, p + 3, static_cast<unsigned>(bytes_[i])).ptr;
+    }
+    return static_cast<std::size_t>(p - out);
+  }
+  char buffer[INET6_ADDRSTRLEN];
+  inet_ntop(AF_INET6, bytes_.data(), buffer, sizeof buffer);
+  const std::size_t size = std::strlen(buffer);
+  std::memcpy(out, buffer, size);
+  return size;
+}
+
+std::string Address::to_string() const {
+  char buffer[INET6_ADDRSTRLEN];
+  return {buffer, to_chars(buffer)};
+}
+
+std::optional<Cidr> Cidr::parse(std::string_view text) noexcept {
+  const auto slash = text.find('/');
+  const auto address = Address::parse(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  const unsigned most = address->is_v4() ? 32 : 128;
+  Cidr out{*address, most};
+  if (slash != std::string_view::npos) {
+    const auto digits = text.substr(slash + 1);
+    if (digits.empty() || digits.size() > 3 || (digits.size() > 1 && digits[0] == '0')) {
+      return std::nullopt;
+    }
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), out.bits);
+    if (error != std::errc{} || end != digits.data() + digits.size() || out.bits > most) {
+      return std::nullopt;
+    }
+  }
+  if (address->masked(out.bits, out.bits) != *address) return std::nullopt;
+  return out;
+}
+
+bool Cidr::contains(const Address& address) const noexcept {
+  return address.is_v4() == base.is_v4() && address.masked(bits, bits) == base;
+}
+
+std::string Cidr::to_string() const { return base.to_string() + "/" + std::to_string(bits); }
+
+}  // namespace weir

@@ -1,0 +1,26 @@
+#include "core/clock.h"
+
+#include <ctime>
+
+namespace weir {
+namespace {
+
+std::int64_t read_ns(clockid_t id) noexcept {
+  timespec t{};
+  clock_gettime(id, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+}  // namespace
+
+Clock::Clock() noexcept
+    : wall_at_start_ms_(read_ns(CLOCK_REALTIME) / 1'000'000),
+      boot_at_start_ns_(read_ns(CLOCK_BOOTTIME)) {}
+
+TimePoint Clock::now() const noexcept {
+  return from_ms(wall_at_start_ms_ + (read_ns(CLOCK_BOOTTIME) - boot_at_start_ns_) / 1'000'000);
+}
+
+TimePoint Clock::wall() noexcept { return from_ms(read_ns(CLOCK_REALTIME) / 1'000'000); }
+
+}  // namespace weir

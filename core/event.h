@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/address.h"
+#include "core/clock.h"
+
+namespace weir {
+
+/// One header field, as it stood on the wire (value without surrounding blanks).
+struct HeaderField {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// How much of a body its reader may look at.
+enum class BodyState : std::uint8_t {
+  not_read,   ///< nobody asked for it
+  complete,   ///< all of it (also: there is none, and the view is empty)
+  too_large,  ///< over `limits.body`
+  encoded,    ///< has a Content-Encoding
+};
+
+/// A request as a front door saw it: views into the door's buffers, alive for one judgement.
+struct Request {
+  TimePoint time;                        ///< when its head was complete: the event's ts
+  std::string_view method;               ///< "GET"
+  std::string_view target;               ///< origin-form as received, with the query: `url`
+  std::string_view path;                 ///< normal form (RFC 3986), without the query: what is matched
+  std::string_view query;                ///< after '?', undecoded, without it
+  std::string_view host;                 ///< lower case, without port
+  std::string_view scheme;               ///< "http" or "https"
+  Address client;                        ///< whom the client-address rules believe
+  std::span<const HeaderField> headers;  ///< as received, in order
+  BodyState body_state = BodyState::not_read;
+  std::string_view body;                 ///< if complete
+};
+
+/// What came back from the app.
+struct Answer {
+  int status = 0;
+  std::span<const HeaderField> headers;
+  BodyState body_state = BodyState::not_read;
+  std::string_view body;
+};
+
+}  // namespace weir

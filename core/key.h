@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/address.h"
+#include "core/result.h"
+#include "core/value.h"
+
+namespace weir {
+
+/// A 128-bit keyed hash. Tables take the bucket from one half and a 64-bit tag from the other.
+struct Hash128 {
+  std::uint64_t lo = 0;
+  std::uint64_t hi = 0;
+  friend auto operator<=>(const Hash128&, const Hash128&) = default;
+};
+
+/// The secret that keys every hash, kept in `state.dir`: without it nobody can choose colliding keys.
+class HashSecret {
+ public:
+  static HashSecret random();
+  static HashSecret from_bytes(const std::array<std::uint8_t, 16>& bytes) noexcept;
+  const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
+  /// SipHash-2-4 with 128-bit result (Aumasson and Bernstein, 2012), by libsodium.
+  Hash128 hash(std::string_view bytes) const noexcept;
+
+ private:
+  std::array<std::uint8_t, 16> bytes_{};
+};
+
+/// Builds the bytes of a key: a head that says whose key it is (a counter or list), then length-prefixed
+/// parts, so that `a_b`+`c` is never `a`+`b_c`. Reused from request to request: keeps its memory.
+class KeyBuilder {
+ public:
+  /// Starts over. `owner`: the identity of the counter or list.
+  void start(const Hash128& owner);
+  void add_text(std::string_view part);
+  void add_address(const Address& address);  ///< already masked
+  /// Canonical text of any scalar (1 and "1" are one part; doubles shortest). False for null, errors,
+  /// lists and JSON objects: these are no key parts.
+  bool add(const Value& value);
+  std::string_view bytes() const noexcept { return bytes_; }
+  Hash128 hash(const HashSecret& secret) const noexcept { return secret.hash(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+/// Canonical text of a scalar, as it stands in keys and in what people read. False as KeyBuilder::add.
+bool append_canonical(std::string& out, const Value& value);
+
+}  // namespace weir

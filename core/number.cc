@@ -1,0 +1,37 @@
+#include "core/number.h"
+
+#include <charconv>
+
+namespace weir {
+
+std::partial_ordering compare(std::int64_t a, double b) noexcept {
+  if (std::isnan(b)) return std::partial_ordering::unordered;
+  if (b >= 0x1p63) return std::partial_ordering::less;
+  if (b < -0x1p63) return std::partial_ordering::greater;
+  // b lies in the integers' range: compare whole parts exactly, then the fraction decides.
+  const double whole = std::trunc(b);
+  const auto integer = static_cast<std::int64_t>(whole);
+  if (a != integer) return a < integer ? std::partial_ordering::less : std::partial_ordering::greater;
+  if (b == whole) return std::partial_ordering::equivalent;
+  return whole < b ? std::partial_ordering::less : std::partial_ordering::greater;
+}
+
+std::partial_ordering operator<=>(Number a, Number b) noexcept {
+  if (!a.is_real_ && !b.is_real_) return a.integer_ <=> b.integer_;
+  if (a.is_real_ && b.is_real_) return a.real_ <=> b.real_;
+  if (a.is_real_) return 0 <=> compare(b.integer_, a.real_);
+  return compare(a.integer_, b.real_);
+}
+
+std::size_t Number::to_chars(char* out) const noexcept {
+  const auto end = is_real_ ? std::to_chars(out, out + 32, real_).ptr
+                            : std::to_chars(out, out + 32, integer_).ptr;
+  return static_cast<std::size_t>(end - out);
+}
+
+std::string Number::to_string() const {
+  char buffer[32];
+  return {buffer, to_chars(buffer)};
+}
+
+}  // namespace weir

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace weir {
+
+/// An amount, a reading or a limit: a 64-bit integer or a double. Integers stay exact; sums saturate
+/// instead of overflowing (a saturated sum is over every limit, which is the safe side).
+class Number {
+ public:
+  constexpr Number() noexcept : integer_(0) {}
+  constexpr Number(std::int64_t value) noexcept : integer_(value) {}  // NOLINT(google-explicit-constructor)
+  static constexpr Number real(double value) noexcept {
+    Number n;
+    n.is_real_ = true;
+    n.real_ = value;
+    return n;
+  }
+
+  constexpr bool is_real() const noexcept { return is_real_; }
+  constexpr std::int64_t integer() const noexcept { return integer_; }  ///< only if !is_real()
+  constexpr double as_real() const noexcept {
+    return is_real_ ? real_ : static_cast<double>(integer_);
+  }
+  bool is_finite() const noexcept { return !is_real_ || std::isfinite(real_); }
+  bool is_negative() const noexcept { return is_real_ ? real_ < 0 : integer_ < 0; }
+  bool is_zero() const noexcept { return is_real_ ? real_ == 0 : integer_ == 0; }
+
+  friend Number operator+(Number a, Number b) noexcept {
+    if (a.is_real_ || b.is_real_) return real(a.as_real() + b.as_real());
+    std::int64_t out;
+    if (!__builtin_add_overflow(a.integer_, b.integer_, &out)) return out;
+    return a.integer_ < 0 ? std::numeric_limits<std::int64_t>::min()
+                          : std::numeric_limits<std::int64_t>::max();
+  }
+  friend Number operator-(Number a, Number b) noexcept {
+    if (a.is_real_ || b.is_real_) return real(a.as_real() - b.as_real());
+    std::int64_t out;
+    if (!__builtin_sub_overflow(a.integer_, b.integer_, &out)) return out;
+    return a.integer_ < 0 ? std::numeric_limits<std::int64_t>::min()
+                          : std::numeric_limits<std::int64_t>::max();
+  }
+  /// Compares by mathematical value, also an integer with a double (never by rounding the integer).
+  friend std::partial_ordering operator<=>(Number a, Number b) noexcept;
+  friend bool operator==(Number a, Number b) noexcept {
+    return (a <=> b) == std::partial_ordering::equivalent;
+  }
+
+  /// Integers bare, doubles in shortest form (`3`, `0.5`, `1e+30`). At most 32 bytes; returns the length.
+  std::size_t to_chars(char* out) const noexcept;
+  std::string to_string() const;
+
+ private:
+  union {
+    std::int64_t integer_;
+    double real_;
+  };
+  bool is_real_ = false;
+};
+
+/// The mathematical order of an integer and a double; unordered for NaN.
+std::partial_ordering compare(std::int64_t a, double b) noexcept;
+
+}  // namespace weir

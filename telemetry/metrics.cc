@@ -1,0 +1,56 @@
+#include "telemetry/metrics.h"
+
+namespace weir::telemetry {
+namespace {
+
+constexpr std::array<MetricRow, static_cast<std::size_t>(Metric::count_)> kRows{{
+#define WEIR_ROW(id, kind, name, labels, help) {MetricKind::kind, name, labels, help},
+    WEIR_METRICS(WEIR_ROW)
+#undef WEIR_ROW
+}};
+
+}  // namespace
+
+const MetricRow& metric_row(Metric metric) noexcept {
+  return kRows[static_cast<std::size_t>(metric)];
+}
+
+Metrics::Metrics(std::size_t writers) {
+  for (std::size_t i = 0; i < writers; ++i) cells_.push_back(std::make_unique<MetricCells>());
+}
+
+std::int64_t Metrics::sum(Metric metric) const noexcept {
+  std::int64_t total = 0;
+  for (const auto& cells : cells_) total += cells->get(metric);
+  return total;
+}
+
+void Metrics::write(std::string& out) const {
+  std::string_view previous;
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    const MetricRow& row = kRows[i];
+    if (row.name != previous) {
+      out.append("# HELP ").append(row.name).append(" ").append(row.help).append("\n# TYPE ");
+      out.append(row.name).append(row.kind == MetricKind::counter ? " counter\n" : " gauge\n");
+      previous = row.name;
+    }
+    out.append(row.name);
+    if (!row.labels.empty()) out.append("{").append(row.labels).append("}");
+    out.append(" ").append(std::to_string(sum(static_cast<Metric>(i)))).append("\n");
+  }
+}
+
+std::string escape_label(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      if (c == '\\' || c == '"') out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace weir::telemetry

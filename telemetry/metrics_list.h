@@ -1,0 +1,61 @@
+#pragma once
+
+/// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand together.
+/// The Prometheus page, the reference page and tests/telemetry walk this table. Metrics that carry the
+/// name of a policy, list or field are families (families.h). No client value is ever a label.
+#define WEIR_METRICS(X)                                                                             \
+  X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.")   \
+  X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")       \
+  X(connections_refused, counter, "weir_connections_refused_total", "",                             \
+    "Connections closed at once because limits.connections was reached.")                           \
+  X(requests_1xx, counter, "weir_responses_total", "code=\"1xx\"",                                  \
+    "Responses sent downstream, by class of status.")                                               \
+  X(requests_2xx, counter, "weir_responses_total", "code=\"2xx\"", "")                              \
+  X(requests_3xx, counter, "weir_responses_total", "code=\"3xx\"", "")                              \
+  X(requests_4xx, counter, "weir_responses_total", "code=\"4xx\"", "")                              \
+  X(requests_5xx, counter, "weir_responses_total", "code=\"5xx\"", "")                              \
+  X(requests_malformed, counter, "weir_requests_malformed_total", "",                               \
+    "Requests refused by the strict HTTP parser.")                                                  \
+  X(limit_head, counter, "weir_limit_reached_total", "limit=\"head\"",                              \
+    "Requests refused because a configured limit was reached.")                                     \
+  X(limit_target, counter, "weir_limit_reached_total", "limit=\"target\"", "")                      \
+  X(limit_fields, counter, "weir_limit_reached_total", "limit=\"fields\"", "")                      \
+  X(limit_body, counter, "weir_limit_reached_total", "limit=\"body\"", "")                          \
+  X(limit_held, counter, "weir_limit_reached_total", "limit=\"held\"", "")                          \
+  X(limit_waiting, counter, "weir_limit_reached_total", "limit=\"waiting\"", "")                    \
+  X(timeout_head, counter, "weir_timeouts_total", "phase=\"head\"", "Deadlines that passed, by phase.") \
+  X(timeout_body, counter, "weir_timeouts_total", "phase=\"body\"", "")                             \
+  X(timeout_connect, counter, "weir_timeouts_total", "phase=\"connect\"", "")                       \
+  X(timeout_answer, counter, "weir_timeouts_total", "phase=\"answer\"", "")                         \
+  X(timeout_idle, counter, "weir_timeouts_total", "phase=\"idle\"", "")                             \
+  X(timeout_write, counter, "weir_timeouts_total", "phase=\"write\"", "")                           \
+  X(upstream_connects, counter, "weir_upstream_connects_total", "", "Connections opened upstream.") \
+  X(upstream_reused, counter, "weir_upstream_reused_total", "", "Requests sent on a pooled connection.") \
+  X(upstream_failures, counter, "weir_upstream_failures_total", "reason=\"connect\"",               \
+    "Requests that got no good answer from upstream.")                                              \
+  X(upstream_malformed, counter, "weir_upstream_failures_total", "reason=\"malformed\"", "")        \
+  X(upstream_cut, counter, "weir_upstream_failures_total", "reason=\"cut\"", "")                    \
+  X(upstream_retries, counter, "weir_upstream_retries_total", "",                                   \
+    "Requests sent again because a pooled connection had died.")                                    \
+  X(client_aborts, counter, "weir_client_aborts_total", "", "Clients that left before their answer.") \
+  X(requests_waiting, gauge, "weir_requests_waiting", "",                                           \
+    "Requests parked until reservations settle.")                                                   \
+  X(requests_held, gauge, "weir_requests_held", "", "Requests held by a delay action.")             \
+  X(reloads_ok, counter, "weir_reloads_total", "result=\"ok\"", "Configuration reloads.")           \
+  X(reloads_failed, counter, "weir_reloads_total", "result=\"failed\"", "")                         \
+  X(config_problems, gauge, "weir_config_problems", "", "Problems of the last reload.")             \
+  X(table_keys, gauge, "weir_table_keys", "", "Keys in the counter tables (upper bound).")          \
+  X(table_capacity, gauge, "weir_table_capacity", "", "Keys that the counter tables can hold.")     \
+  X(memory_used, gauge, "weir_memory_used_bytes", "", "Arena bytes in use.")                        \
+  X(memory_limit, gauge, "weir_memory_limit_bytes", "", "Arena bytes at most (limits.memory).")     \
+  X(evicted, counter, "weir_evicted_total", "", "Live keys that lost their count for want of room.") \
+  X(table_full, counter, "weir_table_full_total", "",                                               \
+    "New keys that found no room because all others are pinned.")                                   \
+  X(notify_sent, counter, "weir_notify_total", "result=\"sent\"", "Notifications, by what became of them.") \
+  X(notify_dropped, counter, "weir_notify_total", "result=\"dropped\"", "")                         \
+  X(notify_failed, counter, "weir_notify_total", "result=\"failed\"", "")                           \
+  X(state_snapshots, counter, "weir_state_snapshots_total", "result=\"ok\"", "Snapshots of the state written.") \
+  X(state_failures, counter, "weir_state_snapshots_total", "result=\"failed\"", "")                 \
+  X(admin_requests, counter, "weir_admin_requests_total", "", "Requests to the admin API.")         \
+  X(admin_refused, counter, "weir_admin_refused_total", "",                                         \
+    "Requests to the admin API refused for token, Host or Origin.")

@@ -1,0 +1,53 @@
+#include "core/address.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(Address, SpellingsOfOneAddressAreOneAddress) {
+  const auto plain = Address::parse("192.0.2.33");
+  ASSERT_TRUE(plain);
+  for (const char* text : {"::ffff:192.0.2.33", "::FFFF:c000:221", "64:ff9b::192.0.2.33", "64:ff9b::c000:221"}) {
+    EXPECT_EQ(Address::parse(text), plain) << text;
+  }
+  EXPECT_TRUE(plain->is_v4());
+  EXPECT_EQ(plain->to_string(), "192.0.2.33");
+  EXPECT_EQ(Address::parse("2001:DB8:0:0::1")->to_string(), "2001:db8::1");
+}
+
+TEST(Address, RefusesWhatIsNotAnAddress) {
+  for (const char* text : {"", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.256", "1.2.3.4 ", " 1.2.3.4", "[::1]",
+                           "fe80::1%eth0", "1.2.3.4:80", "::1::", "0x7f.1.1.1", "12345::"}) {
+    EXPECT_FALSE(Address::parse(text)) << text;
+  }
+  EXPECT_FALSE(Address::parse(std::string_view("1.2.3.4\0", 8)));
+}
+
+TEST(Address, MasksByFamily) {
+  EXPECT_EQ(Address::parse("203.0.113.77")->masked(24, 56).to_string(), "203.0.113.0");
+  EXPECT_EQ(Address::parse("2001:db8:1:2ff:3::4")->masked(24, 56).to_string(), "2001:db8:1:200::");
+  EXPECT_EQ(Address::parse("2001:db8::1")->masked(32, 128).to_string(), "2001:db8::1");
+  EXPECT_EQ(Address::parse("203.0.113.77")->masked(0, 64).to_string(), "0.0.0.0");
+}
+
+TEST(Cidr, HoldsItsAddresses) {
+  const auto block = Cidr::parse("10.0.0.0/8");
+  ASSERT_TRUE(block);
+  EXPECT_TRUE(block->contains(*Address::parse("10.255.0.1")));
+  EXPECT_TRUE(block->contains(*Address::parse("::ffff:10.1.1.1")));
+  EXPECT_FALSE(block->contains(*Address::parse("11.0.0.0")));
+  EXPECT_FALSE(block->contains(*Address::parse("a00::")));
+  EXPECT_TRUE(Cidr::parse("::/0")->contains(*Address::parse("2001:db8::1")));
+  EXPECT_FALSE(Cidr::parse("::/0")->contains(*Address::parse("10.0.0.1")));
+  EXPECT_EQ(Cidr::parse("192.0.2.1")->to_string(), "192.0.2.1/32");
+}
+
+TEST(Cidr, RefusesHostBitsAndBadLengths) {
+  for (const char* text : {"10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/08", "2001:db8::1/64", "x/8"}) {
+    EXPECT_FALSE(Cidr::parse(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weir

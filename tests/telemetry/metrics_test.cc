@@ -1,0 +1,42 @@
+#include "telemetry/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace weir::telemetry {
+namespace {
+
+TEST(Metrics, SumsTheCellsOfAllWriters) {
+  Metrics metrics(3);
+  metrics.cells(0).add(Metric::evicted, 2);
+  metrics.cells(1).add(Metric::evicted);
+  metrics.control().set(Metric::memory_used, 7);
+  EXPECT_EQ(metrics.sum(Metric::evicted), 3);
+  std::string text;
+  metrics.write(text);
+  EXPECT_NE(text.find("# TYPE weir_evicted_total counter\nweir_evicted_total 3\n"), std::string::npos);
+  EXPECT_NE(text.find("weir_memory_used_bytes 7\n"), std::string::npos);
+}
+
+TEST(Metrics, RowsOfOneNameStandTogetherAndHaveHelpOnce) {
+  std::set<std::string_view> seen;
+  std::string_view previous;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Metric::count_); ++i) {
+    const auto& row = metric_row(static_cast<Metric>(i));
+    if (row.name != previous) {
+      EXPECT_TRUE(seen.insert(row.name).second) << row.name << " stands in two places";
+      EXPECT_FALSE(row.help.empty()) << row.name;
+      const bool total = row.name.ends_with("_total");
+      EXPECT_EQ(total, row.kind == MetricKind::counter) << row.name;
+    } else {
+      EXPECT_TRUE(row.help.empty()) << row.name;
+    }
+    previous = row.name;
+  }
+}
+
+TEST(Metrics, LabelValuesAreEscaped) { EXPECT_EQ(escape_label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd"); }
+
+}  // namespace
+}  // namespace weir::telemetry
