@@ -1,0 +1,220 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/address.h"
+#include "core/clock.h"
+#include "core/number.h"
+
+/// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader has
+/// checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the type
+/// right) is checked by policies/compile, which reports problems at the same places.
+namespace weir::config {
+
+/// A place in a file, 1-based; file is an index into Model::files. line 0: no place (a default).
+struct Where {
+  std::uint32_t file = 0;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t length = 1;  ///< characters to underline
+};
+
+template <class T>
+struct Located {
+  T value{};
+  Where where;
+};
+using Text = Located<std::string>;
+using Duration = Located<milliseconds>;
+
+struct FieldDef {
+  Text name;
+  Text expression;
+};
+
+struct EventDef {
+  Text name;
+  std::optional<Text> match;  ///< "POST /api/login", exactly one of match and is
+  std::optional<Text> is;     ///< another event's name
+  std::optional<Text> when;   ///< expression
+  std::vector<FieldDef> fields;
+};
+
+enum class ListKind : std::uint8_t { allow, gray, deny };
+enum class Action : std::uint8_t { none, flag, graylist, delay, challenge, deny };
+enum class Tell : std::uint8_t { full, retry, nothing };
+enum class Mode : std::uint8_t { enforce, shadow, disabled };
+enum class Missing : std::uint8_t { skip, same, deny };
+enum class Charge : std::uint8_t { when_allowed, always };
+
+struct ListEntryDef {
+  std::vector<Text> key;            ///< one text per field of the list; an address or CIDR for `ip`
+  std::optional<Located<TimePoint>> until;
+  std::string why;
+};
+
+struct ListDef {
+  Text name;
+  std::vector<Text> of;             ///< names of fields
+  Located<ListKind> kind;
+  Located<Action> effect;           ///< flag, none, delay, challenge or deny; default by kind
+  milliseconds hold{0};             ///< with effect delay
+  bool trusted = false;             ///< allow lists over fields that the client asserts
+  std::size_t max = 100'000;        ///< entries at most
+  std::optional<Tell> tell;
+  std::optional<int> status;
+  std::vector<ListEntryDef> entries;
+};
+
+/// A level of a table: either a limit or the values of the next dimension ("*" = any other).
+struct TableNode {
+  Where where;
+  std::optional<Number> limit;
+  std::vector<std::pair<Text, TableNode>> children;
+};
+
+struct TableDef {
+  Text name;
+  std::vector<Text> by;             ///< names of fields, outermost first
+  TableNode values;
+};
+
+struct KeyPart {
+  Text field;                       ///< a field of the event or `ip`
+  std::optional<unsigned> v4_bits;  ///< `ip/24,56`
+  std::optional<unsigned> v6_bits;
+};
+
+struct MetricDef {
+  enum class Kind : std::uint8_t { count, sum, distinct, in_flight };
+  Kind kind = Kind::count;
+  std::vector<Text> arguments;      ///< expressions: the amount, or the members
+  Where where;
+};
+
+struct WindowDef {
+  enum class Kind : std::uint8_t { last, every };
+  Kind kind = Kind::last;
+  milliseconds length{0};           ///< 1 ms .. 31 d
+  unsigned buckets = 60;            ///< last, not exact: 1 .. 3600
+  bool exact = false;
+  bool from_first = false;          ///< every: a window begins at the key's first event
+  Where where;
+};
+
+struct Rung {
+  enum class Compare : std::uint8_t { none, over, at, under };
+  Where where;
+  Compare compare = Compare::none;
+  /// A number, or the text of an expression or the name of a table.
+  std::variant<std::monostate, Located<Number>, Text> limit;
+  std::optional<Text> condition;           ///< `if`
+  std::optional<Located<WindowDef>> in;    ///< a window of its own
+  Located<Action> action;                  ///< `do`; none if only `score` or `clear` or `notify` stands
+  std::vector<Duration> durations;         ///< `for`; several = escalation
+  std::optional<Duration> forget;
+  std::optional<Duration> hold;            ///< delay
+  std::optional<Text> list;
+  std::optional<Located<std::int64_t>> score;
+  bool clear = false;
+  std::optional<Text> notify;
+  std::optional<Located<int>> status;
+  std::optional<Located<Tell>> tell;
+  std::optional<Located<Mode>> mode;
+};
+
+struct PolicyDef {
+  Text name;
+  std::vector<Text> watch;
+  std::optional<Text> when;
+  std::vector<KeyPart> key;
+  MetricDef metric;
+  std::optional<WindowDef> window;
+  std::optional<Text> reset;
+  std::vector<Rung> then;
+  Located<Charge> charge;
+  Located<Missing> missing;
+  std::vector<Text> guard;
+  Located<Mode> mode;
+  std::optional<Located<std::size_t>> keep;  ///< default 1000
+  std::optional<Located<std::size_t>> keys;  ///< default limits.keys
+  bool announce = false;
+};
+
+struct NotifyDef {
+  Text name;
+  std::optional<Text> webhook;      ///< http:// or https:// URL
+  bool log = false;
+  unsigned per_minute = 10;
+};
+
+struct Endpoint {                   ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"
+  std::string host;                 ///< an address; empty for a Unix socket
+  std::uint16_t port = 0;
+  std::string path;                 ///< of the Unix socket
+  bool is_unix() const { return !path.empty(); }
+};
+
+struct Server {
+  struct Proxy {
+    Located<Endpoint> listen;
+    std::optional<Located<Endpoint>> upstream;   ///< from http://HOST:PORT or unix:PATH; a HOST name is resolved at start
+    std::string upstream_authority;              ///< HOST:PORT as written
+    std::vector<Cidr> trust;                     ///< client_ip.trust
+    std::string client_header = "x-forwarded-for";
+    milliseconds connect{1'000}, head{10'000}, body{30'000}, answer{60'000}, idle{75'000};
+  } proxy;
+  struct Admin {
+    Located<Endpoint> listen;
+    std::optional<Text> token_file;
+  } admin;
+  struct Health {
+    Located<Endpoint> listen;
+  } health;
+  struct State {
+    std::optional<Text> dir;
+  } state;
+  struct Drain {
+    milliseconds delay{5'000}, timeout{30'000};
+  } drain;
+  struct Limits {
+    std::uint64_t memory = std::uint64_t{256} << 20;
+    std::uint64_t keys = 1'000'000;
+    std::uint64_t body = 64 << 10;
+    std::uint64_t head = 32 << 10;
+    std::uint64_t connections = 10'000;
+    std::uint64_t held = 1'000;      ///< requests held by `delay` at once, per worker
+    std::uint64_t waiting = 1'024;   ///< requests waiting for reservations at once, per worker
+  } limits;
+  milliseconds reserve_wait{1'000};
+  struct Challenge {
+    int status = 403;
+    std::string body = "Please confirm that you are not a robot.\n";
+    std::string content_type = "text/plain; charset=utf-8";
+    std::string redirect;            ///< a Location; then the status is 302 unless set
+  } challenge;
+  struct Log {
+    std::string level = "info";
+    bool json = true;
+    bool readable_keys = false;      ///< log keys as text, not as hashes
+  } log;
+  std::optional<Located<unsigned>> threads;
+};
+
+struct Model {
+  std::vector<std::string> files;    ///< as the user named them
+  Server server;
+  std::vector<FieldDef> fields;
+  std::vector<EventDef> events;
+  std::vector<ListDef> lists;
+  std::vector<TableDef> tables;
+  std::vector<PolicyDef> policies;
+  std::vector<NotifyDef> notify;
+};
+
+}  // namespace weir::config

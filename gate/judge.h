@@ -1,0 +1,85 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/effect.h"
+#include "core/event.h"
+
+namespace weir::gate {
+
+/// What must still happen for a request: reservations to settle, a place in flight to give back. Owned
+/// by the Judge that made it, until finish().
+class Ticket;
+
+struct Judgement {
+  Effect effect;
+  Ticket* ticket = nullptr;  ///< null: nothing to observe; never set when effect is answer or wait
+};
+
+/// How a request that was not answered by us ended.
+enum class End : std::uint8_t {
+  complete,         ///< the app's answer went through (or at least its head was seen: answered())
+  not_sent,         ///< no byte of it reached the app (client left while held, connect failed)
+  upstream_failed,  ///< the app took it, but gave no good answer (cut, malformed, time-out)
+  aborted,          ///< the client left after a byte had reached the app, before the answer's head
+};
+
+/// Somebody who waits for reservations of others to settle. Lives in the door's session; linked into the
+/// Judge's queue between park() and resume() or unpark().
+class Waiter {
+ public:
+  /// Judge again now; the Waiter is no longer parked. May be called from within any Judge call of another
+  /// session except judge(), and from tick().
+  virtual void resume(TimePoint now) = 0;
+
+ protected:
+  ~Waiter() = default;
+
+ private:
+  friend class WaitQueue;
+  Waiter* previous_ = nullptr;
+  Waiter* next_ = nullptr;
+  TimePoint deadline_{};
+  bool parked_ = false;
+};
+
+/// The one path from a request to an effect, as front doors see it. One per worker, used by its thread
+/// alone; nothing here blocks or allocates after warm-up.
+class Judge {
+ public:
+  virtual ~Judge() = default;
+
+  /// Whether some policy of this request reads its body, so that the door must buffer it (up to
+  /// `limits.body`) before judge(). Looks at method, path and headers only; body_state is not_read.
+  virtual bool wants_body(const Request& request) = 0;
+
+  /// Judges. With `may_wait` false an effect of kind wait is never given (the wait is over or the queue
+  /// full): the request is refused instead. Views in the effect live until the next call of judge().
+  virtual Judgement judge(const Request& request, TimePoint now, bool may_wait) = 0;
+
+  /// Parks a session whose effect was `wait`. False: the queue is full; judge again with may_wait false.
+  /// A resumed session judges again; may_wait is `now < waiting_until(waiter)`.
+  virtual bool park(Waiter& waiter, TimePoint now) = 0;
+  virtual TimePoint waiting_until(const Waiter& waiter) const = 0;
+  virtual void unpark(Waiter& waiter) = 0;  ///< the client left; harmless if not parked
+
+  /// A `delay` is over (or its client left): gives the place among the held back. Call it exactly once
+  /// per delay effect, before the request goes upstream or finish(not_sent).
+  virtual void unhold(TimePoint now) = 0;
+
+  /// The head of the final answer (not 1xx) is here. True: some policy reads its body; then the door
+  /// copies up to `limits.body` bytes beside the stream and calls answered_body() when the body ends.
+  virtual bool answered(Ticket& ticket, const Answer& answer, TimePoint now) = 0;
+  virtual void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) = 0;
+
+  /// Exactly once per ticket, last.
+  virtual void finish(Ticket& ticket, End end, TimePoint now) = 0;
+
+  /// Call it once per event-loop turn while has_waiters(), at least every 20 ms: resumes waiters whose
+  /// deadline has passed or whose reservations have settled on another worker.
+  virtual bool has_waiters() const = 0;
+  virtual void tick(TimePoint now) = 0;
+};
+
+}  // namespace weir::gate
