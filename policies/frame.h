@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/event.h"
+#include "core/value.h"
+#include "policies/extractors.h"
+#include "policies/extractors/arena.h"
+#include "policies/slots.h"
+
+namespace weir::policies {
+
+class JsonReader;
+
+/// Answers inList(): whoever runs a PolicySet knows the lists.
+class ListOracle {
+ public:
+  virtual ~ListOracle() = default;
+  /// Whether list `index` (as the ExprScope gave it) has a live entry for these field values, none
+  /// of which is null or an error. No allocation.
+  virtual bool contains(std::size_t list_index, std::span<const Value> key) const noexcept = 0;
+};
+
+/// Values of request slots kept until the answer comes: deep copies in memory of its own, which is
+/// reused by the next capture. Movable; views into it survive a move.
+class Captured {
+ public:
+  Captured() = default;
+  Captured(Captured&&) noexcept = default;
+  Captured& operator=(Captured&&) noexcept = default;
+  void clear() noexcept { entries_.clear(); }
+  bool empty() const noexcept { return entries_.empty(); }
+  std::size_t bytes() const noexcept;  ///< of memory held
+
+ private:
+  friend class Frame;
+  struct Entry {
+    Value value;
+    SlotId slot;
+    MissReason why;
+  };
+  std::vector<Entry> entries_;
+  std::vector<char> buffer_;
+};
+
+/// The values of one request (or one answer), computed when first asked for and remembered. One per
+/// worker, reused: no allocation after warm-up. Not thread-safe. All views that it hands out live
+/// until the next begin or resume, and no longer than the Request or Answer itself.
+class Frame {
+ public:
+  Frame();
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  /// Forgets everything, in O(1), and looks at this request. The arguments must outlive the use;
+  /// `lists` may be null (every inList() is then false).
+  void begin(const SlotTable& slots, const Request& request, const ListOracle* lists);
+  /// Forgets everything and looks at the answer to a request of which only `captured` is left.
+  /// Request slots outside the capture are missing (unread). `event_time` is the request's.
+  void resume(const SlotTable& slots, const Captured& captured, const Answer& answer,
+              TimePoint event_time, const ListOracle* lists);
+  /// What `event` means from now on (a view that outlives the use).
+  void set_event(std::string_view name) noexcept { event_ = name; }
+  /// What `value` and `limit` mean from now on.
+  void set_rung(Value value, Value limit) noexcept { value_ = value, limit_ = limit; }
+
+  Value load(SlotId id) {
+    if (id < cells_.size() && cells_[id].epoch == epoch_) return cells_[id].value;
+    return compute(id);
+  }
+  /// After load(id) gave null or an error: why. none if it has a value.
+  MissReason why(SlotId id);
+  /// Copies the values of these slots; JSON objects, arrays and lists become missing (unread).
+  void capture(std::span<const SlotId> slots, Captured& into);
+
+  // For extractors and functions.
+  const Request* request() const noexcept { return request_; }  ///< null on the answer side
+  const Answer* answer() const noexcept { return answer_; }     ///< null on the request side
+  TimePoint time() const noexcept { return time_; }
+  const ListOracle* lists() const noexcept { return lists_; }
+  Arena& arena() noexcept { return arena_; }
+  JsonReader& request_json() noexcept { return *request_json_; }
+  JsonReader& answer_json() noexcept { return *answer_json_; }
+
+ private:
+  struct Cell {
+    Value value;
+    std::uint32_t epoch = 0;
+    MissReason why = MissReason::none;
+  };
+  void restart(const SlotTable& slots, const ListOracle* lists);
+  Value compute(SlotId id);
+
+  std::vector<Cell> cells_;
+  std::uint32_t epoch_ = 0;
+  const SlotTable* slots_ = nullptr;
+  const Request* request_ = nullptr;
+  const Answer* answer_ = nullptr;
+  const ListOracle* lists_ = nullptr;
+  TimePoint time_;
+  std::string_view event_;
+  Value value_, limit_;
+  Arena arena_;
+  std::unique_ptr<JsonReader> request_json_, answer_json_;
+};
+
+}  // namespace weir::policies

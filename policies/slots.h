@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.h"
+
+/// What expressions can read, as small integers. A slot is an attribute of the request or answer (a
+/// row of the extractor table with its argument), a computed field of an event (a compiled
+/// expression), or a special word of the moment (`event`, `value`, `limit`).
+namespace weir::policies {
+
+namespace expr {
+struct Program;
+}
+class Expression;
+struct ExtractorRow;
+
+using SlotId = std::uint16_t;
+
+/// When something can be known: `answer` once the app has answered. A thing of both sides is
+/// `answer`.
+enum class Side : std::uint8_t { request, answer };
+
+/// A step into a JSON body: a member's name or an array index.
+struct PathStep {
+  std::string name;
+  std::uint32_t index = 0;
+  bool is_index = false;
+  friend bool operator==(const PathStep&, const PathStep&) = default;
+};
+
+/// What an extractor is asked for; which member counts is the row's ArgumentForm.
+struct Argument {
+  std::string name;  ///< headers: as on the wire, in lower case (`x-device-id`)
+  std::vector<PathStep> path;
+  std::uint32_t index = 0;
+};
+
+struct Slot {
+  enum class Kind : std::uint8_t { attribute, computed, event, value, limit };
+  Kind kind = Kind::attribute;
+  Type type = Type::dyn;  ///< static type; dyn for body.*, value and limit
+  Side side = Side::request;
+  bool needs_body = false;  ///< of the request; transitively for computed fields, as all below
+  bool needs_answer_body = false;
+  bool client_asserted = false;  ///< whoever sends the request can put there what it likes
+  bool varies = false;           ///< reads event, value or limit: changes within one request
+  std::uint8_t depth = 1;        ///< nesting of evaluation
+  std::string text;              ///< canonical: `header.x_device_id`, `body.username.lowerAscii()`
+  const ExtractorRow* extractor = nullptr;       ///< attribute
+  Argument argument;                             ///< attribute
+  std::shared_ptr<const expr::Program> program;  ///< computed
+};
+
+/// All slots of a policy set. Filled while it is compiled, immutable and shareable afterwards.
+/// Interning: asking twice for the same thing gives the same slot; equal field expressions of
+/// different events are one slot. Slots never move (references stay valid). At most kMax slots;
+/// beyond that `full()` turns true, the last slot is handed out again, and the compiler must report
+/// it and give up.
+class SlotTable {
+ public:
+  static constexpr std::size_t kMax = 0xfff0;
+  SlotTable();
+
+  SlotId attribute(const ExtractorRow& row, Argument argument);
+  SlotId segment(
+      std::uint32_t k);  ///< k-th segment of the normalised path, from 0; never spelled in text
+  /// The slot of a field's expression: of the attribute or field itself if it is nothing else.
+  SlotId computed(const Expression& expression);
+  static constexpr SlotId event() noexcept { return 0; }
+  static constexpr SlotId value() noexcept { return 1; }
+  static constexpr SlotId limit() noexcept { return 2; }
+
+  const Slot& operator[](SlotId id) const noexcept { return slots_[id]; }
+  std::size_t size() const noexcept { return slots_.size(); }
+  bool full() const noexcept { return full_; }
+
+ private:
+  SlotId intern(Slot slot);
+
+  std::deque<Slot> slots_;
+  std::map<std::string, SlotId, std::less<>> by_text_;
+  bool full_ = false;
+};
+
+}  // namespace weir::policies
