@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/event.h"
+
+namespace weir::net {
+
+/// What a field means to a proxy. From `host` on a field is never copied to the next hop as it
+/// stands: it is dropped, or written anew from what was decided.
+enum class FieldKind : std::uint8_t {
+  plain,              ///< end to end: copied
+  expect,             ///< forwarded or not as the door decides
+  sec_websocket_key,  ///< end to end; the rest of a handshake's check
+  sec_websocket_version,
+  sec_websocket_accept,
+  underscore,  ///< end to end, but its name has a `_`: dropped if it aliases a field weir uses
+  x_forwarded_other,  ///< Forwarded, X-Real-IP, X-Forwarded-Port...: copied from trusted peers only
+  host,               ///< from here on: never copied
+  content_length,
+  transfer_encoding,
+  connection,
+  upgrade,
+  hop,                  ///< Keep-Alive, Proxy-*, TE, Trailer, HTTP2-Settings: dropped
+  named_in_connection,  ///< made hop-by-hop by a Connection field: dropped
+  x_forwarded_for,
+  x_forwarded_proto,
+  x_forwarded_host,
+  x_request_id,
+  x_weir,  ///< X-Weir-*: ours alone; dropped
+};
+
+/// The kind of a name (any letter case; a valid token). O(1).
+FieldKind field_kind(std::string_view name) noexcept;
+
+constexpr char ascii_lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+/// Whether two ASCII texts are equal but for letter case.
+bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
+/// Whether `text` is `lower` (already lower case) but for letter case and `_` for `-`.
+bool aliases(std::string_view text, std::string_view lower) noexcept;
+
+/// The fields of one head, in order of arrival: views into the caller's bytes. Lines lie end to
+/// end: line i begins at fields[i].name and ends where line i+1 begins (the last one at
+/// `lines_end`).
+struct FieldList {
+  static constexpr std::size_t kMax = 100;
+
+  std::array<HeaderField, kMax> fields;
+  std::array<FieldKind, kMax> kinds;
+  std::uint32_t count = 0;
+  const char* lines_end = nullptr;  ///< after the CRLF of the last line
+
+  FieldList() noexcept {
+  }  // NOLINT(modernize-use-equals-default): leaves 3 KiB unwritten on purpose
+  std::span<const HeaderField> span() const noexcept { return {fields.data(), count}; }
+  const char* line_begin(std::size_t i) const noexcept { return fields[i].name.data(); }
+  const char* line_end(std::size_t i) const noexcept {
+    return i + 1 < count ? fields[i + 1].name.data() : lines_end;
+  }
+  /// The value of the first field so named (letter case ignored), or nullptr.
+  const HeaderField* find(std::string_view name) const noexcept;
+  const HeaderField* find(FieldKind kind) const noexcept;
+};
+
+/// Where the body of a message ends.
+enum class Framing : std::uint8_t {
+  none,         ///< there is no body
+  length,       ///< after content_length bytes (0 included)
+  chunked,      ///< where the chunks say: ChunkedDecoder
+  until_close,  ///< responses only: where the connection ends
+};
+
+enum class HeadStatus : std::uint8_t {
+  complete,    ///< all fields of the head are set; its body starts at `size`
+  incomplete,  ///< call again with the same bytes and more
+  refused,     ///< `refusal` says why; nothing else of the head may be used
+};
+
+/// How far an incomplete head was looked at: 4 bytes to keep per connection, so that each byte is
+/// scanned twice at most however it is split. Reset it (`= {}`) before each new head.
+struct HeadProgress {
+  std::uint32_t scanned = 0;
+};
+
+/// Ceilings of a head, in bytes and fields.
+struct HeadLimits {
+  std::uint32_t start_line = 8 << 10;      ///< request line without CRLF: more is 414
+  std::uint32_t fields = FieldList::kMax;  ///< 1..kMax; more is 431
+  std::uint32_t head = 32 << 10;           ///< from the first byte to the empty line: more is 431
+};
+
+}  // namespace weir::net

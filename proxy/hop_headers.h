@@ -1,0 +1,87 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "net/http_head.h"
+#include "net/http_response_head.h"
+
+namespace weir::proxy {
+
+/// The one place that writes heads: the request that goes upstream and the response that goes
+/// downstream, each built from what the parsers decided. Hop-by-hop fields and those named in
+/// Connection stay behind, and exactly one framing field is written, from the decided framing.
+/// Functions append to `out`, a buffer that is reused from request to request (no allocation once
+/// it has grown). Thread-safe for distinct arguments.
+
+/// Makes request ids: 128 random bits as 32 hex digits. Not a secret: xoshiro256++ (Blackman and
+/// Vigna, 2018), seeded by the kernel. One per worker; not thread-safe.
+class RequestIds {
+ public:
+  RequestIds();
+  explicit RequestIds(std::uint64_t seed) noexcept;  ///< for tests: a fixed sequence
+  std::string_view next(std::array<char, 32>& out) noexcept;
+
+ private:
+  std::uint64_t random() noexcept;
+  std::array<std::uint64_t, 4> state_;
+};
+
+/// The id of a request: X-Request-Id as it came if the peer is trusted and it is sane (exactly one
+/// field, 1..128 of `A-Za-z0-9._:/+=@-`), else a new one in `room`.
+std::string_view choose_request_id(const net::RequestHead& head, bool peer_trusted, RequestIds& ids,
+                                   std::array<char, 32>& room) noexcept;
+
+struct UpstreamHeadOptions {
+  std::string_view
+      peer_text;  ///< address of the connection's other end, canonical text (make it once)
+  bool peer_trusted =
+      false;  ///< it is a trusted hop: its forwarding fields are kept, and appended to
+  std::string_view scheme = "http";  ///< of the downstream connection
+  std::string_view request_id;       ///< from choose_request_id; empty: the field is not written
+  std::string_view default_host;     ///< Host of an HTTP/1.0 request that has none
+  std::string_view extra_lines;      ///< Effect::upstream_headers: whole lines
+  /// Names (lower case, with `-`) of the fields that policies read. A field with `_` in its name
+  /// that aliases one of them, or a field weir itself reads or sets, is dropped: an app behind CGI,
+  /// WSGI or Rack could not tell the two apart.
+  std::span<const std::string_view> used_names;
+  /// The simplest correct way with `Expect: 100-continue`: forward it, and relay the app's 100 like
+  /// any 1xx. Only a door that had to read the body before judging answered 100 itself; then it
+  /// sets false.
+  bool forward_expect = true;
+  bool close = false;  ///< ask the app to close after its answer
+};
+
+/// Appends the head of the request that goes upstream: HTTP/1.1 always, the target as the client
+/// spelt it (origin-form). A chunked body stays chunked: the relay writes the chunks anew.
+void append_upstream_head(std::string& out, const net::RequestHead& head,
+                          const UpstreamHeadOptions& options);
+
+/// What the client can take, of the request that is answered.
+struct DownstreamHeadOptions {
+  bool http_1_0 = false;         ///< RequestHead::http_1_0
+  bool keep_alive = true;        ///< we are willing: the client's keep_alive and not draining
+  std::string_view extra_lines;  ///< Effect::response_headers: whole lines
+};
+
+/// How the relay must write the answer's body.
+struct DownstreamBody {
+  net::Framing framing =
+      net::Framing::none;   ///< chunked: write chunks; until_close: bare, then close
+  bool keep_alive = false;  ///< false: close the connection after the answer (said in the head)
+};
+
+/// Appends the head of the final answer (or of the verified 101) that goes downstream. A body whose
+/// end only the upstream connection tells is re-made: chunked for HTTP/1.1, until close for
+/// HTTP/1.0.
+DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead& head,
+                                      const DownstreamHeadOptions& options);
+
+/// Appends an interim answer (1xx but 101) as it goes downstream. Never send one to an HTTP/1.0
+/// client.
+void append_interim_head(std::string& out, const net::ResponseHead& head);
+
+}  // namespace weir::proxy
