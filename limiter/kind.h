@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "core/number.h"
+
+namespace weir::limiter {
+
+/// What is measured over a window.
+enum class Metric : std::uint8_t {
+  count,      ///< events
+  sum,        ///< amounts, 64-bit integers or doubles
+  distinct,   ///< different members
+  in_flight,  ///< events that have begun and not ended; has no window
+};
+
+/// Which events are in the window at `now`.
+enum class Window : std::uint8_t {
+  ring,         ///< `last` in N buckets: true(W) <= value <= true(W + W/N). count and sum only
+  log,          ///< exact: now - W < t <= now
+  every,        ///< fixed, aligned to the epoch; the caller's `now` follows the wall clock
+  every_first,  ///< fixed, begins at the key's first event; `now` as with every
+  none,         ///< in_flight
+};
+
+inline constexpr milliseconds kWindowMin{1};
+inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};
+inline constexpr unsigned kBucketsMax = 3600;
+inline constexpr std::size_t kKeepMax = 50'000;
+
+/// What a counter counts, as far as counting is concerned. The caller's identity covers the rest.
+struct CounterSpec {
+  Metric metric = Metric::count;
+  Window window = Window::ring;
+  milliseconds length{60'000};  ///< kWindowMin .. kWindowMax; ignored by Window::none
+  unsigned buckets = 60;        ///< ring: 1 .. kBucketsMax
+  bool real = false;            ///< sum: amounts are doubles, else 64-bit integers
+  bool outcome = false;         ///< reserve/settle are used with it
+  std::size_t keep = 1000;      ///< log entries or members of a key at most: 1 .. kKeepMax
+};
+
+/// One event, as a counter sees it.
+struct Amount {
+  Number amount{1};  ///< count, in_flight: 1 .. 2^31-1; sum: any finite number; distinct: ignored
+  std::uint64_t member = 0;  ///< distinct: a 64-bit keyed hash of the member
+};
+
+/// What a reading must not reach. `over: L` is {L, false}: refuses value > L; `at: L` is {L, true}.
+struct Ceiling {
+  Number limit;
+  bool inclusive = false;
+  bool broken_by(Number value) const noexcept { return inclusive ? value >= limit : value > limit; }
+};
+
+/// What an operation saw. With an event in hand all values include that event, stored or not.
+struct Reading {
+  Number value;                 ///< what a rung compares: settled, plus what is in flight
+  Number settled;               ///< the same without other events' reservations
+  std::uint32_t in_flight = 0;  ///< open reservations of other events (in_flight metric: of all)
+  bool stored = false;          ///< the event was added (or its reservation)
+  bool refused = false;         ///< not added, because of the ceiling
+  bool full = false;            ///< not added, because every slot that it might take is pinned
+  bool displaced = false;       ///< another live key lost its count for it
+};
+
+/// What it takes to take one charge or reservation back, or to settle a reservation. A plain value;
+/// keep it beside the key. Worth nothing for another counter or key.
+struct Undo {
+  enum class What : std::uint8_t { nothing, charge, reservation };
+  What what = What::nothing;
+  bool fresh = false;        ///< distinct: the member was new
+  bool dropped = false;      ///< the oldest entry had to go (or was merged) to make room
+  std::uint32_t stamp = 0;   ///< the entry's time, in quanta
+  std::uint32_t former = 0;  ///< distinct: the member's time before
+  std::uint32_t dropped_stamp = 0;
+  std::uint64_t former_value = 0;  ///< sum of doubles: the entry's bits before
+  std::uint64_t dropped_value = 0;
+  Amount amount;
+  TimePoint at{};
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "core/number.h"
+#include "core/result.h"
+
+namespace weir::limiter {
+
+/// Names an open list; good for the life of the process.
+struct ListId {
+  std::uint16_t index = 0xffff;
+  friend bool operator==(ListId, ListId) = default;
+};
+
+inline constexpr TimePoint kForever{milliseconds{std::int64_t{1} << 46}};  ///< the year 4199
+
+/// The answer of the hot path.
+struct Listed {
+  bool listed = false;
+  std::uint16_t level = 0;  ///< of the escalation, from 0
+  TimePoint until{};
+};
+
+/// Why and how a key goes on a list. Views: copied where an entry is made.
+struct Listing {
+  Hash128 key;
+  std::span<const std::string_view> parts;  ///< printable key parts; kept up to 256 bytes each
+  std::span<const milliseconds> durations;  ///< `for`, one or an escalation; empty: for ever
+  milliseconds forget{0};          ///< after the end of an entry, how long its level is remembered
+  std::optional<TimePoint> until;  ///< instead of durations (operators, `for: window`)
+  std::string_view policy;         ///< why: empty for an operator's entry
+  Number value, limit;             ///< why
+  std::string_view why;            ///< why, in an operator's words
+  std::string_view by;             ///< by whom: "policy", "admin", ...
+};
+
+struct ListOutcome {
+  enum class Kind : std::uint8_t {
+    created,   ///< a new entry (also: again after its end); worth a notification
+    extended,  ///< was in force; holds longer now
+    kept,      ///< was in force for longer already
+    refused,   ///< the list is full; counted
+  };
+  Kind kind = Kind::refused;
+  TimePoint until{};  ///< resulting; meaningless if refused
+  std::uint16_t level = 0;
+  std::uint64_t times = 0;  ///< how often the key was listed, this time included
+};
+
+/// An entry with all that people may want to know.
+struct ListEntry {
+  Hash128 key;
+  std::vector<std::string> parts;
+  TimePoint since{}, until{}, forget_until{};
+  std::string policy, why, by;
+  Number value, limit;
+  std::uint64_t times = 0;
+  std::uint16_t level = 0;
+};
+
+/// A change, for the state writer. entry.until <= now: it was removed.
+struct ListChange {
+  std::string list;
+  bool removed = false;
+  ListEntry entry;  ///< removed: only key is set
+};
+
+/// The dynamic entries of all lists, by name; they outlive reloads. (Static entries: static_list.h,
+/// they belong to a policy set.)
+///
+/// Thread-safe. find takes no lock and allocates nothing: a load and a branch for an empty list,
+/// one or two cache lines else. All else takes a mutex per list and may allocate. An entry in force
+/// is never evicted; a full list refuses new ones. What an entry's end leaves (its level, until
+/// forgotten) goes when room is wanted.
+class ListBank {
+ public:
+  ListBank();
+  ~ListBank();
+  ListBank(const ListBank&) = delete;
+  ListBank& operator=(const ListBank&) = delete;
+
+  /// The list of this name, made if need be, for at most `max` entries (1 .. 10 million). A larger
+  /// `max` than before makes room for more; a smaller one binds new entries only. Error::full: over
+  /// 16,384 lists.
+  Result<ListId> open(std::string_view name, std::size_t max = 100'000);
+  std::optional<ListId> by_name(std::string_view name) const;
+
+  Listed find(ListId list, const Hash128& key, TimePoint now) const noexcept;
+  void prefetch(ListId list, const Hash128& key) const noexcept;
+
+  /// Lists the key or extends its entry; never shortens. If the former entry has ended but is not
+  /// forgotten, the level rises by one (up to the last duration).
+  ListOutcome add(ListId list, const Listing& listing, TimePoint now);
+  /// Ends an entry; its level is forgotten too. False: there was none in force.
+  bool remove(ListId list, const Hash128& key, TimePoint now);
+  std::optional<ListEntry> get(ListId list, const Hash128& key, TimePoint now) const;
+
+  /// Entries in force, in a stable order (by key hash), from the first after `after`; at most
+  /// `limit`.
+  std::vector<ListEntry> page(ListId list, TimePoint now, std::optional<Hash128> after,
+                              std::size_t limit) const;
+  std::size_t size(ListId list) const noexcept;  ///< entries held (upper bound of those in force)
+  std::uint64_t refused(ListId list) const noexcept;  ///< new entries refused because of max
+
+  /// From now on changes are kept for take_changes. Without it nothing is kept.
+  void enable_journal();
+  /// Changes since the last call, one per key (its latest). `lost`: there were more than a million;
+  /// write everything.
+  std::vector<ListChange> take_changes(bool* lost);
+
+  /// A checksummed record of each change; records may be written one after the other.
+  static void encode(const ListChange& change, std::string& out);
+  /// All entries of all lists, in force or not yet forgotten, as records.
+  void export_all(TimePoint now, std::string& out) const;
+  /// Takes in records in order, the later one of a key winning; lists that are not open are opened.
+  /// Stops at the first torn or foreign record: what stands before it counts. Skips what has ended
+  /// and is forgotten. Error::malformed if not even the first record is good. Returns how many
+  /// records were taken.
+  Result<std::size_t> import(std::string_view records, TimePoint now);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::limiter
