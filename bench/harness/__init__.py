@@ -1,0 +1,1 @@
+"""What scripts/bench is made of: one file per subcommand, and what they share."""

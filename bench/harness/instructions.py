@@ -1,0 +1,90 @@
+"""`scripts/bench instructions`: user instructions per proxied request, counted by callgrind.
+
+Two runs of each product with a different number of requests; the difference is free of start-up, shut-down and
+connection set-up, and it repeats to about a per cent on any machine however busy, which is why it is the gate."""
+
+import os
+import re
+import shutil
+
+from . import conditions, load, products
+from .process import Failure, free_port, scratch
+
+CEILING = os.path.join(products.ROOT, "bench", "instructions.ceiling")
+CONNECTIONS = 16
+
+
+def add_arguments(parser):
+    parser.add_argument("--products", default=None, help=f"of {', '.join(products.ALL)}; default all three")
+    parser.add_argument("--gate", action="store_true", help="weir only; fail above bench/instructions.ceiling")
+    parser.add_argument("--fresh", action="store_true", help="remove the build directory first")
+    parser.add_argument("--deny", action="store_true", help="the limit refuses everything")
+    parser.add_argument("--uds", action="store_true", help="a Unix socket towards the app")
+    parser.add_argument("--login", action="store_true", help="POST right logins instead of GET")
+    parser.add_argument("--requests", type=int, default=4000, help="requests of the shorter run")
+    parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
+
+
+def total(path):
+    """The instructions of a callgrind file."""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        found = re.findall(r"^(?:summary|totals): (\d+)", f.read(), re.M)
+    if not found:
+        raise Failure(f"no total in {path}")
+    return int(found[-1])
+
+
+def count(name, directory, requests, o):
+    """Instructions of one life of the product that serves so many requests."""
+    out = os.path.join(directory, f"callgrind.{name}.{requests}")
+    app = f"unix:{directory}/app.sock" if o.uds else f"127.0.0.1:{free_port()}"
+    product = products.ALL[name](name, directory, app, deny=o.deny)
+    wrap = [products.find("valgrind"), "--tool=callgrind", f"--callgrind-out-file={out}", "--"]
+    product.start(wrap, seconds=60)
+    try:
+        arguments = ["--target", f"127.0.0.1:{product.port}", "--backend", product.app, "--conns", CONNECTIONS,
+                     "--shape", "real", "--requests", requests, "--seconds", 300]
+        arguments += ["--login"] if o.login else []
+        arguments += ["--expect", "429"] if o.deny else []
+        result = load.run(arguments)
+        load.demand_right(result, name, tolerated=20 if o.deny else 0)
+        if result["answered"] != requests:
+            raise Failure(f"{name}: {result['answered']} of {requests} requests answered")
+        product.child.check_alive()
+    finally:
+        product.stop()
+    return total(out), result
+
+
+def run(o):
+    names = (o.products or ("weir" if o.gate else "weir,haproxy,nginx")).split(",")
+    figures, raw = {}, []
+    with scratch() as directory:
+        for name in names:
+            few, _ = count(name, directory, o.requests, o)
+            many, _ = count(name, directory, 3 * o.requests, o)
+            figures[name] = (many - few) / (2 * o.requests)
+            raw.append(f"{name}: {few} for {o.requests} requests, {many} for {3 * o.requests}")
+    lines = ["user instructions per request (callgrind), real request, "
+             f"{CONNECTIONS} connections{', refused' if o.deny else ''}{', login' if o.login else ''}"]
+    for name, figure in figures.items():
+        ratio = f"{figure / figures['weir']:6.2f} x weir" if "weir" in figures and name != "weir" else ""
+        lines.append(f"{name:12}{figure:10,.0f}  {ratio}".rstrip())
+    table = "\n".join(lines)
+    print(table)
+    if o.save:
+        versions = {name: products.ALL[name].version() for name in names}
+        conditions.save(o.save, "User instructions per proxied request", versions, table, "\n".join(raw))
+    return gate(figures["weir"]) if o.gate else 0
+
+
+def gate(figure):
+    with open(CEILING, encoding="ascii") as f:
+        ceiling = int(f.read().split()[0])
+    verdict = "ok" if figure <= ceiling else "TOO MANY"
+    print(f"gate: {figure:,.0f} instructions per request, ceiling {ceiling:,}: {verdict}")
+    return 0 if figure <= ceiling else 1
+
+
+def remove_build(directory):
+    shutil.rmtree(directory, ignore_errors=True)
