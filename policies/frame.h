@@ -14,7 +14,8 @@
 
 namespace weir::policies {
 
-class JsonReader;
+class BodyReader;
+class Expression;
 
 /// Answers inList(): whoever runs a PolicySet knows the lists.
 class ListOracle {
@@ -75,6 +76,9 @@ class Frame {
   }
   /// After load(id) gave null or an error: why. none if it has a value.
   MissReason why(SlotId id);
+  /// Why this expression just gave null or an error: of what it read and did not get, the reason
+  /// that weighs most (a body that could not be read weighs more than a header that is not there).
+  MissReason why(const Expression& expression, const Value& result);
   /// Copies the values of these slots; JSON objects, arrays and lists become missing (unread).
   void capture(std::span<const SlotId> slots, Captured& into);
 
@@ -84,8 +88,8 @@ class Frame {
   TimePoint time() const noexcept { return time_; }
   const ListOracle* lists() const noexcept { return lists_; }
   Arena& arena() noexcept { return arena_; }
-  JsonReader& request_json() noexcept { return *request_json_; }
-  JsonReader& answer_json() noexcept { return *answer_json_; }
+  BodyReader& request_body() noexcept { return *request_body_; }
+  BodyReader& answer_body() noexcept { return *answer_body_; }
 
  private:
   struct Cell {
@@ -95,6 +99,7 @@ class Frame {
   };
   void restart(const SlotTable& slots, const ListOracle* lists);
   Value compute(SlotId id);
+  MissReason why_missing(const expr::Program& program, const Value& result) const;
 
   std::vector<Cell> cells_;
   std::uint32_t epoch_ = 0;
@@ -106,7 +111,7 @@ class Frame {
   std::string_view event_;
   Value value_, limit_;
   Arena arena_;
-  std::unique_ptr<JsonReader> request_json_, answer_json_;
+  std::unique_ptr<BodyReader> request_body_, answer_body_;
 };
 
 }  // namespace weir::policies

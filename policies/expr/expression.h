@@ -34,7 +34,7 @@ class Expression {
   bool varies() const noexcept;           ///< reads event, value or limit
   /// The slot, if the expression is nothing but a slot.
   std::optional<SlotId> slot() const noexcept;
-  /// The value, if it is known at load. Null value for an expression that can only fail.
+  /// The value, if it is known at load.
   std::optional<Value> constant() const noexcept;
   /// Normalised text: fields replaced by their own canonical text, so equal text means the same
   /// computation.

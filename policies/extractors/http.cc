@@ -1,0 +1,122 @@
+#include "policies/extractors/form.h"
+#include "policies/extractors/text.h"
+#include "policies/frame.h"
+
+/// What the head of a request or an answer says.
+namespace weir::policies {
+namespace {
+
+template <std::string_view Request::*kMember>
+Extracted read_text(Frame& frame, const Argument&) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  return {Value::text(frame.request()->*kMember)};
+}
+
+Extracted find_header(std::span<const HeaderField> headers, std::string_view name) noexcept {
+  const HeaderField* found = nullptr;
+  for (const HeaderField& field : headers) {
+    if (!equals_ignoring_case(field.name, name)) continue;
+    if (found != nullptr) return Extracted::miss(MissReason::ambiguous);
+    found = &field;
+  }
+  if (found == nullptr) return Extracted::miss(MissReason::absent);
+  return {Value::text(found->value)};
+}
+
+Extracted read_header(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_header(frame.request()->headers, argument.name);
+}
+
+Extracted read_answer_header(Frame& frame, const Argument& argument) noexcept {
+  if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_header(frame.answer()->headers, argument.name);
+}
+
+Extracted read_query(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_parameter(frame.arena(), frame.request()->query, argument.name);
+}
+
+/// RFC 6265 cookies, over all Cookie lines (a gateway from HTTP/2 may split them). A value in
+/// quotes is what is between them, as most frameworks have it.
+Extracted read_cookie(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  bool found = false;
+  std::string_view value;
+  for (const HeaderField& field : frame.request()->headers) {
+    if (!equals_ignoring_case(field.name, "cookie")) continue;
+    std::string_view rest = field.value;
+    while (!rest.empty()) {
+      std::string_view pair = trimmed(next_part(rest, ';'));
+      const std::size_t equals = pair.find('=');
+      if (equals == std::string_view::npos || trimmed(pair.substr(0, equals)) != argument.name)
+        continue;
+      if (found) return Extracted::miss(MissReason::ambiguous);
+      found = true;
+      value = trimmed(pair.substr(equals + 1));
+    }
+  }
+  if (!found) return Extracted::miss(MissReason::absent);
+  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+    value = value.substr(1, value.size() - 2);
+  }
+  return {Value::text(value)};
+}
+
+Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  std::string_view rest = frame.request()->path;
+  if (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
+  for (std::uint32_t k = 0; !rest.empty(); ++k) {
+    const std::string_view segment = next_part(rest, '/');
+    if (k < argument.index) continue;
+    if (segment.empty()) break;
+    return {Value::text(segment)};
+  }
+  return Extracted::miss(MissReason::absent);
+}
+
+Extracted read_status(Frame& frame, const Argument&) noexcept {
+  if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
+  return {Value::integer(frame.answer()->status)};
+}
+
+Extracted read_time(Frame& frame, const Argument&) noexcept {
+  return {Value::integer(to_ms(frame.time()))};
+}
+
+// The path decides what a request does, so it is no claim; a segment of it names whom the client
+// likes.
+constexpr ExtractorRow kRows[] = {
+    {"method", ArgumentForm::none, Type::text, Side::request, false, false, "GET, POST, ...",
+     read_text<&Request::method>},
+    {"path", ArgumentForm::none, Type::text, Side::request, false, false,
+     "the path in normal form (RFC 3986), without the query", read_text<&Request::path>},
+    {"segment", ArgumentForm::index, Type::text, Side::request, false, true,
+     "a segment of the path; written as {name} in a route", read_segment},
+    {"url", ArgumentForm::none, Type::text, Side::request, false, true,
+     "path and query as received", read_text<&Request::target>},
+    {"host", ArgumentForm::none, Type::text, Side::request, false, true,
+     "the Host header in lower case, without the port", read_text<&Request::host>},
+    {"scheme", ArgumentForm::none, Type::text, Side::request, false, false, "http or https",
+     read_text<&Request::scheme>},
+    {"query", ArgumentForm::name, Type::text, Side::request, false, true,
+     "a parameter of the query, decoded: query.page, query[\"odd name\"]", read_query},
+    {"header", ArgumentForm::header, Type::text, Side::request, false, true,
+     "a header of the request: header.x_device_id is X-Device-Id", read_header},
+    {"cookie", ArgumentForm::name, Type::text, Side::request, false, true, "a cookie: cookie.sid",
+     read_cookie},
+    {"time", ArgumentForm::none, Type::integer, Side::request, false, false,
+     "when the request came, in Unix milliseconds", read_time},
+    {"status", ArgumentForm::none, Type::integer, Side::answer, false, false,
+     "the status of the answer: 200", read_status},
+    {"response.header", ArgumentForm::header, Type::text, Side::answer, false, false,
+     "a header of the answer: response.header.x_cache", read_answer_header},
+};
+
+}  // namespace
+
+std::span<const ExtractorRow> http_extractors() { return kRows; }
+
+}  // namespace weir::policies

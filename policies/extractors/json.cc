@@ -1,0 +1,235 @@
+#include "policies/extractors/json.h"
+
+#include <simdjson.h>
+
+#include <bit>
+#include <cstring>
+
+#include "policies/extractors/arena.h"
+#include "policies/extractors/form.h"
+#include "policies/extractors/text.h"
+
+namespace weir::policies {
+
+namespace dom = simdjson::dom;
+
+struct BodyReader::Parser {
+  dom::parser dom;
+  dom::element root;
+  std::unique_ptr<char[]> padded;
+  std::size_t capacity = 0;
+  std::string_view form;
+};
+
+namespace {
+
+enum class MediaType : unsigned char { json, form, other };
+
+MediaType media_type(std::span<const HeaderField> headers) noexcept {
+  const HeaderField* found = nullptr;
+  for (const HeaderField& field : headers) {
+    if (!equals_ignoring_case(field.name, "content-type")) continue;
+    if (found != nullptr)
+      return MediaType::other;  // two types: whichever the app believes is a guess
+    found = &field;
+  }
+  if (found == nullptr) return MediaType::other;
+  const std::string_view type = trimmed(found->value.substr(0, found->value.find(';')));
+  if (equals_ignoring_case(type, "application/json")) return MediaType::json;
+  if (equals_ignoring_case(type, "application/x-www-form-urlencoded")) return MediaType::form;
+  constexpr std::string_view kSuffix = "+json";
+  if (type.size() > kSuffix.size() && type.find('/') != std::string_view::npos &&
+      equals_ignoring_case(type.substr(type.size() - kSuffix.size()), kSuffix)) {
+    return MediaType::json;
+  }
+  return MediaType::other;
+}
+
+Extracted to_value(Arena& arena, const dom::element& element) noexcept {
+  switch (element.type()) {
+    case dom::element_type::NULL_VALUE:
+      return Extracted::miss(MissReason::absent);
+    case dom::element_type::BOOL: {
+      bool value = false;
+      if (element.get(value)) break;
+      return {Value::boolean(value)};
+    }
+    case dom::element_type::INT64: {
+      std::int64_t value = 0;
+      if (element.get(value)) break;
+      return {Value::integer(value)};
+    }
+    // Beyond 2^63: a double would make neighbours equal, so one account could pass for another.
+    case dom::element_type::UINT64:
+      break;
+    case dom::element_type::DOUBLE: {
+      double value = 0;
+      if (element.get(value)) break;
+      return {Value::real(value)};
+    }
+    case dom::element_type::STRING: {
+      std::string_view value;
+      if (element.get(value)) break;
+      return {Value::text(value)};
+    }
+    case dom::element_type::OBJECT:
+    case dom::element_type::ARRAY: {
+      const dom::element* kept = arena.make(element);
+      if (kept == nullptr) break;
+      return {Value::json({kept, 0})};
+    }
+  }
+  return Extracted::miss(MissReason::unreadable);
+}
+
+/// The member of this name; ambiguous if there are several, since readers differ in which they
+/// take.
+MissReason find_member(const dom::element& from, std::string_view name,
+                       dom::element& out) noexcept {
+  dom::object object;
+  if (from.get(object)) return MissReason::absent;
+  bool found = false;
+  for (const dom::key_value_pair field : object) {
+    if (field.key != name) continue;
+    if (found) return MissReason::ambiguous;
+    found = true;
+    out = field.value;
+  }
+  return found ? MissReason::none : MissReason::absent;
+}
+
+MissReason find_element(const dom::element& from, std::uint64_t index, dom::element& out) noexcept {
+  dom::array array;
+  if (from.get(array)) return MissReason::absent;
+  for (const dom::element element : array) {
+    if (index-- == 0) {
+      out = element;
+      return MissReason::none;
+    }
+  }
+  return MissReason::absent;
+}
+
+const dom::element& element_of(JsonRef node) noexcept {
+  return *static_cast<const dom::element*>(node.document);
+}
+
+}  // namespace
+
+BodyReader::BodyReader() noexcept = default;
+BodyReader::~BodyReader() = default;
+
+bool BodyReader::parse(std::string_view body) noexcept {
+  Parser& parser = *parser_;
+  if (parser.capacity < body.size() || parser.capacity == 0) {
+    const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(body.size(), 1024));
+    if (parser.dom.allocate(capacity, kDepthMax) || parser.dom.doc.allocate(capacity)) return false;
+    parser.padded = std::make_unique<char[]>(capacity + simdjson::SIMDJSON_PADDING);
+    parser.capacity = capacity;
+  }
+  std::memcpy(parser.padded.get(), body.data(), body.size());
+  std::memset(parser.padded.get() + body.size(), 0, simdjson::SIMDJSON_PADDING);
+  return !parser.dom.parse(parser.padded.get(), body.size(), false).get(parser.root);
+}
+
+void BodyReader::open(BodyState state, std::string_view body,
+                      std::span<const HeaderField> headers) noexcept {
+  state_ = State::missing;
+  switch (state) {
+    case BodyState::not_read:
+      why_ = MissReason::unread;
+      return;
+    case BodyState::too_large:
+      why_ = MissReason::too_large;
+      return;
+    case BodyState::encoded:
+      why_ = MissReason::encoded;
+      return;
+    case BodyState::complete:
+      break;
+  }
+  if (body.empty()) {
+    why_ = MissReason::absent;
+    return;
+  }
+  why_ = MissReason::unreadable;
+  const MediaType type = media_type(headers);
+  if (type == MediaType::other) return;
+  if (!parser_) parser_ = std::make_unique<Parser>();
+  if (type == MediaType::form) {
+    parser_->form = body;
+    state_ = State::form;
+  } else if (parse(body)) {
+    state_ = State::json;
+  }
+}
+
+Extracted BodyReader::find(Arena& arena, BodyState state, std::string_view body,
+                           std::span<const HeaderField> headers,
+                           std::span<const PathStep> path) noexcept {
+  if (state_ == State::fresh) open(state, body, headers);
+  if (state_ == State::missing) return Extracted::miss(why_);
+  if (state_ == State::form) {
+    if (path.size() != 1 || path[0].is_index) return Extracted::miss(MissReason::absent);
+    return find_parameter(arena, parser_->form, path[0].name);
+  }
+  dom::element at = parser_->root;
+  for (const PathStep& step : path) {
+    dom::element next;
+    const MissReason why =
+        step.is_index ? find_element(at, step.index, next) : find_member(at, step.name, next);
+    if (why != MissReason::none) return Extracted::miss(why);
+    at = next;
+  }
+  return to_value(arena, at);
+}
+
+Extracted json_member(Arena& arena, JsonRef node, std::string_view name) noexcept {
+  if (json_is_array(node)) return {Value::error(), MissReason::failed};
+  dom::element found;
+  const MissReason why = find_member(element_of(node), name, found);
+  return why == MissReason::none ? to_value(arena, found) : Extracted::miss(why);
+}
+
+Extracted json_element(Arena& arena, JsonRef node, std::int64_t index) noexcept {
+  if (!json_is_array(node)) return {Value::error(), MissReason::failed};
+  dom::element found;
+  if (index < 0) return Extracted::miss(MissReason::absent);
+  const MissReason why = find_element(element_of(node), static_cast<std::uint64_t>(index), found);
+  return why == MissReason::none ? to_value(arena, found) : Extracted::miss(why);
+}
+
+// simdjson keeps only 24 bits of a container's size, so sizes are counted. A body is far smaller,
+// but the count is exact whatever limits.body says.
+std::int64_t json_size(JsonRef node) noexcept {
+  std::int64_t count = 0;
+  dom::array array;
+  if (!element_of(node).get(array)) {
+    for ([[maybe_unused]] const dom::element element : array) ++count;
+    return count;
+  }
+  dom::object object;
+  if (!element_of(node).get(object)) {
+    for ([[maybe_unused]] const dom::key_value_pair field : object) ++count;
+  }
+  return count;
+}
+
+bool json_is_array(JsonRef node) noexcept { return element_of(node).is_array(); }
+
+bool json_has_name(JsonRef node, std::string_view name) noexcept {
+  dom::element found;
+  return find_member(element_of(node), name, found) != MissReason::absent;
+}
+
+bool json_any(Arena& arena, JsonRef node, bool (*use)(void* context, const Value& element),
+              void* context) noexcept {
+  dom::array array;
+  if (element_of(node).get(array)) return false;
+  for (const dom::element element : array) {
+    if (use(context, to_value(arena, element).value)) return true;
+  }
+  return false;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+/// Small words on ASCII text, as HTTP compares it.
+namespace weir::policies {
+
+constexpr char lower_ascii(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+/// Whether `text`, in any letter case, is `lower` (which is in lower case).
+constexpr bool equals_ignoring_case(std::string_view text, std::string_view lower) noexcept {
+  if (text.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (lower_ascii(text[i]) != lower[i]) return false;
+  }
+  return true;
+}
+
+/// Without blanks and tabs at both ends.
+constexpr std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Cuts off and returns what stands before the first `separator`, or everything.
+constexpr std::string_view next_part(std::string_view& rest, char separator) noexcept {
+  const std::size_t at = rest.find(separator);
+  const std::string_view part = rest.substr(0, at);
+  rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + 1);
+  return part;
+}
+
+}  // namespace weir::policies

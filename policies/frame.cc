@@ -1,0 +1,165 @@
+#include "policies/frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/assert.h"
+#include "policies/expr/expression.h"
+#include "policies/expr/program.h"
+#include "policies/extractors/json.h"
+
+namespace weir::policies {
+namespace {
+
+/// How much a reason weighs when several things were missing: what a door must refuse comes first.
+int weight(MissReason reason) noexcept {
+  switch (reason) {
+    case MissReason::too_large:
+      return 7;
+    case MissReason::encoded:
+      return 6;
+    case MissReason::unreadable:
+      return 5;
+    case MissReason::ambiguous:
+      return 4;
+    case MissReason::unread:
+      return 3;
+    case MissReason::failed:
+      return 2;
+    case MissReason::absent:
+      return 1;
+    case MissReason::none:
+      return 0;
+  }
+  return 0;
+}
+
+std::size_t bytes_to_keep(const Value& value) noexcept {
+  if (value.is(Type::text)) return value.as_text().size();
+  if (value.is(Type::address)) return sizeof(Address);
+  return 0;
+}
+
+}  // namespace
+
+std::size_t Captured::bytes() const noexcept {
+  return entries_.capacity() * sizeof(Entry) + buffer_.capacity();
+}
+
+Frame::Frame()
+    : request_body_(std::make_unique<BodyReader>()), answer_body_(std::make_unique<BodyReader>()) {}
+Frame::~Frame() = default;
+
+void Frame::restart(const SlotTable& slots, const ListOracle* lists) {
+  slots_ = &slots;
+  lists_ = lists;
+  if (cells_.size() < slots.size()) cells_.resize(slots.size());
+  if (++epoch_ == 0) {  // after 2^32 requests an old stamp could look new
+    for (Cell& cell : cells_) cell.epoch = 0;
+    epoch_ = 1;
+  }
+  arena_.reset();
+  request_body_->reset();
+  answer_body_->reset();
+  event_ = {};
+  value_ = limit_ = Value::null();
+}
+
+void Frame::begin(const SlotTable& slots, const Request& request, const ListOracle* lists) {
+  restart(slots, lists);
+  request_ = &request;
+  answer_ = nullptr;
+  time_ = request.time;
+}
+
+void Frame::resume(const SlotTable& slots, const Captured& captured, const Answer& answer,
+                   TimePoint event_time, const ListOracle* lists) {
+  restart(slots, lists);
+  request_ = nullptr;
+  answer_ = &answer;
+  time_ = event_time;
+  for (const Captured::Entry& entry : captured.entries_) {
+    if (entry.slot < cells_.size()) cells_[entry.slot] = {entry.value, epoch_, entry.why};
+  }
+}
+
+Value Frame::compute(SlotId id) {
+  WEIR_ASSERT(slots_ != nullptr && id < slots_->size());
+  const Slot& slot = (*slots_)[id];
+  Extracted got;
+  switch (slot.kind) {
+    case Slot::Kind::event:
+      return event_.empty() ? Value::null() : Value::text(event_);
+    case Slot::Kind::value:
+      return value_;
+    case Slot::Kind::limit:
+      return limit_;
+    case Slot::Kind::attribute:
+      got = slot.extractor->read(*this, slot.argument);
+      break;
+    case Slot::Kind::computed:
+      got.value = expr::evaluate(*slot.program, *this);
+      if (slot.varies) return got.value;
+      if (got.value.is_null() || got.value.is_error())
+        got.why = why_missing(*slot.program, got.value);
+      break;
+  }
+  cells_[id] = {got.value, epoch_, got.why};
+  return got.value;
+}
+
+MissReason Frame::why_missing(const expr::Program& program, const Value& result) const {
+  if (result.is_error()) return MissReason::failed;
+  MissReason worst = MissReason::absent;
+  for (const SlotId id : program.slots) {
+    if (id >= cells_.size() || cells_[id].epoch != epoch_) continue;
+    if (weight(cells_[id].why) > weight(worst)) worst = cells_[id].why;
+  }
+  return worst;
+}
+
+MissReason Frame::why(SlotId id) {
+  const Value value = load(id);
+  if (!value.is_null() && !value.is_error()) return MissReason::none;
+  const Slot& slot = (*slots_)[id];
+  if (!slot.varies) return cells_[id].why;
+  return slot.program ? why_missing(*slot.program, value) : MissReason::absent;
+}
+
+MissReason Frame::why(const Expression& expression, const Value& result) {
+  if (!result.is_null() && !result.is_error()) return MissReason::none;
+  return why_missing(*expression.program(), result);
+}
+
+void Frame::capture(std::span<const SlotId> slots, Captured& into) {
+  into.entries_.clear();
+  std::size_t bytes = 0;
+  for (const SlotId id : slots) {
+    Captured::Entry entry{load(id), id, MissReason::none};
+    if (entry.value.is(Type::json) || entry.value.is(Type::list)) {
+      entry.value = Value::null();
+      entry.why = MissReason::unread;
+    } else {
+      entry.why = why(id);
+    }
+    bytes += bytes_to_keep(entry.value);
+    into.entries_.push_back(entry);
+  }
+  // The views are made only once the buffer has its size and will not move again.
+  if (into.buffer_.size() < bytes) into.buffer_.resize(bytes);
+  char* at = into.buffer_.data();
+  for (Captured::Entry& entry : into.entries_) {
+    if (entry.value.is(Type::text)) {
+      const std::string_view text = entry.value.as_text();
+      if (!text.empty()) std::memcpy(at, text.data(), text.size());
+      entry.value = Value::text({at, text.size()});
+      at += text.size();
+    } else if (entry.value.is(Type::address)) {
+      static_assert(alignof(Address) == 1);
+      entry.value = Value::address(new (at) Address(entry.value.as_address()));
+      at += sizeof(Address);
+    }
+  }
+}
+
+}  // namespace weir::policies

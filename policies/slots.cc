@@ -1,0 +1,76 @@
+#include "policies/slots.h"
+
+#include "policies/expr/expression.h"
+#include "policies/expr/program.h"
+#include "policies/extractors.h"
+
+namespace weir::policies {
+namespace {
+
+Slot special(Slot::Kind kind, Type type, std::string text) {
+  Slot slot;
+  slot.kind = kind;
+  slot.type = type;
+  slot.varies = true;
+  slot.text = std::move(text);
+  return slot;
+}
+
+}  // namespace
+
+SlotTable::SlotTable() {
+  intern(special(Slot::Kind::event, Type::text, "event"));
+  intern(special(Slot::Kind::value, Type::dyn, "value"));
+  intern(special(Slot::Kind::limit, Type::dyn, "limit"));
+}
+
+SlotId SlotTable::intern(Slot slot) {
+  const auto found = by_text_.find(slot.text);
+  if (found != by_text_.end()) return found->second;
+  if (slots_.size() >= kMax) {
+    full_ = true;
+    return static_cast<SlotId>(slots_.size() - 1);
+  }
+  const auto id = static_cast<SlotId>(slots_.size());
+  by_text_.emplace(slot.text, id);
+  slots_.push_back(std::move(slot));
+  return id;
+}
+
+SlotId SlotTable::attribute(const ExtractorRow& row, Argument argument) {
+  Slot slot;
+  slot.kind = Slot::Kind::attribute;
+  slot.type = row.type;
+  slot.side = row.side;
+  slot.needs_body = row.needs_body && row.side == Side::request;
+  slot.needs_answer_body = row.needs_body && row.side == Side::answer;
+  slot.client_asserted = row.client_asserted;
+  slot.text = attribute_text(row, argument);
+  slot.extractor = &row;
+  slot.argument = std::move(argument);
+  return intern(std::move(slot));
+}
+
+SlotId SlotTable::segment(std::uint32_t k) {
+  Argument argument;
+  argument.index = k;
+  return attribute(*find_extractor("segment"), std::move(argument));
+}
+
+SlotId SlotTable::computed(const Expression& expression) {
+  if (const auto slot = expression.slot()) return *slot;
+  Slot slot;
+  slot.kind = Slot::Kind::computed;
+  slot.type = expression.type();
+  slot.side = expression.side();
+  slot.needs_body = expression.needs_body();
+  slot.needs_answer_body = expression.needs_answer_body();
+  slot.client_asserted = expression.client_asserted();
+  slot.varies = expression.varies();
+  slot.depth = expression.program()->depth;
+  slot.text = expression.canonical();
+  slot.program = expression.program();
+  return intern(std::move(slot));
+}
+
+}  // namespace weir::policies
