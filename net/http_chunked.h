@@ -62,7 +62,7 @@ class ChunkedDecoder {
     done,
   };
   HttpRefusal head_byte(unsigned char c) noexcept;
-  HttpRefusal trailer_byte(unsigned char c) noexcept;
+  HttpRefusal tail_byte(unsigned char c) noexcept;
 
   ChunkLimits limits_;
   State state_ = State::size_first;

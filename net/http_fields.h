@@ -10,22 +10,22 @@
 
 namespace weir::net {
 
-/// What a field means to a proxy. From `host` on a field is never copied to the next hop as it
-/// stands: it is dropped, or written anew from what was decided.
+/// What a field means to a proxy. Up to `sec_websocket_accept` fields are copied to the next hop;
+/// from `host` on they never are: dropped, or written anew from what was decided.
 enum class FieldKind : std::uint8_t {
-  plain,              ///< end to end: copied
-  expect,             ///< forwarded or not as the door decides
-  sec_websocket_key,  ///< end to end; the rest of a handshake's check
+  plain,              ///< end to end
+  sec_websocket_key,  ///< end to end, and part of a handshake's check, as the next two
   sec_websocket_version,
   sec_websocket_accept,
-  underscore,  ///< end to end, but its name has a `_`: dropped if it aliases a field weir uses
+  underscore,         ///< its name has a `_`: dropped if it aliases a field that weir uses
   x_forwarded_other,  ///< Forwarded, X-Real-IP, X-Forwarded-Port...: copied from trusted peers only
-  host,               ///< from here on: never copied
+  host,
   content_length,
   transfer_encoding,
   connection,
   upgrade,
-  hop,                  ///< Keep-Alive, Proxy-*, TE, Trailer, HTTP2-Settings: dropped
+  expect,
+  hop,                  ///< Keep-Alive, Proxy-*, TE, Trailer, HTTP2-Settings, Proxy: dropped
   named_in_connection,  ///< made hop-by-hop by a Connection field: dropped
   x_forwarded_for,
   x_forwarded_proto,

@@ -26,6 +26,7 @@
   X(field_name, 400, "field-name")                               \
   X(too_many_fields, 431, "too-many-fields")                     \
   X(head_too_large, 431, "head-too-large")                       \
+  X(connection_options, 400, "connection-options")               \
   X(host_missing, 400, "host-missing")                           \
   X(host_repeated, 400, "host-repeated")                         \
   X(host_invalid, 400, "host-invalid")                           \

@@ -1,0 +1,288 @@
+#include "proxy/hop_headers.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/assert.h"
+
+namespace weir::proxy {
+namespace {
+
+using net::FieldKind;
+using net::FieldList;
+using net::Framing;
+
+/// Appends to a string through one growth: `room` bytes are an upper bound of what will be put.
+/// (Some twenty std::string::append calls cost more than the rest of a head.)
+class Writer {
+ public:
+  Writer(std::string& out, std::size_t room) : out_(out) {
+    const std::size_t start = out.size();
+    out.resize(start + room);
+    p_ = out.data() + start;
+    end_ = out.data() + out.size();
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() { out_.resize(static_cast<std::size_t>(p_ - out_.data())); }
+
+  Writer& put(std::string_view text) noexcept {
+    WEIR_ASSERT(static_cast<std::size_t>(end_ - p_) >= text.size());
+    if (!text.empty()) std::memcpy(p_, text.data(), text.size());
+    p_ += text.size();
+    return *this;
+  }
+  Writer& put_number(std::uint64_t value) noexcept {
+    std::array<char, 20> digits;
+    std::size_t i = digits.size();
+    do {
+      digits[--i] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    return put({digits.data() + i, digits.size() - i});
+  }
+  Writer& put_line(std::string_view name_colon, std::string_view value) noexcept {
+    return put(name_colon).put(value).put("\r\n");
+  }
+
+ private:
+  std::string& out_;
+  char* p_;
+  char* end_;
+};
+
+/// What a head of ours may hold besides what it copies: names, framing, a handshake's lines.
+constexpr std::size_t kFixedRoom = 512;
+
+/// Copies the lines that `keep` keeps; neighbours in one piece.
+template <class Keep>
+void copy_lines(Writer& out, const FieldList& list, Keep keep) noexcept {
+  const char* run = nullptr;
+  for (std::size_t i = 0; i < list.count; ++i) {
+    const bool kept = list.kinds[i] == FieldKind::plain || keep(i);
+    if (kept && run == nullptr) run = list.line_begin(i);
+    if (!kept && run != nullptr) {
+      out.put({run, static_cast<std::size_t>(list.line_begin(i) - run)});
+      run = nullptr;
+    }
+  }
+  if (run != nullptr) out.put({run, static_cast<std::size_t>(list.lines_end - run)});
+}
+
+constexpr bool is_handshake(FieldKind kind) noexcept {
+  return kind >= FieldKind::sec_websocket_key && kind <= FieldKind::sec_websocket_accept;
+}
+
+/// What weir itself reads or sets, besides X-Weir-*, and what frames a message: an alias of any of
+/// these with `_` must not reach an app.
+constexpr std::string_view kOurNames[] = {
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-prefix",
+    "x-forwarded-server",
+    "x-forwarded-scheme",
+    "x-forwarded-ssl",
+    "x-real-ip",
+    "x-client-ip",
+    "true-client-ip",
+    "x-cluster-client-ip",
+    "x-request-id",
+    "content-type",
+    "content-encoding",
+    "cookie",
+    "authorization",
+    "proxy-authorization",
+};
+
+bool aliases_one_of_ours(std::string_view name,
+                         std::span<const std::string_view> used_names) noexcept {
+  const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
+  return net::aliases(name.substr(0, 7), "x-weir-") ||
+         std::any_of(std::begin(kOurNames), std::end(kOurNames), same) ||
+         std::any_of(used_names.begin(), used_names.end(), same);
+}
+
+/// The value of the only field of that kind; empty if there is none or more than one.
+std::string_view only_value(const FieldList& list, FieldKind kind) noexcept {
+  std::string_view found;
+  int count = 0;
+  for (std::size_t i = 0; i < list.count; ++i) {
+    if (list.kinds[i] == kind) {
+      found = list.fields[i].value;
+      ++count;
+    }
+  }
+  return count == 1 ? found : std::string_view{};
+}
+
+bool is_sane_id(std::string_view id) noexcept {
+  return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view{"._:/+=@-"}.find(c) != std::string_view::npos;
+  });
+}
+
+/// The fields that say for whom we forward. A trusted peer's are believed, and the peer is added;
+/// from anybody else they are lies or noise and are replaced.
+void put_forwarding(Writer& out, const net::RequestHead& head,
+                    const UpstreamHeadOptions& options) noexcept {
+  out.put("X-Forwarded-For: ");
+  std::string_view proto = options.scheme;
+  std::string_view host = head.authority;
+  if (options.peer_trusted) {
+    const FieldList& list = head.fields;
+    for (std::size_t i = 0; i < list.count; ++i) {
+      if (list.kinds[i] == FieldKind::x_forwarded_for && !list.fields[i].value.empty()) {
+        out.put(list.fields[i].value).put(", ");
+      }
+    }
+    const std::string_view theirs = only_value(list, FieldKind::x_forwarded_proto);
+    if (net::same_ignoring_case(theirs, "http") || net::same_ignoring_case(theirs, "https")) {
+      proto = theirs;
+    }
+    const std::string_view their_host = only_value(list, FieldKind::x_forwarded_host);
+    if (!their_host.empty()) host = their_host;
+  }
+  out.put(options.peer_text).put("\r\nX-Forwarded-Proto: ").put(proto).put("\r\n");
+  if (!host.empty()) out.put_line("X-Forwarded-Host: ", host);
+  if (!options.request_id.empty()) out.put_line("X-Request-Id: ", options.request_id);
+}
+
+void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
+  out.put("HTTP/1.1 ").put_number(static_cast<std::uint64_t>(head.status)).put(" ");
+  out.put(head.reason).put("\r\n");
+}
+
+}  // namespace
+
+RequestIds::RequestIds() { randombytes_buf(state_.data(), sizeof state_); }
+
+RequestIds::RequestIds(std::uint64_t seed) noexcept {
+  for (std::uint64_t& word : state_) {  // splitmix64, as xoshiro's authors advise
+    std::uint64_t z = (seed += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    word = z ^ (z >> 31);
+  }
+}
+
+std::uint64_t RequestIds::random() noexcept {
+  auto& s = state_;
+  const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
+  const std::uint64_t t = s[1] << 17;
+  s[2] ^= s[0];
+  s[3] ^= s[1];
+  s[1] ^= s[2];
+  s[0] ^= s[3];
+  s[2] ^= t;
+  s[3] = std::rotl(s[3], 45);
+  return result;
+}
+
+std::string_view RequestIds::next(std::array<char, 32>& out) noexcept {
+  constexpr char kHex[] = "0123456789abcdef";
+  for (std::size_t half = 0; half < 2; ++half) {
+    std::uint64_t bits = random();
+    for (std::size_t i = 0; i < 16; ++i, bits >>= 4) out[half * 16 + i] = kHex[bits & 15];
+  }
+  return {out.data(), out.size()};
+}
+
+std::string_view choose_request_id(const net::RequestHead& head, bool peer_trusted, RequestIds& ids,
+                                   std::array<char, 32>& room) noexcept {
+  if (peer_trusted) {
+    const std::string_view theirs = only_value(head.fields, FieldKind::x_request_id);
+    if (is_sane_id(theirs)) return theirs;
+  }
+  return ids.next(room);
+}
+
+void append_upstream_head(std::string& out, const net::RequestHead& head,
+                          const UpstreamHeadOptions& options) {
+  // The head's own size covers the request line and every field that is copied or rewritten from
+  // it.
+  Writer writer(out, head.size + 2 * head.authority.size() + options.peer_text.size() +
+                         options.scheme.size() + options.request_id.size() +
+                         options.default_host.size() + options.extra_lines.size() + kFixedRoom);
+  writer.put(head.method).put(" ").put(head.target).put(" HTTP/1.1\r\n");
+  writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
+  copy_lines(writer, head.fields, [&](std::size_t i) {
+    switch (const FieldKind kind = head.fields.kinds[i]; kind) {
+      case FieldKind::underscore:
+        return !aliases_one_of_ours(head.fields.fields[i].name, options.used_names);
+      case FieldKind::x_forwarded_other:
+        return options.peer_trusted;
+      default:
+        return is_handshake(kind);
+    }
+  });
+  if (head.framing == Framing::length) {
+    writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");
+  } else if (head.framing == Framing::chunked) {
+    writer.put("Transfer-Encoding: chunked\r\n");
+  }
+  put_forwarding(writer, head, options);
+  if (head.expect_continue && options.forward_expect) writer.put("Expect: 100-continue\r\n");
+  if (head.websocket) {
+    writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
+  } else if (options.close) {
+    writer.put("Connection: close\r\n");
+  }
+  writer.put(options.extra_lines).put("\r\n");
+}
+
+DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead& head,
+                                      const DownstreamHeadOptions& options) {
+  DownstreamBody body{head.framing, options.keep_alive};
+  if (body.framing == Framing::chunked && options.http_1_0) body.framing = Framing::until_close;
+  if (body.framing == Framing::until_close && !options.http_1_0) body.framing = Framing::chunked;
+  if (body.framing == Framing::until_close) body.keep_alive = false;
+
+  Writer writer(out, head.size + options.extra_lines.size() + kFixedRoom);
+  put_status_line(writer, head);
+  copy_lines(writer, head.fields, [&](std::size_t i) {
+    const FieldKind kind = head.fields.kinds[i];
+    return kind < FieldKind::host || kind == FieldKind::x_request_id;
+  });
+  if (head.upgraded) {
+    body.keep_alive = false;
+    writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    writer.put(options.extra_lines).put("\r\n");
+    return body;
+  }
+  // HEAD and 304 say how long the body would be; 204 must not (RFC 9110, 8.6).
+  const bool says_length =
+      body.framing == Framing::length ||
+      (body.framing == Framing::none && head.has_content_length && head.status != 204);
+  if (says_length) {
+    writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");
+  } else if (body.framing == Framing::chunked) {
+    writer.put("Transfer-Encoding: chunked\r\n");
+  }
+  if (!body.keep_alive) {
+    writer.put("Connection: close\r\n");
+  } else if (options.http_1_0) {
+    writer.put("Connection: keep-alive\r\n");
+  }
+  writer.put(options.extra_lines).put("\r\n");
+  return body;
+}
+
+void append_interim_head(std::string& out, const net::ResponseHead& head) {
+  Writer writer(out, head.size + kFixedRoom);
+  put_status_line(writer, head);
+  copy_lines(writer, head.fields,
+             [&](std::size_t i) { return head.fields.kinds[i] < FieldKind::host; });
+  writer.put("\r\n");
+}
+
+}  // namespace weir::proxy
