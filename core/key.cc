@@ -44,6 +44,8 @@ void KeyBuilder::add_address(const Address& address) {
   add_text({reinterpret_cast<const char*>(address.bytes().data()), 16});
 }
 
+void KeyBuilder::add_missing() { bytes_.append(4, '\xff'); }
+
 bool KeyBuilder::add(const Value& value) {
   if (value.is(Type::text)) {
     add_text(value.as_text());

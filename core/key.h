@@ -41,6 +41,7 @@ class KeyBuilder {
   void start(const Hash128& owner);
   void add_text(std::string_view part);
   void add_address(const Address& address);  ///< already masked
+  void add_missing();  ///< stands for a missing part; equal to no text, whatever a client sends
   /// Canonical text of any scalar (1 and "1" are one part; doubles shortest). False for null, errors,
   /// lists and JSON objects: these are no key parts.
   bool add(const Value& value);

@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "core/effect.h"
 #include "core/event.h"
+#include "core/key.h"
 
 namespace weir::gate {
 
@@ -40,7 +41,8 @@ class Waiter {
   friend class WaitQueue;
   Waiter* previous_ = nullptr;
   Waiter* next_ = nullptr;
-  TimePoint deadline_{};
+  Hash128 key_;            // of the counter whose reservations are in the way
+  TimePoint deadline_{};   // of the whole wait, also over several parks; epoch: not waiting
   bool parked_ = false;
 };
 

@@ -1,0 +1,157 @@
+#include "gate/gate.h"
+
+#include "core/assert.h"
+
+namespace weir::gate {
+
+using telemetry::Metric;
+
+class Ticket {
+ public:
+  policies::Settlement settlement;
+  bool answered = false;
+};
+
+Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
+           telemetry::MetricCells& metrics, policies::Observer* observer)
+    : shared_(shared),
+      worker_(worker),
+      limits_(limits),
+      metrics_(metrics),
+      evaluator_(shared.counters, shared.lists, shared.secret, observer),
+      waiters_(limits.waiting) {}
+
+Gate::~Gate() = default;
+
+void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
+  evaluator_.use(policies::load_on_worker(std::move(set), shared_.stats, worker_));
+}
+
+policies::Instant Gate::instant(TimePoint now) const noexcept {
+  return {now, now + milliseconds{shared_.wall_offset_ms.load(std::memory_order_relaxed)}};
+}
+
+bool Gate::wants_body(const Request& request) { return evaluator_.wants_body(request); }
+
+Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
+  const policies::Instant at = instant(now);
+  policies::Evaluator::Options options;
+  options.may_wait = may_wait;
+  options.can_hold = held_ < limits_.held;
+  const policies::Verdict& verdict = evaluator_.judge(request, at, options);
+
+  Judgement out;
+  out.effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
+  switch (verdict.kind) {
+    case policies::Verdict::Kind::wait:
+      crowded_key_ = {};
+      for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
+        if (counter.reserves && counter.reading.refused) crowded_key_ = counter.key;
+      }
+      return out;
+    case policies::Verdict::Kind::refuse:
+      if (verdict.crowded) metrics_.add(may_wait ? Metric::limit_held : Metric::limit_waiting);
+      return out;
+    case policies::Verdict::Kind::hold:
+      metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
+      break;
+    case policies::Verdict::Kind::pass: break;
+  }
+  if (evaluator_.must_observe()) {
+    out.ticket = take_ticket();
+    evaluator_.keep(out.ticket->settlement);
+  }
+  return out;
+}
+
+Ticket* Gate::take_ticket() {
+  if (free_tickets_.empty()) {
+    tickets_.push_back(std::make_unique<Ticket>());
+    free_tickets_.reserve(tickets_.capacity());
+    return tickets_.back().get();
+  }
+  Ticket* ticket = free_tickets_.back();
+  free_tickets_.pop_back();
+  return ticket;
+}
+
+bool Gate::park(Waiter& waiter, TimePoint now) {
+  if (!waiters_.park(waiter, crowded_key_, now, limits_.reserve_wait)) return false;
+  note_waiting();
+  return true;
+}
+
+void Gate::note_waiting() {
+  const auto size = static_cast<std::uint32_t>(waiters_.size());
+  // The difference, added to a shared count: settlements elsewhere are only announced while it is not 0.
+  shared_.waiting.fetch_add(size - waiting_noted_, std::memory_order_relaxed);
+  waiting_noted_ = size;
+  metrics_.set(Metric::requests_waiting, size);
+}
+
+TimePoint Gate::waiting_until(const Waiter& waiter) const { return WaitQueue::deadline(waiter); }
+
+void Gate::unpark(Waiter& waiter) {
+  waiters_.unpark(waiter);
+  note_waiting();
+}
+
+void Gate::unhold(TimePoint) {
+  WEIR_ASSERT(held_ > 0);
+  metrics_.set(Metric::requests_held, static_cast<std::int64_t>(--held_));
+}
+
+bool Gate::answered(Ticket& ticket, const Answer& answer, TimePoint now) {
+  if (answer.body_state == BodyState::not_read && evaluator_.answer_needs_body(ticket.settlement)) {
+    return true;
+  }
+  answered_body(ticket, answer, now);
+  return false;
+}
+
+void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
+  ticket.answered = true;
+  evaluator_.answered(ticket.settlement, answer, instant(now));
+  settled(ticket, now);
+}
+
+void Gate::finish(Ticket& ticket, End end, TimePoint now) {
+  if (!ticket.answered) {
+    if (end == End::aborted) {
+      evaluator_.aborted(ticket.settlement, instant(now));
+    } else {
+      evaluator_.released(ticket.settlement, instant(now));
+    }
+  }
+  evaluator_.ended(ticket.settlement);
+  if (!ticket.answered) settled(ticket, now);
+  ticket.answered = false;
+  ticket.settlement.clear();
+  free_tickets_.push_back(&ticket);
+}
+
+void Gate::settled(const Ticket& ticket, TimePoint now) {
+  if (shared_.waiting.load(std::memory_order_relaxed) == 0) return;
+  shared_.settlements.fetch_add(1, std::memory_order_relaxed);
+  if (waiters_.size() == 0) return;
+  // Waking a session may settle another ticket (its client has left, say): one loop serves them all.
+  for (const policies::PlannedCounter& counter : ticket.settlement.counters) wake_.push_back(counter.key);
+  if (waking_) return;
+  waking_ = true;
+  for (std::size_t i = 0; i < wake_.size(); ++i) {
+    const Hash128 key = wake_[i];
+    waiters_.wake(key, now);
+  }
+  wake_.clear();
+  waking_ = false;
+  note_waiting();
+}
+
+void Gate::tick(TimePoint now) {
+  const std::uint64_t settlements = shared_.settlements.load(std::memory_order_relaxed);
+  waiters_.tick(now, settlements != settlements_seen_);
+  settlements_seen_ = settlements;
+  note_waiting();
+}
+
+}  // namespace weir::gate

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gate/judge.h"
+#include "gate/wait_queue.h"
+#include "policies/evaluator.h"
+#include "policies/verdict_text.h"
+#include "telemetry/metrics.h"
+
+namespace weir::gate {
+
+/// What all gates of the process share.
+struct Shared {
+  limiter::Bank& counters;
+  limiter::ListBank& lists;
+  const HashSecret& secret;
+  policies::StatsBank& stats;
+  /// Current wall clock minus Clock::now(), kept up by the control thread every second: `every` windows
+  /// follow steps of the wall clock, all others do not.
+  std::atomic<std::int64_t> wall_offset_ms{0};
+  /// Grows with every settlement while somebody waits on any worker.
+  std::atomic<std::uint64_t> settlements{0};
+  std::atomic<std::uint32_t> waiting{0};
+};
+
+struct GateLimits {
+  std::size_t held = 1'000;       ///< requests held by `delay` at once, on this worker
+  std::size_t waiting = 1'024;    ///< requests parked at once, on this worker
+  milliseconds reserve_wait{1'000};
+};
+
+class Ticket;
+
+/// The Judge of one worker.
+class Gate final : public Judge {
+ public:
+  Gate(Shared& shared, std::size_t worker, const GateLimits& limits, telemetry::MetricCells& metrics,
+       policies::Observer* observer);
+  ~Gate() override;
+
+  /// Judges by this set from now on; requests in flight are settled by the set that judged them. On the
+  /// worker's thread, like everything here.
+  void use(std::shared_ptr<const policies::PolicySet> set);
+  const policies::PolicySet& set() const noexcept { return evaluator_.set(); }
+
+  bool wants_body(const Request& request) override;
+  Judgement judge(const Request& request, TimePoint now, bool may_wait) override;
+  bool park(Waiter& waiter, TimePoint now) override;
+  TimePoint waiting_until(const Waiter& waiter) const override;
+  void unpark(Waiter& waiter) override;
+  void unhold(TimePoint now) override;
+  bool answered(Ticket& ticket, const Answer& answer, TimePoint now) override;
+  void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) override;
+  void finish(Ticket& ticket, End end, TimePoint now) override;
+  bool has_waiters() const override { return waiters_.size() != 0; }
+  void tick(TimePoint now) override;
+
+ private:
+  policies::Instant instant(TimePoint now) const noexcept;
+  Ticket* take_ticket();
+  void settled(const Ticket& ticket, TimePoint now);
+  void note_waiting();
+
+  Shared& shared_;
+  std::size_t worker_;
+  GateLimits limits_;
+  telemetry::MetricCells& metrics_;
+  policies::Evaluator evaluator_;
+  policies::VerdictText text_;
+  WaitQueue waiters_;
+  Hash128 crowded_key_;                 // of the last judgement that was `wait`
+  std::uint32_t waiting_noted_ = 0;
+  std::uint64_t settlements_seen_ = 0;
+  std::size_t held_ = 0;
+  std::vector<std::unique_ptr<Ticket>> tickets_;  // all that were ever made
+  std::vector<Ticket*> free_tickets_;
+  std::vector<Hash128> wake_;
+  bool waking_ = false;
+};
+
+}  // namespace weir::gate

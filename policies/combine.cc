@@ -1,0 +1,247 @@
+#include <algorithm>
+
+#include "policies/evaluator.h"
+
+/// Many outcomes, one verdict. Only here are shadow mode, guards and others' reservations weighed against
+/// each other; a front door sees nothing but the resulting Effect.
+namespace weir::policies {
+namespace {
+
+constexpr milliseconds kCrowdedRetry{1000};
+
+bool compares(config::Rung::Compare compare, Number value, Number limit) {
+  switch (compare) {
+    case config::Rung::Compare::over: return value > limit;
+    case config::Rung::Compare::at: return value >= limit;
+    case config::Rung::Compare::under: return value < limit;
+    case config::Rung::Compare::none: break;
+  }
+  return true;
+}
+
+/// When a reading over its limit can be expected to have fallen: the end of a fixed window, else at the
+/// latest one window from now.
+milliseconds falls_within(const Counter& counter, Instant at) {
+  if (counter.spec.window == limiter::Window::none) return kCrowdedRetry;
+  if (counter.spec.window != limiter::Window::every) return counter.window;
+  return counter.window - milliseconds{to_ms(at.wall) % counter.window.count()};
+}
+
+}  // namespace
+
+const Verdict& Evaluator::judge(const Request& request, Instant at, const Options& options) {
+  verdict_.clear();
+  begin(request, at, options);
+  settle(options);
+  if (verdict_.kind == Verdict::Kind::wait) {
+    take_back(true, at);
+    return verdict_;
+  }
+  if (!options.dry) write_memory(at);
+  finish_verdict(at);
+  if (!options.dry) {
+    take_back(false, at);
+    count_standings(request);
+  }
+  return verdict_;
+}
+
+bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::size_t r, Number value,
+                           std::optional<Number> limit) {
+  const Rung& rung = policy.rungs[r];
+  if (rung.compare != config::Rung::Compare::none && (!limit || !compares(rung.compare, value, *limit))) {
+    return false;
+  }
+  const auto& condition = binding.rungs[r].condition;
+  if (!condition) return rung.compare != config::Rung::Compare::none;
+  frame_.set_event(set_->events[binding.event].name);
+  frame_.set_rung(policy.has_metric ? Value::number(value) : Value::null(),
+                  limit ? Value::number(*limit) : Value::null());
+  return condition->eval(frame_).is_true();
+}
+
+Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& planned, bool shadow,
+                                    bool settled, Trace* trace) {
+  const Binding& binding = policy.bindings[planned.binding];
+  Winner best;
+  for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+    const Rung& rung = policy.rungs[r];
+    if (rung.disabled || rung.shadow != shadow) continue;
+    Number value;
+    if (policy.has_metric) {
+      const auto& reading = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].reading;
+      value = settled ? reading.settled : reading.value;
+    }
+    const auto limit = plan_.limits[planned.first_limit + r];
+    const bool holds = rung_holds(policy, binding, r, value, limit);
+    if (trace != nullptr) trace->rung(policy, r, value, limit, holds);
+    // Of equally severe rungs the later one: ladders are written upwards.
+    if (holds && (best.rung < 0 || severity(rung.effect) >= severity(best.effect))) {
+      best = {static_cast<int>(r), rung.effect, value};
+    }
+  }
+  return best;
+}
+
+void Evaluator::add_list_standings() {
+  for (const ListHit& hit : plan_.lists) {
+    const List& list = set_->lists[hit.list];
+    Standing standing;
+    standing.list = hit.list;
+    standing.policy = list.owner;
+    standing.shadow = list.shadow;
+    standing.effect = list.kind == config::ListKind::gray && list.effect == Action::flag ? Action::graylist
+                                                                                        : list.effect;
+    standing.hold = list.hold;
+    standing.status = list.status;
+    standing.tell = list.tell;
+    standing.until = hit.until;
+    if (standing.effect != Action::none) verdict_.standings.push_back(standing);
+  }
+}
+
+void Evaluator::settle(const Options& options) {
+  winners_.clear();
+  settled_winners_.clear();
+  shadow_winners_.clear();
+  if (plan_.allowed) {
+    verdict_.exempt = true;
+    return;
+  }
+  if (plan_.defect) {
+    verdict_.kind = Verdict::Kind::refuse;
+    verdict_.effect = Action::deny;
+    verdict_.status = plan_.defect->status;
+    verdict_.defect = plan_.defect->what;
+    return;
+  }
+  add_list_standings();
+  for (const PlannedPolicy& planned : plan_.policies) {
+    const Policy& policy = set_->policies[planned.policy];
+    winners_.push_back(winner(policy, planned, false, false, options.trace));
+    settled_winners_.push_back(planned.reserves ? winner(policy, planned, false, true, nullptr)
+                                                : winners_.back());
+    shadow_winners_.push_back(winner(policy, planned, true, false, options.trace));
+    if (!planned.applies) continue;
+    for (const bool shadow : {false, true}) {
+      const Winner& won = shadow ? shadow_winners_.back() : winners_.back();
+      if (won.rung < 0) continue;
+      const Rung& rung = policy.rungs[static_cast<std::size_t>(won.rung)];
+      if (!shadow && rung.score) verdict_.score += *rung.score;
+      if (won.effect == Action::none && !rung.score) continue;
+      Standing standing;
+      standing.policy = planned.policy;
+      standing.rung = won.rung;
+      standing.effect = won.effect;
+      standing.shadow = shadow;
+      standing.value = won.value;
+      standing.limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+      standing.window = rung.window;
+      standing.hold = rung.hold;
+      standing.status = rung.status;
+      standing.tell = rung.tell;
+      verdict_.standings.push_back(standing);
+    }
+  }
+
+  // The severest wins. A refusal that rests on others' reservations alone gives way to one that does not,
+  // and if there is none, the request waits for them to settle.
+  const auto crowded = [&](const Standing& standing) {
+    if (standing.rung < 0 || !refuses(standing.effect)) return false;
+    for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+      if (plan_.policies[i].policy == standing.policy) return !refuses(settled_winners_[i].effect);
+    }
+    return false;
+  };
+  int decider = -1;
+  bool decider_crowded = false;
+  for (std::size_t i = 0; i < verdict_.standings.size(); ++i) {
+    const Standing& standing = verdict_.standings[i];
+    if (standing.shadow) continue;
+    const bool soft = crowded(standing);
+    const bool better =
+        decider < 0 ||
+        (decider_crowded && !soft && refuses(standing.effect)) ||
+        (severity(standing.effect) > severity(verdict_.standings[static_cast<std::size_t>(decider)].effect) &&
+         !(soft && !decider_crowded && refuses(verdict_.standings[static_cast<std::size_t>(decider)].effect)));
+    if (better) {
+      decider = static_cast<int>(i);
+      decider_crowded = soft;
+    }
+  }
+  verdict_.decider = decider;
+  if (decider < 0) return;
+  const Standing& standing = verdict_.standings[static_cast<std::size_t>(decider)];
+  verdict_.effect = standing.effect;
+  if (refuses(standing.effect)) {
+    verdict_.crowded = decider_crowded;
+    verdict_.kind = decider_crowded && options.may_wait ? Verdict::Kind::wait : Verdict::Kind::refuse;
+  } else if (standing.effect == Action::delay) {
+    verdict_.kind = Verdict::Kind::hold;
+    if (!options.can_hold) {
+      verdict_.kind = Verdict::Kind::refuse;
+      verdict_.crowded = true;
+    }
+  }
+}
+
+void Evaluator::finish_verdict(Instant at) {
+  if (verdict_.decider < 0) return;
+  const Standing& standing = verdict_.standings[static_cast<std::size_t>(verdict_.decider)];
+  verdict_.hold = standing.hold;
+  verdict_.status = standing.status;
+  verdict_.tell = standing.tell;
+  if (verdict_.crowded) {
+    verdict_.status = 429;
+    verdict_.tell = config::Tell::retry;
+    verdict_.retry_after = kCrowdedRetry;
+  } else if (standing.until) {
+    verdict_.retry_after = *standing.until - at.now;
+  } else if (standing.rung >= 0) {
+    const Policy& policy = set_->policies[*standing.policy];
+    const Rung& rung = policy.rungs[static_cast<std::size_t>(standing.rung)];
+    verdict_.retry_after = policy.has_metric
+                               ? falls_within(set_->counters[policy.counters[rung.counter]], at)
+                               : kCrowdedRetry;
+  }
+}
+
+void Evaluator::take_back(bool all, Instant at) {
+  const bool refused = verdict_.kind == Verdict::Kind::refuse;
+  if (!all && refused) {
+    for (PlannedCounter& planned : plan_.counters) {
+      if (planned.undo.what == limiter::Undo::What::nothing) continue;
+      const Counter& counter = counter_of(planned);
+      if (!counter.always) {
+        bank_.uncharge(counter.id, planned.key, planned.undo);
+      } else if (planned.reserves) {
+        // Tries count too: nobody will ever see an answer, so it is settled as one.
+        bank_.settle(counter.id, planned.key, at.of(counter), at.of(counter), planned.amount, planned.undo, true);
+      } else if (counter.spec.window == limiter::Window::none) {
+        bank_.uncharge(counter.id, planned.key, planned.undo);
+      }
+      planned.undo = {};
+    }
+    return;
+  }
+  for (PlannedCounter& planned : plan_.counters) {
+    if (planned.undo.what == limiter::Undo::What::nothing) continue;
+    bool back = all;
+    if (!back && counter_of(planned).shadow && !counter_of(planned).always) {
+      // What a shadow policy would have refused it would not have counted either.
+      for (std::size_t i = 0; i < plan_.policies.size() && !back; ++i) {
+        const PlannedPolicy& policy = plan_.policies[i];
+        if (!set_->policies[policy.policy].shadow || !refuses(shadow_winners_[i].effect)) continue;
+        const auto index = static_cast<std::uint16_t>(&planned - plan_.counters.data());
+        for (std::size_t k = 0; k < set_->policies[policy.policy].counters.size(); ++k) {
+          back = back || plan_.counter_refs[policy.first_counter + k] == index;
+        }
+      }
+    }
+    if (!back) continue;
+    bank_.uncharge(counter_of(planned).id, planned.key, planned.undo);
+    planned.undo = {};
+  }
+}
+
+}  // namespace weir::policies

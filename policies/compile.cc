@@ -1,0 +1,214 @@
+#include "policies/compile.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "policies/compiler.h"
+
+namespace weir::policies {
+
+std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems& problems) {
+  const std::size_t errors = problems.errors();
+  auto set = std::make_unique<PolicySet>();
+  set->challenge = model.server.challenge;
+  Compiler compiler(model, problems, *set);
+  compiler.declare_lists();
+  compiler.compile_events();
+  compiler.compile_lists();
+  compiler.compile_policies();
+  if (set->slots.full()) {
+    problems.error({}, "the configuration reads more than 65,000 different fields");
+  }
+  if (problems.errors() != errors) return nullptr;
+  compiler.index();
+  return set;
+}
+
+Hash128 identity_of(std::string_view canonical) {
+  unsigned char out[16];
+  crypto_generichash(out, sizeof out, reinterpret_cast<const unsigned char*>(canonical.data()),
+                     canonical.size(), nullptr, 0);
+  Hash128 hash;
+  std::memcpy(&hash.lo, out, 8);
+  std::memcpy(&hash.hi, out + 8, 8);
+  return hash;
+}
+
+limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, bool outcome,
+                             const config::WindowDef* window, std::size_t keep) {
+  using Kind = config::MetricDef::Kind;
+  limiter::CounterSpec spec;
+  spec.real = real_amounts;
+  spec.outcome = outcome;
+  spec.keep = keep;
+  switch (metric) {
+    case Kind::count: spec.metric = limiter::Metric::count; break;
+    case Kind::sum: spec.metric = limiter::Metric::sum; break;
+    case Kind::distinct: spec.metric = limiter::Metric::distinct; break;
+    case Kind::in_flight: spec.metric = limiter::Metric::in_flight; break;
+  }
+  if (metric == Kind::in_flight || window == nullptr) {
+    spec.window = limiter::Window::none;
+    return spec;
+  }
+  spec.length = window->length;
+  spec.buckets = window->buckets;
+  if (window->kind == config::WindowDef::Kind::every) {
+    spec.window = window->from_first ? limiter::Window::every_first : limiter::Window::every;
+  } else {
+    const bool ring = !window->exact && (metric == Kind::count || metric == Kind::sum);
+    spec.window = ring ? limiter::Window::ring : limiter::Window::log;
+  }
+  return spec;
+}
+
+std::string describe(const limiter::CounterSpec& spec) {
+  std::string out;
+  switch (spec.metric) {
+    case limiter::Metric::count: out = "count"; break;
+    case limiter::Metric::sum: out = spec.real ? "sum of doubles" : "sum"; break;
+    case limiter::Metric::distinct: out = "distinct"; break;
+    case limiter::Metric::in_flight: return "in_flight";
+  }
+  const std::string length = std::to_string(spec.length.count()) + " ms";
+  switch (spec.window) {
+    case limiter::Window::ring:
+      return out + " over the last " + length + " in " + std::to_string(spec.buckets) + " buckets";
+    case limiter::Window::log:
+      return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep);
+    case limiter::Window::every: return out + " in every " + length;
+    case limiter::Window::every_first: return out + " in " + length + " from the first";
+    case limiter::Window::none: break;
+  }
+  return out;
+}
+
+void Compiler::index() {
+  const std::size_t events = set_.events.size();
+  set_.watchers.resize(events);
+  set_.resets_of.resize(events);
+  set_.list_uses.resize(events);
+  set_.needs_body.assign(events, false);
+  set_.needs_answer_body.assign(events, false);
+  set_.family.resize(events);
+  std::vector<bool> used(events, false);
+
+  const auto reads = [&](EventIndex event, SlotId slot) {
+    if (set_.slots[slot].needs_body) set_.needs_body[event] = true;
+    if (set_.slots[slot].needs_answer_body) set_.needs_answer_body[event] = true;
+  };
+  const auto reads_expression = [&](EventIndex event, const Expression& expression) {
+    if (expression.needs_body()) set_.needs_body[event] = true;
+    if (expression.needs_answer_body()) set_.needs_answer_body[event] = true;
+  };
+  for (const Policy& policy : set_.policies) {
+    for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
+      const Binding& binding = policy.bindings[b];
+      set_.watchers[binding.event].push_back({policy.index, static_cast<std::uint16_t>(b)});
+      used[binding.event] = true;
+      for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+      for (const Expression& argument : binding.arguments) reads_expression(binding.event, argument);
+      if (binding.when) reads_expression(binding.event, *binding.when);
+      for (const Binding::RungPart& rung : binding.rungs) {
+        for (const SlotId slot : rung.limit.table_slots) reads(binding.event, slot);
+        if (const auto* limit = std::get_if<Expression>(&rung.limit.source)) {
+          reads_expression(binding.event, *limit);
+        }
+        if (rung.condition) reads_expression(binding.event, *rung.condition);
+      }
+      for (const auto& key : policy.list_keys[b]) {
+        for (const KeySlot& part : key) reads(binding.event, part.slot);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < set_.resets.size(); ++i) {
+    const Reset& reset = set_.resets[i];
+    set_.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
+    used[reset.event] = true;
+    for (const KeySlot& part : reset.key) reads(reset.event, part.slot);
+  }
+  for (std::size_t l = 0; l < set_.lists.size(); ++l) {
+    for (std::size_t b = 0; b < set_.lists[l].bindings.size(); ++b) {
+      const List::Binding& binding = set_.lists[l].bindings[b];
+      set_.list_uses[binding.event].push_back(
+          {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
+      used[binding.event] = true;
+      for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+    }
+  }
+  // An event is looked at if it is used or somebody's parent is; parents stand before their children.
+  std::vector<bool> wanted = used;
+  for (std::size_t i = events; i-- > 1;) {
+    if (wanted[i]) wanted[set_.events[i].parent] = true;
+  }
+  for (std::size_t i = 0; i < events; ++i) {
+    if (!wanted[i]) continue;
+    const Event& event = set_.events[i];
+    set_.family[event.base].push_back(static_cast<EventIndex>(i));
+    if (event.when) reads_expression(static_cast<EventIndex>(i), *event.when);
+  }
+  // A request needs its body read if any event that it may be does.
+  for (std::size_t base = 0; base < events; ++base) {
+    for (const EventIndex member : set_.family[base]) {
+      if (set_.needs_body[member]) set_.needs_body[base] = true;
+      if (set_.needs_answer_body[member]) set_.needs_answer_body[base] = true;
+    }
+  }
+}
+
+Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank,
+                               const HashSecret& secret) {
+  for (Counter& counter : counters) {
+    auto id = bank.open(counter.identity, counter.spec, counter.keys);
+    if (!id) return id.error();
+    counter.id = *id;
+  }
+  KeyBuilder builder;
+  for (List& list : lists) {
+    auto id = list_bank.open(list.name, list.max);
+    if (!id) return id.error();
+    list.id = *id;
+    for (const config::ListEntryDef& def : list.entries) {
+      limiter::StaticList::Entry entry;
+      entry.why = def.why;
+      entry.until = def.until ? def.until->value : limiter::kForever;
+      for (const config::Text& part : def.key) {
+        if (!entry.text.empty()) entry.text += ", ";
+        entry.text += part.value;
+      }
+      if (list.of_address) {
+        if (const auto block = Cidr::parse(def.key.front().value)) list.fixed.add(*block, entry);
+        continue;
+      }
+      builder.start(list.identity);
+      for (std::size_t i = 0; i < def.key.size(); ++i) {
+        const bool address = i < list.bindings.front().key.size() && list.bindings.front().key[i].is_address;
+        const auto parsed = address ? Address::parse(def.key[i].value) : std::nullopt;
+        if (parsed) {
+          builder.add_address(*parsed);
+        } else {
+          builder.add_text(def.key[i].value);
+        }
+      }
+      list.fixed.add(builder.hash(secret), entry);
+    }
+    list.fixed.build();
+  }
+  return boost::system::in_place_value;
+}
+
+const Policy* PolicySet::find_policy(std::string_view name) const noexcept {
+  const auto found = std::find_if(policies.begin(), policies.end(),
+                                  [&](const Policy& policy) { return policy.name == name; });
+  return found == policies.end() ? nullptr : &*found;
+}
+
+const List* PolicySet::find_list(std::string_view name) const noexcept {
+  const auto found =
+      std::find_if(lists.begin(), lists.end(), [&](const List& list) { return list.name == name; });
+  return found == lists.end() ? nullptr : &*found;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "config/model.h"
+#include "config/problem.h"
+#include "policies/policy_set.h"
+
+namespace weir::policies {
+
+/// Compiles a configuration: checks everything that needs meaning (events, fields, types,
+/// thresholds), reports every problem at its place, and gives up as a whole (null) if one of them
+/// is an error. Pure: no bank, no clock, no I/O. Deterministic: equal models give equal counter
+/// identities.
+std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems& problems);
+
+}  // namespace weir::policies

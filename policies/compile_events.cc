@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "policies/compiler.h"
+
+namespace weir::policies {
+
+std::optional<SlotId> Compiler::Scope::field(std::string_view name) const {
+  const auto found = event_.fields.find(name);
+  if (found == event_.fields.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<std::string_view> Compiler::Scope::field_names() const {
+  std::vector<std::string_view> out;
+  for (const auto& [name, slot] : event_.fields) out.push_back(name);
+  return out;
+}
+
+std::optional<ExprScope::ListRef> Compiler::Scope::list(std::string_view name) const {
+  const auto found = compiler_.list_index_.find(name);
+  if (found == compiler_.list_index_.end()) return std::nullopt;
+  const List& list = compiler_.set_.lists[found->second];
+  return ListRef{found->second, list.of.size(), list.of_address};
+}
+
+std::vector<std::string_view> Compiler::Scope::list_names() const {
+  std::vector<std::string_view> out;
+  for (const auto& [name, index] : compiler_.list_index_) out.push_back(name);
+  return out;
+}
+
+void Compiler::compile_events() {
+  Event request;
+  request.name = "request";
+  set_.events.push_back(std::move(request));
+  event_index_.emplace("request", kRequestEvent);
+  compile_fields(model_.fields, set_.events.front());
+
+  for (const config::EventDef& def : model_.events) event_defs_.emplace(def.name.value, &def);
+  std::set<std::string> open;
+  for (const config::EventDef& def : model_.events) compile_event(def, open);
+}
+
+void Compiler::compile_fields(const std::vector<config::FieldDef>& fields, Event& event) {
+  for (const config::FieldDef& field : fields) {
+    Scope scope(*this, event);
+    if (auto expression = compile_expression(field.expression, scope, problems_)) {
+      if (expression->type() == Type::list) {
+        problems_.error(field.expression.where, "a field is a single value, not a list");
+        continue;
+      }
+      event.fields[field.name.value] = set_.slots.computed(*expression);
+    } else {
+      // Known by name all the same, so that one mistake is not reported at every use.
+      event.fields.try_emplace(field.name.value, SlotTable::event());
+    }
+  }
+}
+
+void Compiler::compile_event(const config::EventDef& def, std::set<std::string>& open) {
+  if (event_index_.contains(def.name.value)) return;
+  if (!open.insert(def.name.value).second) return;  // a cycle of `is`: the loader has reported it
+
+  Event event;
+  event.name = def.name.value;
+  EventIndex parent = kRequestEvent;
+  if (def.is) {
+    const auto parent_def = event_defs_.find(def.is->value);
+    if (parent_def != event_defs_.end()) compile_event(*parent_def->second, open);
+    const auto found = event_index_.find(def.is->value);
+    if (found == event_index_.end()) return;  // unknown or broken: reported
+    parent = found->second;
+  }
+  const Event& base = set_.events[parent];
+  event.fields = base.fields;
+  event.outcome = base.outcome;
+
+  if (def.match) {
+    auto parsed = Route::parse(def.match->value);
+    if (!parsed.route) {
+      config::Where where = def.match->where;
+      where.column += static_cast<std::uint32_t>(parsed.offset);
+      where.length = 1;
+      problems_.error(where, std::move(parsed.problem));
+      return;
+    }
+    event.route = parsed.route->canonical();
+    for (std::uint32_t k = 0; k < parsed.route->segments.size(); ++k) {
+      const auto& segment = parsed.route->segments[k];
+      if (segment.kind == Route::Segment::Kind::parameter) {
+        event.fields[segment.text] = set_.slots.segment(k);
+      }
+    }
+    set_.routes.add(*parsed.route, static_cast<std::uint16_t>(set_.events.size()));
+  }
+  compile_fields(def.fields, event);
+  if (def.when) {
+    Scope scope(*this, event);
+    event.when = compile_condition(*def.when, scope, problems_);
+    if (event.when && event.when->side() == Side::answer) event.outcome = true;
+  }
+  const auto index = static_cast<EventIndex>(set_.events.size());
+  event.parent = def.is ? parent : index;
+  event.base = def.is && parent != kRequestEvent ? set_.events[parent].base : index;
+  if (def.is && parent == kRequestEvent) event.base = kRequestEvent;
+  set_.events.push_back(std::move(event));
+  event_index_.emplace(def.name.value, index);
+}
+
+std::optional<EventIndex> Compiler::find_event(const config::Text& name) {
+  const auto found = event_index_.find(name.value);
+  if (found != event_index_.end()) return found->second;
+  // A name that the file defines but that did not compile has been reported already.
+  if (!event_defs_.contains(name.value)) {
+    std::vector<std::string_view> known;
+    for (const auto& [event, index] : event_index_) known.push_back(event);
+    problems_.error(name.where, "there is no event \"" + name.value + "\"",
+                    config::suggest(name.value, known));
+  }
+  return std::nullopt;
+}
+
+std::string Compiler::event_canonical(EventIndex index) const {
+  const Event& event = set_.events[index];
+  std::string out;
+  if (event.parent != index) out = event_canonical(event.parent);
+  out += event.route;
+  if (event.when) out += " when " + event.when->canonical();
+  return out;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,161 @@
+#include <algorithm>
+
+#include "policies/compiler.h"
+#include "policies/extractors.h"
+
+namespace weir::policies {
+
+std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event& event,
+                                          bool complain) {
+  if (!complain && !event.fields.contains(field.value)) {
+    // Asked on trial: the name may be an attribute such as `ip`, else this event does not provide it.
+    const ExtractorRow* row = find_extractor(field.value.substr(0, field.value.find_first_of(".[")));
+    if (row == nullptr && field.value.find('.') == std::string::npos) return std::nullopt;
+  }
+  Scope scope(*this, event);
+  config::Problems quiet;
+  const auto expression = compile_expression(field, scope, complain ? problems_ : quiet);
+  if (!expression) return std::nullopt;
+  const auto slot = expression->slot();
+  if (!slot) {
+    if (complain) {
+      problems_.error(field.where,
+                      "a key part is a field or an attribute; compute \"" + field.value +
+                          "\" as a field of the event");
+    }
+    return std::nullopt;
+  }
+  KeySlot out;
+  out.slot = *slot;
+  const Slot& what = set_.slots[*slot];
+  out.is_address = what.type == Type::address;
+  if (what.type == Type::list) {
+    if (complain) problems_.error(field.where, "a key part is a single value, not a list");
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const Event& event) {
+  std::vector<KeySlot> key;
+  for (const std::string& name : list.of) {
+    const auto part = key_slot({name, {}}, event, false);
+    if (!part) return std::nullopt;
+    KeySlot slot = *part;
+    // A list holds full addresses: an entry is what was listed, not its network.
+    slot.v4_bits = 32;
+    slot.v6_bits = 128;
+    key.push_back(slot);
+  }
+  return key;
+}
+
+void Compiler::declare_lists() {
+  for (const config::ListDef& def : model_.lists) {
+    List list;
+    list.name = def.name.value;
+    list.identity = identity_of("list " + list.name);
+    for (const config::Text& name : def.of) list.of.push_back(name.value);
+    list.of_address = list.of.size() == 1 && list.of.front() == "ip";
+    list_index_.emplace(list.name, static_cast<ListIndex>(set_.lists.size()));
+    set_.lists.push_back(std::move(list));
+  }
+}
+
+void Compiler::compile_lists() {
+  for (std::size_t at = 0; at < model_.lists.size(); ++at) {
+    const config::ListDef& def = model_.lists[at];
+    List& list = set_.lists[at];
+    list.kind = def.kind.value;
+    list.effect = def.effect.value;
+    list.hold = def.hold;
+    list.max = def.max;
+    const ActionRow& row = action_row(list.effect);
+    list.status = def.status.value_or(list.effect == Action::deny ? 403 : row.status);
+    list.tell = def.tell.value_or(config::Tell::nothing);
+    list.entries = def.entries;
+
+    // Where it acts: on every request that has its fields, and besides on events that mean other things
+    // by the same names.
+    const auto everywhere = list_key(list, set_.events[kRequestEvent]);
+    if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
+    const auto same_key = [](const std::vector<KeySlot>& a, const std::vector<KeySlot>& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                        [](const KeySlot& x, const KeySlot& y) { return x.slot == y.slot; });
+    };
+    for (std::size_t i = 1; i < set_.events.size(); ++i) {
+      const Event& event = set_.events[i];
+      const auto key = list_key(list, event);
+      if (!key || (everywhere && same_key(*key, *everywhere))) continue;
+      const bool late = std::any_of(key->begin(), key->end(), [&](const KeySlot& part) {
+        return set_.slots[part.slot].side == Side::answer;
+      });
+      if (late) continue;  // not known when the request is judged
+      if (event.parent != i) {
+        const auto parent = list_key(list, set_.events[event.parent]);
+        if (parent && same_key(*parent, *key)) continue;  // the parent's binding covers it
+      }
+      list.bindings.push_back({static_cast<EventIndex>(i), *key});
+    }
+    if (list.bindings.empty()) {
+      problems_.error(def.of.empty() ? def.name.where : def.of.front().where,
+                      "no event provides " + (list.of.size() == 1
+                                                  ? "the field \"" + list.of.front() + "\""
+                                                  : "all fields of the list \"" + list.name + "\""),
+                      "name it under `fields:` for every request, or in an event's `fields:`");
+      continue;
+    }
+    list.of_address = list.of.size() == 1 && list.bindings.front().key.front().is_address;
+    if (list.of_address) {
+      for (const config::ListEntryDef& entry : def.entries) {
+        if (!Cidr::parse(entry.key.front().value)) {
+          problems_.error(entry.key.front().where,
+                          "\"" + entry.key.front().value +
+                              "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
+        }
+      }
+    }
+  }
+}
+
+std::optional<ListIndex> Compiler::named_list(const config::Text& name) {
+  const auto found = list_index_.find(name.value);
+  if (found != list_index_.end()) return found->second;
+  for (const config::ListDef& def : model_.lists) {
+    if (def.name.value == name.value) return std::nullopt;  // its own problem has been reported
+  }
+  std::vector<std::string_view> known;
+  for (const auto& [list, index] : list_index_) known.push_back(list);
+  problems_.error(name.where, "there is no list \"" + name.value + "\"",
+                  config::suggest(name.value, known));
+  return std::nullopt;
+}
+
+ListIndex Compiler::own_list(Policy& policy, Action action, bool shadow) {
+  // One list for each action that remembers: an entry's effect is its list's.
+  for (std::size_t i = 0; i < set_.lists.size(); ++i) {
+    const List& list = set_.lists[i];
+    if (list.owner == policy.index && list.remembered == action && list.shadow == shadow) {
+      return static_cast<ListIndex>(i);
+    }
+  }
+  const ActionRow& row = action_row(action);
+  List list;
+  list.name = policy.name + ":" + std::string(row.name) + (shadow ? ":shadow" : "");
+  list.kind = row.memory;
+  list.remembered = action;
+  list.shadow = shadow;
+  list.effect = action == Action::graylist ? Action::flag : action;
+  list.owner = policy.index;
+  list.of = policy.key_names;
+  list.of_address = policy.key_is_address;
+  list.tell = config::Tell::nothing;
+  list.status = action == Action::deny ? 403 : row.status;
+  list.identity = identity_of("list " + list.name);
+  const auto index = static_cast<ListIndex>(set_.lists.size());
+  policy.own_lists.push_back(index);
+  set_.lists.push_back(std::move(list));
+  return index;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/model.h"
+#include "config/problem.h"
+#include "policies/policy_set.h"
+
+/// The inside of compile(): one object while a policy set is built, its steps in files of their
+/// own. Only compile*.cc include this.
+namespace weir::policies {
+
+class Compiler {
+ public:
+  Compiler(const config::Model& model, config::Problems& problems, PolicySet& set)
+      : model_(model), problems_(problems), set_(set) {}
+
+  void compile_events();    // compile_events.cc
+  void declare_lists();     // compile_lists.cc: their names, which expressions of events may use
+  void compile_lists();     // where they act, once the events are known
+  void compile_policies();  // compile_policies.cc
+  void index();             // compile.cc: what each event leads to
+
+ private:
+  /// The names that mean something for one event.
+  class Scope final : public ExprScope {
+   public:
+    Scope(Compiler& compiler, const Event& event, bool in_rung = false)
+        : ExprScope(compiler.set_.slots), compiler_(compiler), event_(event), in_rung_(in_rung) {}
+    std::optional<SlotId> field(std::string_view name) const override;
+    std::vector<std::string_view> field_names() const override;
+    std::optional<ListRef> list(std::string_view name) const override;
+    std::vector<std::string_view> list_names() const override;
+    std::string_view event_name() const override { return event_.name; }
+    bool in_rung() const override { return in_rung_; }
+
+   private:
+    Compiler& compiler_;
+    const Event& event_;
+    bool in_rung_;
+  };
+  friend class Scope;
+
+  // Events.
+  void compile_fields(const std::vector<config::FieldDef>& fields, Event& event);
+  void compile_event(const config::EventDef& def, std::set<std::string>& open);
+  std::optional<EventIndex> find_event(const config::Text& name);
+
+  // Keys: a field of the event, or an attribute that needs no argument.
+  std::optional<KeySlot> key_slot(const config::Text& field, const Event& event, bool complain);
+  std::optional<std::vector<KeySlot>> list_key(const List& list, const Event& event);
+
+  // Lists.
+  ListIndex own_list(Policy& policy, Action action, bool shadow);
+  std::optional<ListIndex> named_list(const config::Text& name);
+
+  // Policies.
+  void compile_policy(const config::PolicyDef& def);
+  std::optional<Binding> bind(const config::PolicyDef& def, EventIndex event, bool counts);
+  void bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding);
+  std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
+  void compile_rungs(const config::PolicyDef& def, Policy& policy);
+  void compile_counters(const config::PolicyDef& def, Policy& policy);
+  void compile_resets(const config::PolicyDef& def, Policy& policy);
+  std::uint16_t intern_counter(Counter counter);
+  std::string event_canonical(EventIndex event) const;
+  std::string key_canonical(const std::vector<KeySlot>& key) const;
+  void warn_policy(const config::PolicyDef& def, const Policy& policy);
+
+  const config::Model& model_;
+  config::Problems& problems_;
+  PolicySet& set_;
+  std::map<std::string, const config::EventDef*, std::less<>> event_defs_;
+  std::map<std::string, EventIndex, std::less<>> event_index_;
+  std::map<std::string, ListIndex, std::less<>> list_index_;
+  std::map<std::string, std::uint16_t, std::less<>> table_index_;
+};
+
+/// The counter kind that a metric over a window asks for.
+limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, bool outcome,
+                             const config::WindowDef* window, std::size_t keep);
+/// The same as text, for the identity: `count over ring of 600000 ms in 60`.
+std::string describe(const limiter::CounterSpec& spec);
+
+/// BLAKE2b of the text, 128 bits: the same in every process and after every restart.
+Hash128 identity_of(std::string_view canonical);
+
+}  // namespace weir::policies

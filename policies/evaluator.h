@@ -1,0 +1,173 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/event.h"
+#include "core/key.h"
+#include "limiter/bank.h"
+#include "limiter/lists.h"
+#include "policies/frame.h"
+#include "policies/observer.h"
+#include "policies/plan.h"
+#include "policies/policy_set.h"
+#include "policies/stats.h"
+#include "policies/trace.h"
+#include "policies/verdict.h"
+
+namespace weir::policies {
+
+/// A policy set in use on one worker: the set, and where its statistics go.
+struct Loaded {
+  std::shared_ptr<const PolicySet> set;
+  std::vector<StatsCells*> policy_cells;
+  std::vector<StatsCells*> list_cells;
+};
+std::shared_ptr<const Loaded> load_on_worker(std::shared_ptr<const PolicySet> set, StatsBank& stats,
+                                             std::size_t worker);
+
+/// What must be observed of a request after it was passed: reservations, places in flight, resets.
+/// Owned by whoever carries the request; reused: keeps its memory.
+struct Settlement {
+  std::shared_ptr<const Loaded> loaded;
+  Captured captured;
+  Instant at{};  ///< of the request: the events' ts
+  std::vector<EventIndex> events, open_events;
+  std::vector<PlannedPolicy> policies;  ///< those that reserved
+  std::vector<PlannedCounter> counters;
+  std::vector<std::uint16_t> counter_refs;
+  std::vector<std::optional<Number>> limits;
+  std::vector<PlannedCounter> in_flight;
+  bool reserved = false;  ///< still to be settled
+  void clear();
+};
+
+/// Judges requests by a policy set: match, build keys, charge (begin), thresholds to a verdict
+/// (settle), and later the answer (observe). One per worker, used by its thread alone; no
+/// allocation after warm-up but where a key is put on a list. Times are arguments; the banks are
+/// shared by all workers.
+class Evaluator final : private ListOracle {
+ public:
+  Evaluator(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& secret,
+            Observer* observer = nullptr);
+
+  void use(std::shared_ptr<const Loaded> loaded);
+  const PolicySet& set() const noexcept { return *set_; }
+
+  struct Options {
+    bool may_wait = true;  ///< a Verdict of kind wait may be given
+    bool can_hold = true;  ///< there is room among the held
+    bool dry = false;      ///< change nothing: what would the verdict be
+    Trace* trace = nullptr;
+  };
+  /// Whether some policy reads the body of such a request before it is judged.
+  bool wants_body(const Request& request);
+  /// The verdict lives until the next judge().
+  const Verdict& judge(const Request& request, Instant at, const Options& options);
+  const Plan& plan() const noexcept { return plan_; }
+
+  /// After a verdict that passes the request: whether anything is left to observe, and what.
+  bool must_observe() const noexcept;
+  void keep(Settlement& into);
+
+  /// The answer (with its body, if answer_needs_body()) is here.
+  bool answer_needs_body(const Settlement& settlement) const;
+  void answered(Settlement& settlement, const Answer& answer, Instant now);
+  /// The client left after its request had reached the app: counts as a match, never for `reset`.
+  void aborted(Settlement& settlement, Instant now);
+  /// The app gave no good answer, or got no request: reservations are released.
+  void released(Settlement& settlement, Instant now);
+  /// Last: gives back the place in flight.
+  void ended(Settlement& settlement);
+
+ private:
+  // evaluator_match.cc
+  void match(const Request& request, Trace* trace);
+  void match_family(EventIndex base, Trace* trace);
+  bool look_at_lists(Instant at, Trace* trace);
+  bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
+  bool happened(EventIndex event) const noexcept;
+  bool may_happen(EventIndex event) const noexcept;
+
+  // evaluator_begin.cc
+  void begin(const Request& request, Instant at, const Options& options);
+  void plan_policies(Instant at, Trace* trace);
+  void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace);
+  bool own_lists_refuse(const Policy& policy, Instant at);
+  bool load_policy_key(const Policy& policy, const Binding& binding, Trace* trace);
+  bool load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
+                   Trace* trace);
+  bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
+               bool amount, Trace* trace);
+  std::optional<Number> load_limit(const Limit& limit);
+  void plan_counters(const Policy& policy, const Binding& binding, const limiter::Amount& amount,
+                     PlannedPolicy& planned);
+  void charge(Instant at, const Options& options);
+
+  // combine.cc
+  struct Winner {
+    int rung = -1;
+    Action effect = Action::none;
+    Number value;
+  };
+  bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung, Number value,
+                  std::optional<Number> limit);
+  Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
+                Trace* trace);
+  void settle(const Options& options);
+  void add_list_standings();
+  void finish_verdict(Instant at);
+  void take_back(bool all, Instant at);
+
+  // evaluator_memory.cc
+  void write_memory(Instant at);
+  void remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
+                std::size_t rung_index, Number value, std::optional<Number> limit,
+                const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
+                Instant at);
+  void count_standings(const Request& request);
+
+  // evaluator_answer.cc
+  void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);
+  void apply_resets(Settlement& settlement, Instant now);
+
+  // Keys: loads the parts into parts_, addresses masked; false at the first missing one (its index
+  // in bad_).
+  bool load_key(const std::vector<KeySlot>& key);
+  Hash128 key_hash(const Hash128& owner);
+  const Counter& counter_of(const PlannedCounter& planned) const {
+    return set_->counters[planned.counter];
+  }
+
+  limiter::Bank& bank_;
+  limiter::ListBank& list_bank_;
+  const HashSecret& secret_;
+  Observer* observer_;
+  std::shared_ptr<const Loaded> loaded_;
+  const PolicySet* set_ = nullptr;
+
+  Frame frame_;
+  Plan plan_;
+  Verdict verdict_;
+  std::vector<Winner> winners_;  // one per planned policy: what judges this request
+  std::vector<Winner>
+      settled_winners_;  // the same without others' reservations: what is remembered
+  std::vector<Winner> shadow_winners_;
+  TimePoint now_{};  // for contains()
+
+  std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
+  std::uint32_t epoch_ = 0;
+  std::vector<PolicySet::Watcher> candidates_;
+  std::vector<Value> parts_;
+  std::vector<Address> masked_;
+  std::size_t bad_part_ = 0;
+  mutable KeyBuilder builder_;
+  std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys
+  std::vector<std::optional<std::string_view>> dimensions_;
+  std::vector<std::string_view> views_;
+  std::vector<SlotId> captures_;
+};
+
+}  // namespace weir::policies

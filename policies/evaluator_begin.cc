@@ -1,0 +1,322 @@
+#include <algorithm>
+
+#include "policies/evaluator.h"
+
+namespace weir::policies {
+namespace {
+
+/// The status for a request whose body or parameters an enforced refusing policy cannot read; 0: leave it
+/// to the policy's `missing`.
+int defect_status(MissReason reason) {
+  switch (reason) {
+    case MissReason::too_large: return 413;
+    case MissReason::encoded: return 415;
+    case MissReason::unreadable:
+    case MissReason::ambiguous: return 400;
+    default: return 0;
+  }
+}
+
+/// Which of two ceilings refuses earlier.
+bool lower(const limiter::Ceiling& a, const limiter::Ceiling& b) {
+  if (a.limit == b.limit) return a.inclusive && !b.inclusive;
+  return a.limit < b.limit;
+}
+
+}  // namespace
+
+std::string_view skip_text(Skip skip) noexcept {
+  switch (skip) {
+    case Skip::disabled: return "it is disabled";
+    case Skip::not_watched: return "no event that it watches happened";
+    case Skip::when_false: return "its `when` is false";
+    case Skip::when_null: return "its `when` reads something missing";
+    case Skip::key_missing: return "a key part is missing";
+    case Skip::amount_missing: return "the amount is missing";
+    case Skip::amount_refused: return "the amount is negative or not finite";
+    case Skip::exempt: return "an allow list ended judging";
+    case Skip::listed: return "its own list refuses the key; not counted";
+  }
+  return "";
+}
+
+void Evaluator::begin(const Request& request, Instant at, const Options& options) {
+  plan_.clear();
+  now_ = at.now;
+  frame_.begin(set_->slots, request, this);
+  match(request, options.trace);
+  if (look_at_lists(at, options.trace)) {
+    plan_policies(at, options.trace);
+    if (!plan_.defect) charge(at, options);
+  } else if (options.trace != nullptr) {
+    for (const Policy& policy : set_->policies) {
+      options.trace->skipped(policy, plan_.allowed ? Skip::exempt : Skip::listed, {}, MissReason::none);
+    }
+  }
+}
+
+void Evaluator::plan_policies(Instant at, Trace* trace) {
+  candidates_.clear();
+  for (const auto* events : {&plan_.events, &plan_.open_events}) {
+    for (const EventIndex event : *events) {
+      const auto& watchers = set_->watchers[event];
+      candidates_.insert(candidates_.end(), watchers.begin(), watchers.end());
+    }
+  }
+  // In the order of the file; of several events that a policy watches the first named one counts.
+  std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
+    return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
+  });
+  const auto last = std::unique(candidates_.begin(), candidates_.end(),
+                                [](const auto& a, const auto& b) { return a.policy == b.policy; });
+  candidates_.erase(last, candidates_.end());
+
+  if (trace != nullptr) {
+    for (const Policy& policy : set_->policies) {
+      const bool candidate = std::any_of(candidates_.begin(), candidates_.end(),
+                                         [&](const auto& c) { return c.policy == policy.index; });
+      if (!candidate) trace->skipped(policy, Skip::not_watched, {}, MissReason::none);
+    }
+  }
+  for (const PolicySet::Watcher& candidate : candidates_) {
+    plan_policy(set_->policies[candidate.policy], candidate.binding, at, trace);
+    if (plan_.defect) return;
+  }
+}
+
+void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace) {
+  const Binding& binding = policy.bindings[binding_index];
+  frame_.set_event(set_->events[binding.event].name);
+  if (binding.when && binding.when->side() == Side::request) {
+    const Value condition = binding.when->eval(frame_);
+    if (!condition.is_true()) {
+      if (trace != nullptr) {
+        const bool known = condition.is(Type::boolean);
+        trace->skipped(policy, known ? Skip::when_false : Skip::when_null, {}, MissReason::none);
+      }
+      return;
+    }
+  }
+  PlannedPolicy planned;
+  planned.policy = policy.index;
+  planned.binding = binding_index;
+  planned.applies = !policy.guarded_only ||
+                    std::any_of(policy.guards.begin(), policy.guards.end(),
+                                [&](EventIndex event) { return happened(event); });
+  planned.reserves = binding.counts && binding.outcome;
+  if (!load_policy_key(policy, binding, trace)) return;
+  if (planned.applies && own_lists_refuse(policy, at)) {
+    if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
+    return;
+  }
+  planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
+  for (const Binding::RungPart& rung : binding.rungs) plan_.limits.push_back(load_limit(rung.limit));
+  if (policy.has_metric) {
+    limiter::Amount amount;
+    if (binding.counts && !load_amount(policy, binding, amount, trace)) {
+      plan_.limits.resize(planned.first_limit);
+      return;
+    }
+    plan_counters(policy, binding, amount, planned);
+  }
+  plan_.policies.push_back(planned);
+}
+
+bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
+  if (load_key(binding.key)) return true;
+  const std::size_t first = bad_part_;
+  const MissReason reason = frame_.why(binding.key[first].slot);
+  if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
+  // `missing: same`: every missing part becomes one marker; the others stay what they are.
+  parts_.clear();
+  for (std::size_t i = 0; i < binding.key.size(); ++i) {
+    Value value = frame_.load(binding.key[i].slot);
+    if (value.is(Type::address)) {
+      masked_[i] = value.as_address().masked(binding.key[i].v4_bits, binding.key[i].v6_bits);
+      value = Value::address(&masked_[i]);
+    } else if (value.is_error() || value.is(Type::json) || value.is(Type::list)) {
+      value = Value::null();
+    }
+    parts_.push_back(value);
+  }
+  return true;
+}
+
+bool Evaluator::missing(const Policy& policy, std::size_t field, std::string_view name,
+                        MissReason reason, bool amount, Trace* trace) {
+  StatsCells& cells = *loaded_->policy_cells[policy.index];
+  StatsCells::add(cells.missing[std::min(field, StatsCells::kFields - 1)]);
+  if (!policy.shadow) {
+    int status = policy.can_refuse ? defect_status(reason) : 0;
+    if (status == 0 && policy.missing == config::Missing::deny) status = 403;
+    if (status != 0) {
+      plan_.defect = Defect{policy.index, status, name};
+      return false;
+    }
+  }
+  if (!amount && policy.missing == config::Missing::same) return true;
+  if (trace != nullptr) {
+    trace->skipped(policy, amount ? Skip::amount_missing : Skip::key_missing, name, reason);
+  }
+  return false;
+}
+
+bool Evaluator::own_lists_refuse(const Policy& policy, Instant at) {
+  bool refused = false;
+  for (const ListIndex index : policy.own_lists) {
+    const List& list = set_->lists[index];
+    if (list_bank_.size(list.id) == 0) continue;
+    const limiter::Listed listed = list_bank_.find(list.id, key_hash(list.identity), at.now);
+    if (!listed.listed) continue;
+    plan_.lists.push_back({index, listed.until});
+    // What a shadow list would refuse still counts for the enforced rungs of the same policy.
+    if (refuses(list.effect) && list.shadow == policy.shadow) refused = true;
+  }
+  return refused;
+}
+
+bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
+                            Trace* trace) {
+  const auto reason_of = [&](const Expression& expression) {
+    for (const SlotId slot : expression.slots()) {
+      const MissReason reason = frame_.why(slot);
+      if (reason != MissReason::none) return reason;
+    }
+    return MissReason::failed;
+  };
+  if (policy.metric == config::MetricDef::Kind::sum) {
+    const Expression& expression = binding.arguments.front();
+    const Value value = expression.eval(frame_);
+    const bool real = set_->counters[policy.counters.front()].spec.real;
+    if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
+      return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression), true, trace);
+    }
+    const Number number = value.as_number();
+    if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
+      StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
+      if (trace != nullptr) {
+        trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
+      }
+      return false;
+    }
+    amount.amount = real ? Number::real(number.as_real()) : number;
+    return true;
+  }
+  if (policy.metric == config::MetricDef::Kind::distinct) {
+    builder_.start({});
+    for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
+      const Expression& expression = binding.arguments[i];
+      if (!builder_.add(expression.eval(frame_))) {
+        return missing(policy, binding.key.size() + i, expression.canonical(), reason_of(expression), true,
+                       trace);
+      }
+    }
+    amount.member = builder_.hash(secret_).lo;
+  }
+  return true;
+}
+
+std::optional<Number> Evaluator::load_limit(const Limit& limit) {
+  if (const auto* number = std::get_if<Number>(&limit.source)) return *number;
+  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
+    const Value value = expression->eval(frame_);
+    if (!value.is_number()) return std::nullopt;
+    return value.as_number();
+  }
+  const auto* table = std::get_if<std::uint16_t>(&limit.source);
+  if (table == nullptr) return std::nullopt;
+  dimensions_.clear();
+  if (texts_.size() < limit.table_slots.size()) texts_.resize(limit.table_slots.size());
+  for (std::size_t i = 0; i < limit.table_slots.size(); ++i) {
+    const Value value = frame_.load(limit.table_slots[i]);
+    if (value.is(Type::text)) {
+      dimensions_.emplace_back(value.as_text());
+    } else {
+      texts_[i].clear();
+      if (append_canonical(texts_[i], value)) {
+        dimensions_.emplace_back(texts_[i]);
+      } else {
+        dimensions_.emplace_back(std::nullopt);
+      }
+    }
+  }
+  return set_->tables[*table].find(dimensions_);
+}
+
+void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
+                              const limiter::Amount& amount, PlannedPolicy& planned) {
+  planned.first_counter = static_cast<std::uint32_t>(plan_.counter_refs.size());
+  for (std::size_t k = 0; k < policy.counters.size(); ++k) {
+    const std::uint16_t index = policy.counters[k];
+    PlannedCounter fresh;
+    fresh.counter = index;
+    fresh.key = key_hash(set_->counters[index].identity);
+    auto found = std::find_if(plan_.counters.begin(), plan_.counters.end(), [&](const PlannedCounter& other) {
+      return other.counter == index && other.key == fresh.key;
+    });
+    if (found == plan_.counters.end()) {
+      fresh.amount = amount;
+      fresh.counts = binding.counts;
+      fresh.reserves = planned.reserves;
+      bank_.prefetch(set_->counters[index].id, fresh.key);
+      plan_.counters.push_back(fresh);
+      found = std::prev(plan_.counters.end());
+    } else if (binding.counts && !found->counts) {
+      found->amount = amount;
+      found->counts = true;
+      found->reserves = planned.reserves;
+    }
+    plan_.counter_refs.push_back(static_cast<std::uint16_t>(found - plan_.counters.begin()));
+    if (!planned.applies) continue;
+    // The lowest threshold that refuses is what may not be passed: one atomic add-if-below.
+    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+      const Rung& rung = policy.rungs[r];
+      const auto& limit = plan_.limits[planned.first_limit + r];
+      if (rung.counter != k || rung.disabled || rung.shadow != policy.shadow || !refuses(rung.effect) ||
+          binding.rungs[r].condition || !limit) {
+        continue;
+      }
+      if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at) continue;
+      const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};
+      if (!found->has_ceiling || lower(ceiling, found->ceiling)) {
+        found->ceiling = ceiling;
+        found->has_ceiling = true;
+      }
+    }
+  }
+}
+
+void Evaluator::charge(Instant at, const Options& options) {
+  const bool listed = std::any_of(plan_.lists.begin(), plan_.lists.end(), [&](const ListHit& hit) {
+    const List& list = set_->lists[hit.list];
+    return !list.shadow && refuses(list.effect);
+  });
+  bool refused = listed;
+  for (PlannedCounter& planned : plan_.counters) {
+    const Counter& counter = counter_of(planned);
+    const TimePoint now = at.of(counter);
+    if (!planned.counts) {
+      planned.reading = bank_.peek(counter.id, planned.key, now);
+    } else if (options.dry || (refused && !counter.always)) {
+      // Refused already: what is not passed is not counted, but its reading still tells the severest rung.
+      planned.reading = bank_.peek(counter.id, planned.key, now, &planned.amount);
+    } else {
+      const limiter::Ceiling* ceiling = planned.has_ceiling && !counter.always ? &planned.ceiling : nullptr;
+      planned.reading =
+          planned.reserves
+              ? bank_.reserve(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo)
+              : bank_.charge(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo);
+      if (planned.reading.refused && !counter.shadow) refused = true;
+    }
+  }
+  if (options.trace == nullptr) return;
+  for (const PlannedPolicy& planned : plan_.policies) {
+    const Policy& policy = set_->policies[planned.policy];
+    for (std::size_t k = 0; k < policy.counters.size(); ++k) {
+      const auto& counter = plan_.counters[plan_.counter_refs[planned.first_counter + k]];
+      options.trace->counted(policy, policy.bindings[planned.binding], counter_of(counter), counter.reading);
+    }
+  }
+}
+
+}  // namespace weir::policies

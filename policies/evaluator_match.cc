@@ -1,0 +1,148 @@
+#include "policies/evaluator.h"
+
+#include <algorithm>
+
+namespace weir::policies {
+namespace {
+
+// What a mark says of an event, besides the epoch in which it was set.
+constexpr std::uint32_t kHappened = 1;
+constexpr std::uint32_t kOpen = 2;
+
+}  // namespace
+
+bool Evaluator::happened(EventIndex event) const noexcept {
+  return event_marks_[event] == epoch_ * 4 + kHappened;
+}
+
+bool Evaluator::may_happen(EventIndex event) const noexcept {
+  return happened(event) || event_marks_[event] == epoch_ * 4 + kOpen;
+}
+
+bool Evaluator::wants_body(const Request& request) {
+  if (set_->needs_body[kRequestEvent]) return true;
+  bool wanted = false;
+  set_->routes.match(request.method, request.path,
+                     [&](std::uint16_t base) { wanted = wanted || set_->needs_body[base]; });
+  return wanted;
+}
+
+void Evaluator::match(const Request& request, Trace* trace) {
+  if (++epoch_ >= (std::uint32_t{1} << 30) - 1) {
+    std::fill(event_marks_.begin(), event_marks_.end(), 0);
+    epoch_ = 1;
+  }
+  plan_.bases.push_back(kRequestEvent);
+  set_->routes.match(request.method, request.path,
+                     [&](std::uint16_t base) { plan_.bases.push_back(base); });
+  for (const EventIndex base : plan_.bases) match_family(base, trace);
+}
+
+void Evaluator::match_family(EventIndex base, Trace* trace) {
+  // Parents stand before their children, so one pass decides all of them.
+  for (const EventIndex index : set_->family[base]) {
+    const Event& event = set_->events[index];
+    if (index != base && !may_happen(event.parent)) continue;
+    std::uint32_t state = index == base || happened(event.parent) ? kHappened : kOpen;
+    if (event.when) {
+      if (event.when->side() == Side::answer) {
+        state = kOpen;
+      } else {
+        frame_.set_event(event.name);
+        if (!event.when->eval(frame_).is_true()) {
+          if (trace != nullptr) trace->event(event, Trace::Happened::no);
+          continue;
+        }
+      }
+    }
+    event_marks_[index] = epoch_ * 4 + state;
+    (state == kHappened ? plan_.events : plan_.open_events).push_back(index);
+    if (trace != nullptr) {
+      trace->event(event, state == kHappened ? Trace::Happened::yes : Trace::Happened::open);
+    }
+  }
+}
+
+bool Evaluator::load_key(const std::vector<KeySlot>& key) {
+  parts_.clear();
+  if (masked_.size() < key.size()) masked_.resize(key.size());
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const KeySlot& part = key[i];
+    Value value = frame_.load(part.slot);
+    if (value.is(Type::address)) {
+      masked_[i] = value.as_address().masked(part.v4_bits, part.v6_bits);
+      value = Value::address(&masked_[i]);
+    } else if (value.is_null() || value.is_error() || value.is(Type::json) || value.is(Type::list)) {
+      bad_part_ = i;
+      return false;
+    }
+    parts_.push_back(value);
+  }
+  return true;
+}
+
+Hash128 Evaluator::key_hash(const Hash128& owner) {
+  builder_.start(owner);
+  for (const Value& part : parts_) {
+    if (part.is_null()) {
+      builder_.add_missing();
+    } else {
+      builder_.add(part);
+    }
+  }
+  return builder_.hash(secret_);
+}
+
+bool Evaluator::look_at_lists(Instant at, Trace* trace) {
+  const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
+    const List& list = set_->lists[use.list];
+    if (list.fixed.empty() && list_bank_.size(list.id) == 0) return std::nullopt;
+    if (!load_key(list.bindings[use.binding].key)) return std::nullopt;
+    const Hash128 key = key_hash(list.identity);
+    const Address* address = list.of_address && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;
+    if (const auto* entry = list.fixed.find(key, address, at.now)) {
+      if (trace != nullptr) trace->list(list, entry->until, entry->why);
+      return entry->until;
+    }
+    const limiter::Listed listed = list_bank_.find(list.id, key, at.now);
+    if (!listed.listed) return std::nullopt;
+    if (trace != nullptr) trace->list(list, listed.until, {});
+    return listed.until;
+  };
+  // Allow lists first: an entry there ends judging, whatever other lists say.
+  for (const EventIndex event : plan_.events) {
+    for (const auto& use : set_->list_uses[event]) {
+      if (set_->lists[use.list].kind != config::ListKind::allow) continue;
+      if (const auto until = find(use)) {
+        plan_.allowed = ListHit{use.list, *until};
+        return false;
+      }
+    }
+  }
+  bool denied = false;
+  for (const EventIndex event : plan_.events) {
+    for (const auto& use : set_->list_uses[event]) {
+      const List& list = set_->lists[use.list];
+      if (list.kind == config::ListKind::allow) continue;
+      if (const auto until = find(use)) {
+        plan_.lists.push_back({use.list, *until});
+        denied = denied || list.kind == config::ListKind::deny;
+      }
+    }
+  }
+  return !denied;
+}
+
+bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
+  const List& list = set_->lists[list_index];
+  if (list.fixed.empty() && list_bank_.size(list.id) == 0) return false;
+  builder_.start(list.identity);
+  for (const Value& part : key) {
+    if (!builder_.add(part)) return false;
+  }
+  const Hash128 hash = builder_.hash(secret_);
+  const Address* address = list.of_address && key[0].is(Type::address) ? &key[0].as_address() : nullptr;
+  return list.fixed.find(hash, address, now_) != nullptr || list_bank_.find(list.id, hash, now_).listed;
+}
+
+}  // namespace weir::policies

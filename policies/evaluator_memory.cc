@@ -1,0 +1,104 @@
+#include <algorithm>
+
+#include "policies/evaluator.h"
+
+/// What a judgement leaves behind: list entries, pins, cleared counters, statistics, news for observers.
+namespace weir::policies {
+
+void Evaluator::write_memory(Instant at) {
+  if (verdict_.exempt || plan_.defect) return;
+  const bool refused = verdict_.kind == Verdict::Kind::refuse;
+  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+    const PlannedPolicy& planned = plan_.policies[i];
+    const Policy& policy = set_->policies[planned.policy];
+    const bool always = policy.has_metric && set_->counters[policy.counters.front()].always;
+    for (const bool shadow : {false, true}) {
+      const Winner& won = shadow ? shadow_winners_[i] : settled_winners_[i];
+      if (won.rung < 0) continue;
+      const auto r = static_cast<std::size_t>(won.rung);
+      const Rung& rung = policy.rungs[r];
+      if (!shadow && won.effect != Action::none && policy.has_metric) {
+        const auto& counter = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
+        bank_.pin(counter_of(counter).id, counter.key);
+      }
+      // Memory rests on what is counted for good: now if nothing is reserved and the request passes, at the
+      // answer if it is reserved, and at a refusal if this rung itself refuses.
+      const bool counted = refused ? always : !planned.reserves;
+      if (!counted && !(refuses(won.effect) && (refused || policy.shadow))) continue;
+      remember(policy, planned, rung, r, won.value, plan_.limits[planned.first_limit + r], plan_.counters,
+               plan_.counter_refs, at);
+    }
+  }
+}
+
+void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
+                         std::size_t rung_index, Number value, std::optional<Number> limit,
+                         const std::vector<PlannedCounter>& counters,
+                         const std::vector<std::uint16_t>& refs, Instant at) {
+  if (rung.clear && policy.has_metric) {
+    const auto& counter = counters[refs[planned.first_counter + rung.counter]];
+    bank_.reset(counter_of(counter).id, counter.key);
+  }
+  if (!rung.list && !rung.notify) return;
+  const Binding& binding = policy.bindings[planned.binding];
+  const List* list = rung.list ? &set_->lists[*rung.list] : nullptr;
+  const bool own = list == nullptr || list->owner.has_value();
+  if (!load_key(own ? binding.key : policy.list_keys[planned.binding][rung_index])) return;
+
+  if (texts_.size() < parts_.size()) texts_.resize(parts_.size());
+  views_.clear();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    texts_[i].clear();
+    append_canonical(texts_[i], parts_[i]);
+    views_.push_back(texts_[i]);
+  }
+  Observer::Listed news{};
+  news.policy = &policy;
+  news.rung = &rung;
+  news.list = list;
+  news.value = value;
+  news.limit = limit;
+  news.created = true;
+  if (list != nullptr) {
+    limiter::Listing listing;
+    listing.key = key_hash(list->identity);
+    listing.parts = views_;
+    listing.durations = rung.durations;
+    listing.forget = rung.forget;
+    listing.policy = policy.name;
+    listing.value = value;
+    listing.limit = limit.value_or(Number{0});
+    listing.by = "policy";
+    const limiter::ListOutcome outcome = list_bank_.add(list->id, listing, at.now);
+    if (outcome.kind == limiter::ListOutcome::Kind::refused) return;
+    StatsCells::add(loaded_->policy_cells[policy.index]->listed);
+    news.until = outcome.until;
+    news.created = outcome.kind == limiter::ListOutcome::Kind::created;
+    for (Standing& standing : verdict_.standings) {
+      if (standing.policy == policy.index && standing.rung == static_cast<int>(rung_index)) {
+        standing.until = outcome.until;
+      }
+    }
+  }
+  if (observer_ == nullptr || rung.shadow) return;
+  std::string key;
+  for (const std::string_view part : views_) {
+    if (!key.empty()) key += ", ";
+    key += part;
+  }
+  news.key = key;
+  observer_->listed(*set_, news, at.now);
+}
+
+void Evaluator::count_standings(const Request& request) {
+  if (verdict_.standings.empty() && !plan_.defect) return;
+  for (const Standing& standing : verdict_.standings) {
+    StatsCells& cells = standing.list ? *loaded_->list_cells[*standing.list]
+                                      : *loaded_->policy_cells[*standing.policy];
+    auto& by_action = standing.shadow ? cells.shadows : cells.verdicts;
+    StatsCells::add(by_action[static_cast<std::size_t>(standing.effect)]);
+  }
+  if (observer_ != nullptr) observer_->judged(*set_, request, verdict_);
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/event.h"
+#include "limiter/lists.h"
+#include "policies/policy_set.h"
+#include "policies/verdict.h"
+
+namespace weir::policies {
+
+/// Who wants to hear of verdicts and list entries: the audit log, notifications, the live view of
+/// `weir dev`. Called on the worker's thread within a judgement: must be quick and copy what it
+/// keeps.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// A verdict of a request with at least one standing (enforced or shadow).
+  virtual void judged(const PolicySet& set, const Request& request, const Verdict& verdict) = 0;
+  /// A rung put a key on a list, or would have notified: `created` says whether the entry is new.
+  struct Listed {
+    const Policy* policy;
+    const Rung* rung;
+    const List* list;      ///< null: the rung only notifies
+    std::string_view key;  ///< printable parts, joined by ", "
+    Number value;
+    std::optional<Number> limit;
+    TimePoint until;
+    bool created;
+  };
+  virtual void listed(const PolicySet& set, const Listed& listed, TimePoint now) = 0;
+};
+
+}  // namespace weir::policies

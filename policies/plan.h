@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "limiter/kind.h"
+#include "policies/policy_set.h"
+
+namespace weir::policies {
+
+/// The one instant that everything about a request sees.
+struct Instant {
+  TimePoint now;   ///< Clock::now(): windows over the past, lists
+  TimePoint wall;  ///< Clock::wall(): `every` windows
+  TimePoint of(const Counter& counter) const noexcept { return counter.wall_clock ? wall : now; }
+};
+
+/// One counter of a request. Policies that ask for the same number share it: it is charged once.
+struct PlannedCounter {
+  std::uint16_t counter = 0;  ///< index into PolicySet::counters
+  Hash128 key;
+  limiter::Amount amount;
+  bool counts = true;     ///< false: only read (guarded, not watched)
+  bool reserves = false;  ///< outcome: settled by the answer
+  bool has_ceiling = false;
+  limiter::Ceiling ceiling;  ///< the lowest threshold that refuses
+  limiter::Undo undo;
+  limiter::Reading reading;
+};
+
+/// One policy of a request.
+struct PlannedPolicy {
+  PolicyIndex policy = 0;
+  std::uint16_t binding = 0;
+  bool applies = true;  ///< the verdict is for this request (guard)
+  bool reserves = false;
+  std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
+  std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
+};
+
+/// A list that has an entry for this request.
+struct ListHit {
+  ListIndex list = 0;
+  TimePoint until{};
+};
+
+/// A request that is refused before any counting: a missing key part, an unreadable body.
+struct Defect {
+  PolicyIndex policy = 0;
+  int status = 0;
+  std::string_view what;
+};
+
+/// What begin() has found out about a request. Reused: keeps its memory.
+struct Plan {
+  std::vector<EventIndex> bases;        ///< `request` and the base events whose routes match
+  std::vector<EventIndex> events;       ///< what the request is for certain
+  std::vector<EventIndex> open_events;  ///< what only the answer can tell
+  std::vector<PlannedPolicy> policies;
+  std::vector<PlannedCounter> counters;
+  std::vector<std::uint16_t> counter_refs;
+  std::vector<std::optional<Number>> limits;
+  std::vector<ListHit> lists;
+  std::optional<ListHit> allowed;  ///< an allow list ended judging
+  std::optional<Defect> defect;
+
+  void clear() {
+    bases.clear();
+    events.clear();
+    open_events.clear();
+    policies.clear();
+    counters.clear();
+    counter_refs.clear();
+    limits.clear();
+    lists.clear();
+    allowed.reset();
+    defect.reset();
+  }
+};
+
+}  // namespace weir::policies

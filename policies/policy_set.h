@@ -1,0 +1,203 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/model.h"
+#include "core/address.h"
+#include "core/key.h"
+#include "limiter/bank.h"
+#include "limiter/lists.h"
+#include "limiter/static_list.h"
+#include "policies/actions.h"
+#include "policies/expr/expression.h"
+#include "policies/routes.h"
+#include "policies/slots.h"
+#include "policies/threshold_table.h"
+
+/// What the policies of a configuration mean, compiled: immutable, indexed, shared by all workers.
+/// How a request is judged by it stands in evaluation.h.
+namespace weir::policies {
+
+using EventIndex = std::uint16_t;
+using PolicyIndex = std::uint16_t;
+using ListIndex = std::uint16_t;
+
+inline constexpr EventIndex kRequestEvent = 0;  ///< `request`: every HTTP request
+
+/// What happens: an event of the configuration, or the built-in `request`.
+struct Event {
+  std::string name;
+  EventIndex base = 0;             ///< the event with the route; itself unless it has `is`
+  EventIndex parent = 0;           ///< what it `is`; itself for a base event
+  std::optional<Expression> when;  ///< its own condition; those of its parents hold besides
+  bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
+  std::string route;               ///< canonical; empty for `request`
+  std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
+};
+
+/// A part of a key as one event provides it.
+struct KeySlot {
+  SlotId slot = 0;
+  bool is_address = false;
+  std::uint8_t v4_bits = 32;
+  std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
+};
+
+/// The threshold of a rung as one event provides it.
+struct Limit {
+  std::variant<std::monostate, Number, Expression, std::uint16_t /* table */> source;
+  std::vector<SlotId> table_slots;  ///< the table's dimensions
+};
+
+/// A policy seen from one event: where the key, the amount and the thresholds come from.
+struct Binding {
+  EventIndex event = 0;
+  bool counts = true;    ///< watched; false: only guarded, reads without counting
+  bool outcome = false;  ///< reserved at the request, settled by the answer
+  std::optional<Expression> when;
+  std::vector<KeySlot> key;
+  std::vector<Expression> arguments;  ///< the amount of sum, the members of distinct
+  struct RungPart {
+    Limit limit;
+    std::optional<Expression> condition;
+  };
+  std::vector<RungPart> rungs;
+  std::vector<SlotId> captures;  ///< what settlement reads of the request
+};
+
+/// A counter as a policy uses it; equal identities are one counter, whoever asks.
+struct Counter {
+  Hash128 identity;
+  limiter::CounterSpec spec;
+  std::size_t keys = 0;     ///< 0: the common table
+  milliseconds window{0};   ///< 0: none (in_flight)
+  bool wall_clock = false;  ///< `every`: follows the current wall clock
+  bool always = false;      ///< charge: always
+  bool shadow = false;      ///< of shadow policies only; enforced ones never read it
+  std::string canonical;    ///< the text behind the identity
+  limiter::CounterId id{};  ///< after attach()
+};
+
+struct Rung {
+  config::Rung::Compare compare = config::Rung::Compare::none;
+  std::uint16_t counter = 0;  ///< index into Policy::counters
+  Action action = Action::none;
+  Action effect = Action::none;  ///< on this request: the action, or for graylist its list's effect
+  milliseconds hold{0};
+  std::vector<milliseconds> durations;
+  milliseconds forget{0};
+  std::optional<ListIndex> list;  ///< where the key is remembered
+  std::optional<std::int64_t> score;
+  bool disabled = false;
+  bool clear = false;
+  std::optional<std::uint16_t> notify;
+  int status = 0;
+  config::Tell tell = config::Tell::nothing;
+  bool shadow = false;
+  milliseconds window{0};  ///< of its counter
+};
+
+struct Policy {
+  std::string name;
+  PolicyIndex index = 0;
+  config::Where where;
+  bool shadow = false;
+  bool can_refuse = false;       ///< an enforced rung refuses, or lists where requests are refused
+  bool amounts_checked = false;  ///< sum under an enforced refusing or listing rung
+  bool announce = false;
+  bool guarded_only = false;  ///< `guard` is given: the verdict applies to those requests only
+  std::vector<EventIndex> guards;
+  config::Missing missing = config::Missing::skip;
+  config::MetricDef::Kind metric = config::MetricDef::Kind::count;
+  bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  std::vector<std::uint16_t>
+      counters;  ///< indices into PolicySet::counters; the first is the policy's own
+  std::vector<Rung> rungs;
+  std::vector<Binding> bindings;  ///< watched events in their order, then guarded ones
+  std::vector<std::string> key_names;
+  bool key_is_address = false;       ///< the only part is an address
+  std::vector<ListIndex> own_lists;  ///< one for each action that remembers here
+  /// For each binding and rung that writes a named list: the list's fields as the event provides
+  /// them.
+  std::vector<std::vector<std::vector<KeySlot>>> list_keys;  ///< [binding][rung]
+};
+
+struct List {
+  std::string name;
+  Hash128 identity;
+  config::ListKind kind = config::ListKind::gray;
+  Action effect = Action::flag;
+  milliseconds hold{0};
+  int status = 0;
+  config::Tell tell = config::Tell::nothing;
+  std::size_t max = 100'000;
+  std::vector<std::string> of;
+  bool of_address = false;  ///< its only field is an address
+  std::optional<PolicyIndex>
+      owner;  ///< a policy's own list; in force where the policy's bindings are
+  Action remembered = Action::none;  ///< own list: the action whose keys it holds
+  bool shadow = false;               ///< own list: written and read by shadow rungs only
+  struct Binding {
+    EventIndex event = 0;  ///< acts on requests that are this event; kRequestEvent: on all
+    std::vector<KeySlot> key;
+  };
+  std::vector<Binding> bindings;  ///< empty for a policy's own list
+  limiter::StaticList fixed;      ///< entries of the configuration, after attach()
+  std::vector<config::ListEntryDef> entries;
+  limiter::ListId id{};  ///< after attach()
+};
+
+/// A policy that resets its counters when an event happens.
+struct Reset {
+  PolicyIndex policy = 0;
+  EventIndex event = 0;
+  std::vector<KeySlot> key;
+};
+
+struct PolicySet {
+  SlotTable slots;
+  std::vector<Event> events;
+  Routes routes;  ///< ids are indices of base events
+  /// For each base event: every event that it may turn out to be and that somebody uses, parents
+  /// first.
+  std::vector<std::vector<EventIndex>> family;
+  struct Watcher {
+    PolicyIndex policy;
+    std::uint16_t binding;
+  };
+  std::vector<std::vector<Watcher>> watchers;         ///< [event]
+  std::vector<std::vector<std::uint16_t>> resets_of;  ///< [event] indices into resets
+  struct ListUse {
+    ListIndex list;
+    std::uint16_t binding;
+  };
+  std::vector<std::vector<ListUse>> list_uses;  ///< [event]
+  std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
+  std::vector<bool> needs_answer_body;
+  std::vector<Policy> policies;
+  std::vector<Counter> counters;
+  std::vector<List> lists;
+  std::vector<ThresholdTable> tables;
+  std::vector<Reset> resets;
+  std::vector<config::NotifyDef> notify;
+  config::Server::Challenge challenge;
+  std::string source_hash;  ///< of the texts it was compiled from
+
+  /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
+  /// before the set is shared. Fails if a bank is full.
+  Result<void> attach(limiter::Bank& counters_bank, limiter::ListBank& list_bank,
+                      const HashSecret& secret);
+
+  const Policy* find_policy(std::string_view name) const noexcept;
+  const List* find_list(std::string_view name) const noexcept;
+};
+
+}  // namespace weir::policies

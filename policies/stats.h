@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::policies {
+
+/// Counters of one policy or list on one worker. One writer; any thread may read.
+struct StatsCells {
+  static constexpr std::size_t kFields = 8;
+  using Cell = std::atomic<std::uint64_t>;
+  std::array<Cell, 6> verdicts{};  ///< by action: how often it was the policy's standing
+  std::array<Cell, 6> shadows{};
+  std::array<Cell, kFields>
+      missing{};  ///< by key part, then argument; the last cell takes the rest
+  Cell amounts_refused{};
+  Cell listed{};  ///< entries made or extended
+
+  static void add(Cell& cell) noexcept {
+    cell.store(cell.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+};
+
+/// The statistics of all policies and lists by name; they outlive reloads, so that a counter never
+/// falls. open() takes a mutex and may allocate; it is called when a policy set is put into use.
+class StatsBank {
+ public:
+  explicit StatsBank(std::size_t workers) : workers_(workers) {}
+  /// `fields`: names of key parts and arguments, for weir_missing_field_total.
+  StatsCells* open(std::string_view kind, std::string_view name, std::size_t worker,
+                   const std::vector<std::string>& fields = {});
+  /// Prometheus text.
+  void write(std::string& out) const;
+  struct Totals {
+    std::array<std::uint64_t, 6> verdicts{}, shadows{};
+    std::uint64_t missing = 0, amounts_refused = 0, listed = 0;
+  };
+  Totals totals(std::string_view kind, std::string_view name) const;
+
+ private:
+  struct Entry {
+    std::vector<std::unique_ptr<StatsCells>> cells;  // per worker
+    std::vector<std::string> fields;
+  };
+  static Totals sum(const Entry& entry);
+  std::size_t workers_;
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Entry, std::less<>> entries_;
+};
+
+}  // namespace weir::policies

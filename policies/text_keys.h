@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/key.h"
+#include "policies/policy_set.h"
+
+namespace weir::policies {
+
+/// Keys as people name them (admin API, explain): one text per key part, an address where the policy or
+/// list wants one. Error::malformed: wrong number of parts, or no address where one is needed.
+Result<Hash128> counter_key(const PolicySet& set, const Policy& policy, const Counter& counter,
+                            std::span<const std::string_view> parts, const HashSecret& secret);
+Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,
+                         const HashSecret& secret);
+
+}  // namespace weir::policies
