@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace weir::net {
+
+/// Blocks of 1 KiB, 2 KiB, 4 KiB ... for the bytes that a connection must keep: an incomplete head,
+/// the rest of a short write. Freed blocks are kept for the next taker, up to a bound per size;
+/// after warm-up nothing is allocated. One per worker; not thread-safe.
+class BlockPool {
+ public:
+  BlockPool() = default;
+  ~BlockPool();
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  struct Block {
+    char* data = nullptr;
+    std::size_t capacity = 0;
+  };
+  Block take(std::size_t at_least);
+  void give_back(Block block) noexcept;
+
+ private:
+  static constexpr std::size_t kClasses = 22;  // up to 2 GiB
+  static constexpr std::size_t kSmallest = 1024;
+  static constexpr std::size_t kKeepBytes = std::size_t{2} << 20;  // per class
+
+  struct Free {
+    Free* next;
+  };
+  struct Class {
+    Free* first = nullptr;
+    std::size_t bytes = 0;
+  };
+  static std::size_t index_of(std::size_t capacity) noexcept;
+  std::array<Class, kClasses> classes_{};
+};
+
+/// A queue of bytes in one block: appended behind, consumed in front; holds no block while empty.
+class Bytes {
+ public:
+  Bytes() noexcept = default;
+  ~Bytes() { clear(); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  Bytes(Bytes&& other) noexcept { swap(other); }
+  Bytes& operator=(Bytes&& other) noexcept {
+    if (this != &other) {
+      clear();
+      swap(other);
+    }
+    return *this;
+  }
+
+  bool empty() const noexcept { return begin_ == end_; }
+  std::size_t size() const noexcept { return end_ - begin_; }
+  char* data() noexcept { return block_.data + begin_; }
+  std::string_view view() const noexcept { return {block_.data + begin_, size()}; }
+
+  void append(BlockPool& pool, std::string_view bytes);
+  /// Room behind the bytes for at least `at_least`; fill it and call added(). Views become invalid.
+  std::span<char> room(BlockPool& pool, std::size_t at_least);
+  void added(std::size_t n) noexcept { end_ += n; }
+  void consume(std::size_t n) noexcept;      ///< from the front; the last byte gives the block back
+  void truncate(std::size_t size) noexcept;  ///< from behind
+  void clear() noexcept;                     ///< gives the block back
+
+ private:
+  void swap(Bytes& other) noexcept;
+
+  BlockPool* pool_ = nullptr;
+  BlockPool::Block block_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+
+#include "net/fd.h"
+#include "net/reactor.h"
+#include "net/socket.h"
+
+namespace weir::net {
+
+/// How many connections the process may have, shared by all workers. Thread-safe.
+class ConnectionBudget {
+ public:
+  explicit ConnectionBudget(std::size_t limit) noexcept : limit_(limit) {}
+  bool take() noexcept {
+    if (open_.fetch_add(1, std::memory_order_relaxed) < limit_) return true;
+    open_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  void give_back() noexcept { open_.fetch_sub(1, std::memory_order_relaxed); }
+  std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> open_{0};
+  std::size_t limit_;
+};
+
+/// Who takes accepted connections.
+class AcceptHandler {
+ public:
+  /// Non-blocking, TCP_NODELAY; `peer` is unspecified (::) behind a Unix socket.
+  virtual void on_accept(Fd fd, const Address& peer) = 0;
+
+ protected:
+  ~AcceptHandler() = default;
+};
+
+/// Accepts on one listening socket of one worker. Out of descriptors or memory it pauses for 100 ms
+/// instead of spinning on a backlog that it cannot take. Not thread-safe.
+class Listener final : EventHandler, Timer {
+ public:
+  Listener(Reactor& reactor, Fd fd, AcceptHandler& handler) noexcept;
+  ~Listener();
+
+  Result<void> start() noexcept;
+  /// Takes what the kernel has already accepted, then closes.
+  void stop();
+  bool listening() const noexcept { return static_cast<bool>(fd_); }
+  const Fd& fd() const noexcept { return fd_; }
+
+ private:
+  void on_events(std::uint32_t events) override;
+  void on_timer(TimePoint now) override;
+  bool accept_some(int at_most);  // false: nothing left to accept
+  void close() noexcept;
+
+  Reactor& reactor_;
+  Fd fd_;
+  AcceptHandler& handler_;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,129 @@
+#include "net/reactor.h"
+
+#include <fcntl.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
+
+namespace weir::net {
+namespace {
+
+// Rounds of epoll_wait before other work of the io_context (posted tasks, Redis) gets its turn.
+constexpr int kRounds = 16;
+// A batch this small means that the loop is not saturated: waiting through Asio, which looks again
+// when it is armed, is then one system call less than asking for a batch that would be empty.
+constexpr int kSmallBatch = 4;
+
+Fd checked(int fd, const char* what) {
+  if (fd < 0) {
+    throw boost::system::system_error(errno, boost::system::system_category(), what);
+  }
+  return Fd(fd);
+}
+
+}  // namespace
+
+Reactor::Reactor(boost::asio::io_context& io)
+    : io_(io),
+      now_(clock_.now()),
+      wheel_(now_),
+      epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      alarm_(
+          checked(::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
+      descriptor_(io) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.ptr = nullptr;  // the alarm
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.get(), &event) != 0) {
+    throw boost::system::system_error(errno, boost::system::system_category(), "epoll_ctl");
+  }
+  // Asio closes what it is given, so it gets a descriptor of its own.
+  descriptor_.assign(checked(::fcntl(epoll_.get(), F_DUPFD_CLOEXEC, 0), "dup").release());
+}
+
+void Reactor::start() {
+  running_ = true;
+  wait();
+}
+
+void Reactor::stop() {
+  running_ = false;
+  boost::system::error_code ignored;
+  descriptor_.cancel(ignored);
+}
+
+Result<void> Reactor::add(int fd, std::uint32_t events, EventHandler& handler) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &handler;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return Error::unavailable;
+  return {};
+}
+
+void Reactor::modify(int fd, std::uint32_t events, EventHandler& handler) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = &handler;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void Reactor::remove(int fd) noexcept {
+  epoll_event event{};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, &event);
+}
+
+void Reactor::remove_hook(TurnHook& hook) { std::erase(hooks_, &hook); }
+
+void Reactor::wait() {
+  if (!running_) return;
+  descriptor_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                         [this](const boost::system::error_code& error) {
+                           if (!error) drain();
+                         });
+}
+
+void Reactor::drain() {
+  for (int round = 0; round < kRounds && running_; ++round) {
+    const int count = ::epoll_wait(epoll_.get(), events_.data(), kEvents, 0);
+    if (count <= 0) return wait();
+    begin_turn();
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events_[static_cast<std::size_t>(i)];
+      if (event.data.ptr == nullptr) {
+        alarm_at_ = TimePoint::max();  // it has rung; the timers run at the end of the turn
+      } else {
+        static_cast<EventHandler*>(event.data.ptr)->on_events(event.events);
+      }
+    }
+    end_turn();
+    if (count < kSmallBatch) return wait();
+  }
+  if (running_) boost::asio::post(io_, [this] { drain(); });
+}
+
+void Reactor::begin_turn() noexcept {
+  ++turn_;
+  now_ = clock_.now();
+}
+
+void Reactor::end_turn() {
+  wheel_.advance(now_);
+  for (TurnHook* hook : hooks_) hook->end_of_turn(now_);
+  set_alarm();
+}
+
+void Reactor::set_alarm() noexcept {
+  const auto next = wheel_.next();
+  if (!next || *next >= alarm_at_) return;  // an alarm that rings too early is harmless
+  alarm_at_ = *next;
+  const std::int64_t ms = std::max<std::int64_t>(1, (*next - now_).count());
+  itimerspec spec{};
+  spec.it_value.tv_sec = ms / 1000;
+  spec.it_value.tv_nsec = ms % 1000 * 1'000'000;
+  ::timerfd_settime(alarm_.get(), 0, &spec, nullptr);
+}
+
+}  // namespace weir::net

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/address.h"
+#include "core/result.h"
+#include "net/fd.h"
+
+namespace weir::net {
+
+/// Where to listen or to connect: an IP address with a port, or the path of a Unix socket.
+class SocketAddress {
+ public:
+  SocketAddress() noexcept = default;
+  static SocketAddress tcp(const Address& address, std::uint16_t port) noexcept;
+  /// Error::too_large: the path does not fit into a sockaddr_un (107 bytes).
+  static Result<SocketAddress> unix_path(std::string_view path) noexcept;
+  /// What a socket is bound to (the port that 0 became).
+  static Result<SocketAddress> of_socket(int fd) noexcept;
+
+  bool is_unix() const noexcept { return storage_.ss_family == AF_UNIX; }
+  std::uint16_t port() const noexcept;
+  Address address() const noexcept;  ///< unspecified (::) for a Unix socket
+  std::string to_string() const;     ///< 127.0.0.1:8480, [::1]:8480, unix:/run/app.sock
+
+  const sockaddr* raw() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
+  sockaddr* raw() noexcept { return reinterpret_cast<sockaddr*>(&storage_); }
+  socklen_t size() const noexcept { return size_; }
+  socklen_t* size_for_output() noexcept {
+    size_ = sizeof(storage_);
+    return &size_;
+  }
+
+ private:
+  sockaddr_storage storage_{};
+  socklen_t size_ = 0;
+};
+
+/// One non-blocking listening socket per worker: SO_REUSEPORT sockets for TCP (port 0 is chosen
+/// once for all), descriptors of one shared socket for a Unix path (a stale socket file is
+/// replaced; the file gets `unix_mode`). The error is the system's.
+Result<std::vector<Fd>> open_listeners(const SocketAddress& address, std::size_t workers,
+                                       unsigned unix_mode = 0660);
+
+/// Starts connecting a new non-blocking socket (TCP_NODELAY). Its success shows as writability, its
+/// failure by socket_error(); an error here is one at once (refused, no descriptor left).
+Result<Fd> start_connect(const SocketAddress& address) noexcept;
+
+/// SO_ERROR, 0 if none.
+int socket_error(int fd) noexcept;
+void set_no_delay(int fd) noexcept;
+/// From now on close() aborts: the peer sees a reset and can take nothing for a complete answer.
+void set_abort_on_close(int fd) noexcept;
+
+/// What a read or write came to: bytes > 0, or none with the reason.
+struct IoResult {
+  std::size_t bytes = 0;
+  bool would_block = false;
+  bool ended = false;  ///< read: orderly end of stream
+  int error = 0;       ///< errno of a broken connection
+};
+IoResult receive(int fd, std::span<char> into) noexcept;
+IoResult transmit(int fd, std::string_view bytes) noexcept;
+IoResult transmit(int fd, std::span<const iovec> parts) noexcept;
+
+}  // namespace weir::net

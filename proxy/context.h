@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "gate/judge.h"
+#include "net/http_head.h"
+#include "net/http_response_head.h"
+#include "net/worker_pool.h"
+#include "proxy/hop_headers.h"
+#include "proxy/render.h"
+#include "proxy/settings.h"
+#include "proxy/upstream.h"
+#include "telemetry/metrics.h"
+
+namespace weir::proxy {
+
+class Session;
+
+/// What the sessions of one worker share. The scratch members are valid within one step of one
+/// session: nothing that is kept may point into them.
+struct Context {
+  Context(net::Worker& w, const Settings& s, gate::Judge& j, telemetry::MetricCells& m)
+      : worker(w), settings(s), judge(j), metrics(m), upstreams(w, s, m) {}
+
+  net::Worker& worker;
+  const Settings& settings;
+  gate::Judge& judge;
+  telemetry::MetricCells& metrics;
+  UpstreamPool upstreams;
+  RequestIds ids;
+  DateText date;
+  bool draining = false;  ///< every response says Connection: close
+
+  std::vector<std::string> used_names;  ///< see UpstreamHeadOptions
+  std::vector<std::string_view> used_name_views;
+
+  Session* resumed = nullptr;  ///< sessions to judge again at the end of the turn
+  Session* open = nullptr;     ///< all open sessions
+  Session* retired = nullptr;  ///< closed in this turn
+  std::size_t open_count = 0;
+
+  net::RequestHead request;
+  net::ResponseHead response;
+  std::string head;  ///< a head being written
+  std::array<char, net::normal_path_room(8 << 10)> path_room;
+};
+
+}  // namespace weir::proxy

@@ -1,0 +1,395 @@
+// A request on its way to the app, and the answer on its way back.
+#include "core/assert.h"
+#include "proxy/session.h"
+
+namespace weir::proxy {
+namespace {
+
+using telemetry::Metric;
+
+constexpr int kReadsPerTurn = 16;  // of one body; then the others get their turn
+constexpr std::size_t kReadMore = 4 << 10;
+constexpr int kInterimsMax = 16;
+constexpr std::string_view kRetryAfter = "Retry-After: 1\r\n";
+
+}  // namespace
+
+void Session::build_upstream_head(std::string_view extra_lines) {
+  const net::RequestHead& head = ctx_.request;
+  std::array<char, 32> room;
+  UpstreamHeadOptions options;
+  options.peer_text = {peer_text_, peer_text_size_};
+  options.peer_trusted = peer_.trusted;
+  options.request_id = choose_request_id(head, peer_.trusted, ctx_.ids, room);
+  options.default_host = ctx_.settings.upstream_authority;
+  options.extra_lines = extra_lines;
+  options.used_names = ctx_.used_name_views;
+  options.forward_expect = !continued_;
+  ctx_.head.clear();
+  append_upstream_head(ctx_.head, head, options);
+}
+
+// `input`: the head, `decoded_` bytes of body, raw bytes. Returns how much of it is dealt with.
+std::size_t Session::begin_exchange(std::string_view upstream_lines,
+                                    std::string_view response_lines, std::span<char> input) {
+  lines_.append(ctx_.worker.blocks(), response_lines);
+  build_upstream_head(upstream_lines);
+  kept_.clear();
+  state_ = State::exchanging;
+  answer_bytes_ = answer_started_ = tapping_ = sent_ = progress_ = false;
+  interims_ = 0;
+  progress_out_ = {};
+
+  const auto piece = body_.take(input.subspan(head_bytes_ + decoded_));
+  if (piece.malformed) {
+    finish(gate::End::not_sent);
+    refuse(net::HttpRefusal::chunk_size);
+    return input.size();
+  }
+  const std::size_t used = head_bytes_ + decoded_ + piece.used;
+  const std::string_view data{input.data() + head_bytes_, decoded_ + piece.data.size()};
+  if (!data.empty() || continued_) expects_continue_ = false;
+
+  upstream_ =
+      ctx_.upstreams.take(*this, retryable_ ? UpstreamPool::Want::any : UpstreamPool::Want::alive);
+  if (upstream_ == nullptr) {
+    ctx_.metrics.add(Metric::upstream_failures);
+    finish(gate::End::not_sent);
+    reply_problem(503, kRetryAfter);
+    return used;
+  }
+  key_bytes_ = 0;
+  if (websocket_) {
+    kept_.append(ctx_.worker.blocks(), ctx_.request.websocket_key);
+    key_bytes_ = static_cast<std::uint8_t>(ctx_.request.websocket_key.size());
+  }
+  if (retryable_ && upstream_->reused()) kept_.append(ctx_.worker.blocks(), ctx_.head);
+  Parts parts;
+  parts.add(ctx_.head);
+  parts.add_body(body_.framing(), data, body_.done());
+  upstream_->send(parts);
+  update_deadline();
+  return used;
+}
+
+void Session::update_deadline() noexcept {
+  const Settings& settings = ctx_.settings;
+  if (!out_.empty()) {
+    expect(Phase::write, settings.write);
+  } else if (upstream_->connecting()) {
+    expect(Phase::connect, settings.connect);
+  } else if (body_.done() || !upstream_->writable() || expects_continue_) {
+    expect(Phase::answer, settings.answer);
+  } else {
+    expect(Phase::body, settings.body_time);
+  }
+}
+
+void Session::on_upstream(std::uint32_t events) {
+  if (upstream_->connecting()) {
+    if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
+    if (upstream_->finish_connect() != 0) {
+      ctx_.metrics.add(Metric::upstream_failures);
+      fail(503, gate::End::not_sent);
+      return advance();
+    }
+    upstream_->flush();
+    progress_ = true;
+  } else if ((events & EPOLLOUT) != 0) {
+    upstream_->flush();
+    progress_ = true;
+  }
+  upstream_->note(events);
+  advance();
+}
+
+void Session::relay() {
+  pump_request();
+  if (state_ != State::exchanging) return;
+  pump_answer();
+  if (state_ != State::exchanging || !progress_) return;
+  progress_ = false;
+  update_deadline();
+}
+
+void Session::pump_request() {
+  for (int round = 0; !body_.done() && upstream_->writable(); ++round) {
+    const bool kept = !in_.empty();
+    std::span<char> raw = ctx_.worker.scratch_in();
+    if (kept) {
+      raw = {in_.data(), in_.size()};
+    } else {
+      if (!readable_) return;
+      if (round == kReadsPerTurn) {
+        ctx_.worker.reactor().modify(
+            fd_.get(),
+            EPOLLIN | EPOLLRDHUP | EPOLLET | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U),
+            *this);
+        return;
+      }
+      const std::size_t n = receive(raw);
+      if (n == 0) return;
+      raw = raw.first(n);
+    }
+    expects_continue_ = false;
+    const auto piece = body_.take(raw);
+    if (piece.malformed) {
+      ctx_.metrics.add(Metric::requests_malformed);
+      keep_alive_ = false;
+      body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
+      return fail(400, gate::End::aborted);
+    }
+    Parts parts;
+    parts.add_body(body_.framing(), piece.data, body_.done());
+    upstream_->send(parts);
+    progress_ = true;
+    if (kept) {
+      in_.consume(piece.used);
+    } else {
+      in_.append(ctx_.worker.blocks(), {raw.data() + piece.used, raw.size() - piece.used});
+    }
+  }
+}
+
+void Session::pump_answer() {
+  for (int round = 0; state_ == State::exchanging && out_.empty() && upstream_->readable();
+       ++round) {
+    if (round == kReadsPerTurn) return upstream_->look_again();
+    net::Bytes& in = upstream_->in;
+    const bool kept = !in.empty();
+    std::span<char> into =
+        kept ? in.room(ctx_.worker.blocks(), kReadMore) : ctx_.worker.scratch_in();
+    const net::IoResult result = upstream_->receive(into);
+    if (result.bytes == 0) {
+      if (result.would_block) return;
+      return upstream_ended(result.error != 0 || upstream_->broken());
+    }
+    answer_bytes_ = true;
+    progress_ = true;
+    std::span<char> input = into.first(result.bytes);
+    if (kept) {
+      in.added(result.bytes);
+      input = {in.data(), in.size()};
+    }
+    UpstreamConnection* const before = upstream_;
+    const std::size_t used = take_answer(input);
+    if (upstream_ != before || upstream_ == nullptr || state_ != State::exchanging) return;
+    if (kept) {
+      in.consume(used);
+    } else {
+      in.append(ctx_.worker.blocks(), {input.data() + used, input.size() - used});
+    }
+  }
+}
+
+std::size_t Session::take_answer(std::span<char> input) {
+  std::size_t used = 0;
+  while (used < input.size() && state_ == State::exchanging && upstream_ != nullptr) {
+    const std::span<char> rest = input.subspan(used);
+    const std::size_t n = answer_started_ ? take_answer_body(rest) : take_answer_head(rest);
+    if (n == 0) break;
+    used += n;
+  }
+  return used;
+}
+
+std::size_t Session::take_answer_head(std::span<char> input) {
+  const net::AnsweredRequest asked{
+      is_head_, websocket_ ? kept_.view().substr(0, key_bytes_) : std::string_view{}};
+  switch (net::parse_response_head({input.data(), input.size()}, asked, ctx_.settings.head,
+                                   progress_out_, ctx_.response)) {
+    case net::HeadStatus::incomplete:
+      return 0;
+    case net::HeadStatus::refused:
+      ctx_.metrics.add(Metric::upstream_malformed);
+      fail(502, gate::End::upstream_failed);
+      return 0;
+    case net::HeadStatus::complete:
+      break;
+  }
+  progress_out_ = {};
+  const net::ResponseHead& head = ctx_.response;
+  if (!head.interim()) return start_answer(input);
+  if (++interims_ > kInterimsMax) {
+    ctx_.metrics.add(Metric::upstream_malformed);
+    fail(502, gate::End::upstream_failed);
+    return 0;
+  }
+  expects_continue_ = false;
+  if (!http_1_0_) {
+    ctx_.head.clear();
+    append_interim_head(ctx_.head, head);
+    count_status(head.status);
+    Parts parts;
+    parts.add(ctx_.head);
+    if (!send(parts)) return 0;
+  }
+  return head.size;
+}
+
+std::size_t Session::start_answer(std::span<char> input) {
+  const net::ResponseHead& head = ctx_.response;
+  const std::size_t head_bytes = head.size;
+  answer_body_.start(head.framing, head.content_length, ctx_.settings.chunks);
+  upstream_keep_alive_ = head.keep_alive;
+  const auto piece = answer_body_.take(input.subspan(head_bytes));
+  if (piece.malformed) {
+    ctx_.metrics.add(Metric::upstream_malformed);
+    fail(502, gate::End::upstream_failed);
+    return 0;
+  }
+  if (ticket_ != nullptr) {
+    const Answer answer{head.status, head.fields.span(), BodyState::not_read, {}};
+    tapping_ = ctx_.judge.answered(*ticket_, answer, ctx_.worker.now());
+  }
+  answer_started_ = true;
+  if (tapping_) {
+    start_tap({input.data(), head_bytes});
+    tap(piece.data);
+  }
+  DownstreamHeadOptions options;
+  options.http_1_0 = http_1_0_;
+  options.keep_alive = keep_alive_ && !ctx_.draining;
+  options.extra_lines = lines_.view();
+  ctx_.head.clear();
+  const DownstreamBody down = append_downstream_head(ctx_.head, head, options);
+  answer_framing_ = down.framing;
+  keep_alive_ = down.keep_alive;
+  count_status(head.status);
+  const bool upgraded = head.upgraded;
+  Parts parts;
+  parts.add(ctx_.head);
+  if (!upgraded) parts.add_body(answer_framing_, piece.data, answer_body_.done());
+  if (!send(parts)) return 0;
+  kept_.clear();
+  if (upgraded) {
+    begin_tunnel(input.subspan(head_bytes));
+    return input.size();
+  }
+  const std::size_t used = head_bytes + piece.used;
+  if (answer_body_.done()) finish_answer(used < input.size());
+  return used;
+}
+
+std::size_t Session::take_answer_body(std::span<char> input) {
+  const auto piece = answer_body_.take(input);
+  if (piece.malformed) {
+    ctx_.metrics.add(Metric::upstream_malformed);
+    fail(502, gate::End::upstream_failed);
+    return 0;
+  }
+  if (tapping_) tap(piece.data);
+  Parts parts;
+  parts.add_body(answer_framing_, piece.data, answer_body_.done());
+  if (!send(parts)) return 0;
+  if (answer_body_.done()) finish_answer(piece.used < input.size());
+  return piece.used;
+}
+
+void Session::start_tap(std::string_view head) {
+  tap_.clear();
+  tap_head_bytes_ = static_cast<std::uint32_t>(head.size());
+  tap_state_ = is_encoded(ctx_.response.fields) ? BodyState::encoded : BodyState::complete;
+  tap_.append(ctx_.worker.blocks(), head);
+}
+
+void Session::tap(std::string_view data) {
+  if (tap_state_ != BodyState::complete) return;
+  if (tap_.size() - tap_head_bytes_ + data.size() > ctx_.settings.body_bytes_max) {
+    tap_state_ = BodyState::too_large;
+    tap_.truncate(tap_head_bytes_);
+    return;
+  }
+  tap_.append(ctx_.worker.blocks(), data);
+}
+
+void Session::finish_answer(bool surplus) {
+  if (tapping_) {
+    // The head once more: a policy may read fields of the answer beside its body.
+    net::HeadProgress progress;
+    const auto status = net::parse_response_head(tap_.view(), {is_head_, {}}, ctx_.settings.head,
+                                                 progress, ctx_.response);
+    WEIR_ASSERT(status == net::HeadStatus::complete);
+    Answer answer{ctx_.response.status, ctx_.response.fields.span(), tap_state_, {}};
+    if (tap_state_ == BodyState::complete) answer.body = tap_.view().substr(tap_head_bytes_);
+    ctx_.judge.answered_body(*ticket_, answer, ctx_.worker.now());
+    tap_.clear();
+  }
+  finish(gate::End::complete);
+  UpstreamConnection& upstream = *upstream_;
+  upstream_ = nullptr;
+  // Bytes after the answer belong to nobody: what else this connection says cannot be trusted.
+  if (upstream_keep_alive_ && body_.done() && !surplus) {
+    upstream.in.clear();
+    ctx_.upstreams.give_back(upstream);
+  } else {
+    ctx_.upstreams.discard(upstream);
+  }
+  if (!keep_alive_ || ctx_.draining) return begin_close();
+  if (body_.done()) return next_request();
+  state_ = State::draining;  // the app answered before it had the whole request
+  drained_ = 0;
+  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+}
+
+void Session::upstream_ended(bool broken) {
+  if (answer_started_) {
+    if (!broken && answer_body_.framing() == net::Framing::until_close) {
+      answer_body_.end();
+      Parts parts;
+      parts.add_body(answer_framing_, {}, true);
+      if (send(parts)) finish_answer(false);
+      return;
+    }
+  } else if (!answer_bytes_ && retryable_ && upstream_->reused() && retry()) {
+    return;
+  }
+  ctx_.metrics.add(Metric::upstream_cut);
+  fail(502, gate::End::upstream_failed);
+}
+
+bool Session::retry() {
+  sent_ = sent_ || upstream_->sent();
+  drop_upstream();
+  ctx_.metrics.add(Metric::upstream_retries);
+  upstream_ = ctx_.upstreams.take(*this, UpstreamPool::Want::fresh);
+  if (upstream_ == nullptr) {
+    ctx_.metrics.add(Metric::upstream_failures);
+    fail(503, gate::End::upstream_failed);
+    return true;
+  }
+  Parts parts;
+  parts.add(kept_.view().substr(key_bytes_));
+  upstream_->send(parts);
+  update_deadline();
+  return true;
+}
+
+// The exchange has failed. Before the answer's head: an answer of our own; after it: what the
+// client has got must not look complete.
+void Session::fail(int status, gate::End end) {
+  if (end == gate::End::not_sent && sent_) end = gate::End::upstream_failed;
+  drop_upstream();
+  if (!answer_started_) {
+    finish(end);
+    return reply_problem(status, status == 503 ? kRetryAfter : std::string_view{});
+  }
+  finish(tapping_ ? end : gate::End::complete);
+  net::set_abort_on_close(fd_.get());
+  close();
+}
+
+void Session::finish(gate::End end) {
+  if (ticket_ == nullptr) return;
+  gate::Ticket& ticket = *ticket_;
+  ticket_ = nullptr;
+  ctx_.judge.finish(ticket, end, ctx_.worker.now());
+}
+
+void Session::drop_upstream() noexcept {
+  if (upstream_ == nullptr) return;
+  ctx_.upstreams.discard(*upstream_);
+  upstream_ = nullptr;
+}
+
+}  // namespace weir::proxy

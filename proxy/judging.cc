@@ -1,0 +1,368 @@
+// The way of a request from its head to its effect, and the answers of our own.
+#include <cstring>
+
+#include "core/assert.h"
+#include "proxy/session.h"
+
+namespace weir::proxy {
+namespace {
+
+using telemetry::Metric;
+
+// What is left of a body after a local answer is read and thrown away if it is no more than this:
+// that is cheaper for both sides than a new connection.
+constexpr std::uint32_t kDrainBytes = 64 << 10;
+constexpr std::size_t kReadMore = 4 << 10;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+bool is_idempotent(net::Method method) noexcept {
+  switch (method) {
+    case net::Method::get:
+    case net::Method::head:
+    case net::Method::options:
+    case net::Method::put:
+    case net::Method::delete_:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool Session::read_head() {
+  if (!in_.empty()) {
+    if (starved_) {
+      if (!readable_) return false;
+      const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
+      if (n == 0) return false;
+      in_.added(n);
+    }
+    const std::size_t used = take_requests({in_.data(), in_.size()});
+    if (state_ == State::closed) return false;
+    in_.consume(std::min(used, in_.size()));
+    return true;
+  }
+  if (!readable_) return false;
+  const std::span<char> scratch = ctx_.worker.scratch_in();
+  const std::size_t n = receive(scratch);
+  if (n == 0) return false;
+  const std::size_t used = take_requests(scratch.first(n));
+  switch (state_) {
+    case State::closed:
+      return false;
+    case State::closing:
+    case State::lingering:
+      return true;
+    default:
+      in_.append(ctx_.worker.blocks(), {scratch.data() + used, n - used});
+      return true;
+  }
+}
+
+std::size_t Session::take_requests(std::span<char> input) {
+  std::size_t used = 0;
+  while (used < input.size() && state_ == State::reading_head && out_.empty()) {
+    const std::span<char> rest = input.subspan(used);
+    switch (net::parse_request_head({rest.data(), rest.size()}, ctx_.settings.head, progress_in_,
+                                    ctx_.request)) {
+      case net::HeadStatus::incomplete:
+        starved_ = true;
+        if (!head_begun_) {
+          head_begun_ = true;  // from its first byte: sending slowly does not move the deadline
+          expect(Phase::head, ctx_.settings.head_time);
+        }
+        return used;
+      case net::HeadStatus::refused:
+        progress_in_ = {};
+        refuse(ctx_.request.refusal);
+        return input.size();
+      case net::HeadStatus::complete:
+        progress_in_ = {};
+        starved_ = false;
+        used += on_head(rest);
+        break;
+    }
+  }
+  return used;
+}
+
+std::size_t Session::on_head(std::span<char> input) {
+  const net::RequestHead& head = ctx_.request;
+  time_ = ctx_.worker.now();
+  http_1_0_ = head.http_1_0;
+  keep_alive_ = head.keep_alive;
+  is_head_ = head.method_id == net::Method::head;
+  retryable_ = !head.has_body() && is_idempotent(head.method_id);
+  expects_continue_ = head.expect_continue;
+  continued_ = false;
+  websocket_ = head.websocket;
+  head_bytes_ = head.size;
+  decoded_ = 0;
+  body_state_ = BodyState::not_read;
+  body_.start(head.framing, head.content_length, ctx_.settings.chunks);
+
+  Request request;
+  const net::HttpRefusal refusal =
+      to_event(head, ctx_.settings, peer_, time_, ctx_.path_room, request);
+  if (refusal != net::HttpRefusal::none) {
+    refuse(refusal);
+    return input.size();
+  }
+  if (head.asterisk) {
+    LocalAnswer answer;
+    answer.status = 200;
+    answer.lines = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
+    reply(answer);
+    return head_bytes_;
+  }
+  if (ctx_.judge.wants_body(request)) {
+    if (!want_body(request, input)) return 0;
+    body_state_ = request.body_state;
+  }
+  return judge(request, input, true);
+}
+
+// True: judge now. False: the body must be read first.
+bool Session::want_body(Request& request, std::span<char> input) {
+  const net::RequestHead& head = ctx_.request;
+  request.body_state = BodyState::complete;
+  if (!head.has_body()) return true;
+  if (is_encoded(head.fields)) {
+    request.body_state = BodyState::encoded;
+    return true;
+  }
+  if (head.framing == net::Framing::length) {
+    if (head.content_length > ctx_.settings.body_bytes_max) {
+      ctx_.metrics.add(Metric::limit_body);
+      request.body_state = BodyState::too_large;
+      return true;
+    }
+    if (input.size() - head_bytes_ >= head.content_length) {
+      const auto piece = body_.take(input.subspan(head_bytes_));
+      decoded_ = piece.data.size();
+      request.body = piece.data;
+      return true;
+    }
+  }
+  state_ = State::reading_body;
+  expect(Phase::body, ctx_.settings.body_time);
+  if (expects_continue_ && input.size() == head_bytes_) {
+    Parts parts;
+    parts.add(kContinue);
+    continued_ = true;
+    if (!send(parts)) return false;
+    ctx_.metrics.add(Metric::requests_1xx);
+  }
+  return false;
+}
+
+// in_ holds the head, then the body as far as it is decoded, then raw bytes.
+bool Session::read_body() {
+  for (;;) {
+    const std::size_t before = head_bytes_ + decoded_;
+    if (in_.size() > before) {
+      const std::span<char> raw{in_.data() + before, in_.size() - before};
+      const auto piece = body_.take(raw);
+      if (piece.malformed) {
+        refuse(net::HttpRefusal::chunk_size);
+        return true;
+      }
+      decoded_ += piece.data.size();
+      const std::size_t gap = piece.used - piece.data.size();
+      if (gap != 0) {
+        std::memmove(raw.data() + piece.data.size(), raw.data() + piece.used,
+                     raw.size() - piece.used);
+        in_.truncate(in_.size() - gap);
+      }
+    }
+    if (decoded_ > ctx_.settings.body_bytes_max) {
+      ctx_.metrics.add(Metric::limit_body);
+      body_state_ = BodyState::too_large;
+      return judge_kept(true);
+    }
+    if (body_.done()) {
+      body_state_ = BodyState::complete;
+      return judge_kept(true);
+    }
+    if (!readable_) return false;
+    const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
+    if (n == 0) return false;
+    in_.added(n);
+    expect(Phase::body, ctx_.settings.body_time);
+  }
+}
+
+bool Session::judge_kept(bool may_wait) {
+  net::HeadProgress progress;
+  const auto status =
+      net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
+  WEIR_ASSERT(status == net::HeadStatus::complete);
+  Request request;
+  to_event(ctx_.request, ctx_.settings, peer_, time_, ctx_.path_room, request);
+  request.body_state = body_state_;
+  if (body_state_ == BodyState::complete) request.body = in_.view().substr(head_bytes_, decoded_);
+  const std::size_t used = judge(request, {in_.data(), in_.size()}, may_wait);
+  in_.consume(std::min(used, in_.size()));
+  return state_ != State::closed;
+}
+
+std::size_t Session::judge(Request& request, std::span<char> input, bool may_wait) {
+  const TimePoint now = ctx_.worker.now();
+  for (;;) {
+    const gate::Judgement judgement = ctx_.judge.judge(request, now, may_wait);
+    const Effect& effect = judgement.effect;
+    switch (effect.kind) {
+      case Effect::Kind::pass:
+        ticket_ = judgement.ticket;
+        return begin_exchange(effect.upstream_headers, effect.response_headers, input);
+      case Effect::Kind::answer:
+        reply(render(effect));
+        return head_bytes_ + decoded_;
+      case Effect::Kind::delay:
+        return hold(judgement);
+      case Effect::Kind::wait:
+        if (ctx_.judge.park(*this, now)) {
+          state_ = State::parked;
+          net::Wheel::disarm(*this);  // the judge watches its deadline
+          ctx_.metrics.add(Metric::requests_waiting);
+          return 0;
+        }
+        ctx_.metrics.add(Metric::limit_waiting);
+        may_wait = false;
+        break;
+    }
+  }
+}
+
+std::size_t Session::hold(const gate::Judgement& judgement) {
+  ticket_ = judgement.ticket;
+  kept_.clear();
+  kept_.append(ctx_.worker.blocks(), judgement.effect.upstream_headers);
+  lines_.append(ctx_.worker.blocks(), judgement.effect.response_headers);
+  state_ = State::held;
+  ctx_.metrics.add(Metric::requests_held);
+  expect(Phase::hold, judgement.effect.hold);
+  return 0;  // the head stays in in_
+}
+
+void Session::release_held(bool client_left) {
+  ctx_.judge.unhold(ctx_.worker.now());
+  ctx_.metrics.add(Metric::requests_held, -1);
+  if (client_left) return finish(gate::End::not_sent);
+  net::HeadProgress progress;
+  const auto status =
+      net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
+  WEIR_ASSERT(status == net::HeadStatus::complete);
+  const std::size_t used = begin_exchange(kept_.view(), {}, {in_.data(), in_.size()});
+  in_.consume(std::min(used, in_.size()));
+}
+
+void Session::refuse(net::HttpRefusal refusal) {
+  ctx_.metrics.add(Metric::requests_malformed);
+  switch (refusal) {
+    case net::HttpRefusal::head_too_large:
+      ctx_.metrics.add(Metric::limit_head);
+      break;
+    case net::HttpRefusal::target_too_long:
+      ctx_.metrics.add(Metric::limit_target);
+      break;
+    case net::HttpRefusal::too_many_fields:
+      ctx_.metrics.add(Metric::limit_fields);
+      break;
+    default:
+      break;
+  }
+  // Nothing more of this connection can be understood; but read on until the client has its answer.
+  body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
+  keep_alive_ = is_head_ = false;
+  reply_problem(net::http_refusal_row(refusal).status,
+                refusal == net::HttpRefusal::connect
+                    ? "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n"
+                    : "");
+}
+
+void Session::reply_problem(int status, std::string_view lines) {
+  LocalAnswer answer;
+  fill_problem(answer, status);
+  answer.lines = lines;
+  reply(answer);
+}
+
+void Session::reply(LocalAnswer answer) {
+  bool keep = answer.keep_alive && keep_alive_ && !ctx_.draining;
+  if (!body_.done()) {
+    // Whoever waits for a 100 may send its body or not: nobody could tell it from the next request.
+    const bool unsure = expects_continue_ && !continued_;
+    const bool much = body_.framing() == net::Framing::length
+                          ? body_.left() > kDrainBytes
+                          : body_.framing() != net::Framing::chunked;
+    if (unsure || much) keep = false;
+  }
+  answer.keep_alive = keep;
+  answer.head_only = is_head_;
+  answer.http_1_0 = http_1_0_;
+  count_status(answer.status);
+  ctx_.head.clear();
+  append_answer(ctx_.head, answer, ctx_.date.at(ctx_.worker.now()));
+  Parts parts;
+  parts.add(ctx_.head);
+  if (!send(parts)) return;
+  if (!keep) return begin_close();
+  if (body_.done()) return next_request();
+  state_ = State::draining;
+  drained_ = 0;
+  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+}
+
+bool Session::drain_body() {
+  if (body_.done()) {
+    next_request();
+    return true;
+  }
+  const bool kept = !in_.empty();
+  std::span<char> raw = ctx_.worker.scratch_in();
+  if (kept) {
+    raw = {in_.data(), in_.size()};
+  } else {
+    if (!readable_) return false;
+    const std::size_t n = receive(raw);
+    if (n == 0) return false;
+    raw = raw.first(n);
+  }
+  const auto piece = body_.take(raw);
+  drained_ += static_cast<std::uint32_t>(piece.malformed ? raw.size() : piece.used);
+  if (kept) {
+    in_.consume(piece.used);
+  } else {
+    in_.append(ctx_.worker.blocks(), {raw.data() + piece.used, raw.size() - piece.used});
+  }
+  if (piece.malformed || drained_ > 2 * kDrainBytes) {
+    begin_close();
+    return true;
+  }
+  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+  return true;
+}
+
+void Session::count_status(int status) noexcept {
+  switch (status / 100) {
+    case 1:
+      ctx_.metrics.add(Metric::requests_1xx);
+      break;
+    case 2:
+      ctx_.metrics.add(Metric::requests_2xx);
+      break;
+    case 3:
+      ctx_.metrics.add(Metric::requests_3xx);
+      break;
+    case 4:
+      ctx_.metrics.add(Metric::requests_4xx);
+      break;
+    default:
+      ctx_.metrics.add(Metric::requests_5xx);
+      break;
+  }
+}
+
+}  // namespace weir::proxy

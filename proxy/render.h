@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/effect.h"
+
+namespace weir::proxy {
+
+/// An answer of our own.
+struct LocalAnswer {
+  int status = 500;
+  std::string_view lines;         ///< whole header lines to add; may be empty
+  std::string_view content_type;  ///< empty: no body
+  std::string_view body;
+  bool keep_alive = true;
+  bool head_only = false;  ///< the request was HEAD: Content-Length, but no body
+  bool http_1_0 = false;   ///< then keeping the connection must be said
+};
+
+/// The value of a Date field, made anew once a second. Not thread-safe.
+class DateText {
+ public:
+  std::string_view at(TimePoint now) noexcept;
+
+ private:
+  std::int64_t second_ = -1;
+  char text_[30];
+};
+
+std::string_view reason_phrase(int status) noexcept;  ///< "" where HTTP has none
+
+/// Appends the whole answer, ready to send. No allocation once `out` has grown.
+void append_answer(std::string& out, const LocalAnswer& answer, std::string_view date);
+
+/// The answer for an error of the path itself (400, 408, 502 ...): a short problem+json body
+/// (RFC 9457). `lines` and the flags stay as they are.
+void fill_problem(LocalAnswer& answer, int status) noexcept;
+
+/// An Effect of kind answer, as it goes out.
+LocalAnswer render(const Effect& effect) noexcept;
+
+}  // namespace weir::proxy

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "gate/judge.h"
+#include "net/listener.h"
+#include "net/worker_pool.h"
+#include "proxy/settings.h"
+#include "telemetry/metrics.h"
+
+namespace weir::proxy {
+
+struct Context;
+class Session;
+
+/// The reverse proxy of one worker: listeners, sessions, connections to the app. Construct it
+/// before the worker runs or on its thread; call everything else on its thread (net::Worker::post).
+/// Destroy it after the worker has stopped. Settings, judge and cells must outlive it.
+class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
+ public:
+  Server(net::Worker& worker, const Settings& settings, gate::Judge& judge,
+         telemetry::MetricCells& metrics);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Accepts on a socket of net::open_listeners().
+  Result<void> listen(net::Fd fd);
+
+  /// The fields that policies read (lower case), after a reload.
+  void use_names(std::vector<std::string> names);
+
+  // Drain, in this order:
+  void begin_drain();     ///< still accepts; every response says Connection: close
+  void stop_accepting();  ///< takes what the kernel has accepted, closes listeners and idle clients
+  /// Calls `stopped` once no connection is left, at the latest at `deadline`, when the rest is cut.
+  void finish_by(TimePoint deadline, std::function<void()> stopped);
+
+  std::size_t open_connections() const noexcept;
+
+ private:
+  void on_accept(net::Fd fd, const Address& peer) override;
+  void end_of_turn(TimePoint now) override;
+  void on_timer(TimePoint now) override;
+  Session* take_session();
+  void reclaim();
+
+  /// Rings while sessions are parked, so that turns come at least every 20 ms.
+  struct Waker final : net::Timer {
+    void on_timer(TimePoint) override {}
+  };
+
+  std::unique_ptr<Context> context_;
+  std::list<net::Listener> listeners_;
+  Waker waker_;
+  Session* free_ = nullptr;
+  std::function<void()> stopped_;
+  bool stopping_ = false;
+};
+
+}  // namespace weir::proxy

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "net/client_address.h"
+#include "net/http_chunked.h"
+#include "net/http_fields.h"
+#include "net/http_target.h"
+#include "net/listener.h"
+#include "net/socket.h"
+
+namespace weir::proxy {
+
+/// What the reverse proxy is told. Filled once by app/wiring; the same for every worker.
+struct Settings {
+  net::SocketAddress upstream;
+  std::string upstream_authority;  ///< Host for HTTP/1.0 requests without one
+  net::ClientAddressRules client_rules{{}, "x-forwarded-for"};
+  /// Lower-case names of the fields that policies read (see UpstreamHeadOptions::used_names).
+  std::vector<std::string> used_names;
+
+  net::HeadLimits head;  ///< of requests and of answers
+  net::ChunkLimits chunks;
+  net::PathRules path;
+  std::size_t body_bytes_max = 64 << 10;  ///< that a policy may read, of a request or an answer
+  /// Shared by all workers, not owned. Null: unlimited.
+  net::ConnectionBudget* connections = nullptr;
+
+  milliseconds connect{1'000};         ///< to the app
+  milliseconds head_time{10'000};      ///< from the first byte of a head (or accept) to its end
+  milliseconds body_time{30'000};      ///< between two reads of a request's body
+  milliseconds answer{60'000};         ///< request sent to answer's head; also between reads of it
+  milliseconds idle{75'000};           ///< between two requests of a client
+  milliseconds write{30'000};          ///< between two writes that a client takes
+  milliseconds tunnel{3'600'000};      ///< a websocket without a byte either way
+  milliseconds linger{2'000};          ///< for the client to read an answer that closes
+  milliseconds upstream_idle{60'000};  ///< an unused connection to the app
+  std::size_t upstream_idle_max = 1'024;  ///< unused connections to the app, per worker
+};
+
+}  // namespace weir::proxy

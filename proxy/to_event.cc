@@ -1,0 +1,39 @@
+#include "proxy/to_event.h"
+
+namespace weir::proxy {
+
+net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings, const Peer& peer,
+                          TimePoint time, std::span<char> path_room, Request& out) noexcept {
+  out.time = time;
+  out.method = head.method;
+  out.target = head.target;
+  out.host = head.host;
+  out.scheme = "http";
+  if (peer.trusted) {
+    const HeaderField* proto = head.fields.find(net::FieldKind::x_forwarded_proto);
+    if (proto != nullptr && net::same_ignoring_case(proto->value, "https")) out.scheme = "https";
+  }
+  out.headers = head.fields.span();
+  out.client = settings.client_rules.resolve(peer.address, out.headers);
+  out.body_state = BodyState::not_read;
+  out.body = {};
+  if (head.asterisk) {
+    out.path = head.target;
+    out.query = {};
+    return net::HttpRefusal::none;
+  }
+  net::NormalTarget target;
+  const net::HttpRefusal refusal =
+      net::normalise_target(head.target, settings.path, path_room, target);
+  out.path = target.path;
+  out.query = target.query;
+  return refusal;
+}
+
+bool is_encoded(const net::FieldList& fields) noexcept {
+  const HeaderField* coding = fields.find("content-encoding");
+  return coding != nullptr && !coding->value.empty() &&
+         !net::same_ignoring_case(coding->value, "identity");
+}
+
+}  // namespace weir::proxy

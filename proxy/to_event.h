@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+
+#include "core/event.h"
+#include "net/http_head.h"
+#include "net/http_target.h"
+#include "proxy/settings.h"
+
+namespace weir::proxy {
+
+/// The other end of a connection, looked at once when it is accepted.
+struct Peer {
+  Address address;
+  bool trusted = false;  ///< a hop whose forwarding fields are believed
+};
+
+/// A parsed head as the gate wants it: path in normal form, host without port, the client that the
+/// address rules believe. `path_room` needs normal_path_room(target) bytes and holds the path as
+/// long as `out` lives. Anything but HttpRefusal::none: the target is refused (400). No allocation.
+net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings, const Peer& peer,
+                          TimePoint time, std::span<char> path_room, Request& out) noexcept;
+
+/// Whether the body is compressed or otherwise coded, so that no policy can read it.
+bool is_encoded(const net::FieldList& fields) noexcept;
+
+}  // namespace weir::proxy

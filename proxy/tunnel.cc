@@ -1,0 +1,110 @@
+// After a verified 101: bytes both ways, each direction with its own end.
+#include <sys/socket.h>
+
+#include "proxy/session.h"
+
+namespace weir::proxy {
+namespace {
+
+constexpr int kReadsPerTurn = 16;
+
+}  // namespace
+
+void Session::begin_tunnel(std::span<char> first) {
+  state_ = State::tunnelling;
+  up_shut_ = down_shut_ = false;
+  lines_.clear();
+  tap_.clear();
+  tapping_ = false;
+  Parts parts;
+  parts.add({first.data(), first.size()});
+  if (!send(parts)) return;
+  upstream_->in.clear();
+  expect(Phase::tunnel, ctx_.settings.tunnel);
+}
+
+void Session::tunnel() {
+  progress_ = false;
+  if (!tunnel_up() || !tunnel_down()) return;
+  if (up_shut_ && down_shut_ && out_.empty()) {
+    finish(gate::End::complete);
+    return close();
+  }
+  if (!progress_) return;
+  progress_ = false;
+  if (out_.empty()) {
+    expect(Phase::tunnel, ctx_.settings.tunnel);
+  } else {
+    expect(Phase::write, ctx_.settings.write);
+  }
+}
+
+// From the client to the app. False: the session is closed.
+bool Session::tunnel_up() {
+  for (int round = 0; !up_shut_ && upstream_->writable(); ++round) {
+    Parts parts;
+    if (!in_.empty()) {
+      parts.add(in_.view());
+      upstream_->send(parts);
+      in_.clear();
+      progress_ = true;
+      continue;
+    }
+    if (!readable_) break;
+    if (round == kReadsPerTurn) {
+      ctx_.worker.reactor().modify(
+          fd_.get(),
+          EPOLLIN | EPOLLRDHUP | EPOLLET | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U),
+          *this);
+      break;
+    }
+    const std::span<char> scratch = ctx_.worker.scratch_in();
+    const net::IoResult result = net::receive(fd_.get(), scratch);
+    if (result.bytes == 0) {
+      readable_ = false;
+      if (result.would_block) break;
+      if (!result.ended) {
+        client_gone();
+        return false;
+      }
+      up_shut_ = true;
+      upstream_->shutdown_write();
+      break;
+    }
+    if (result.bytes < scratch.size() && !peer_ended_) readable_ = false;
+    parts.add({scratch.data(), result.bytes});
+    upstream_->send(parts);
+    progress_ = true;
+  }
+  return true;
+}
+
+// From the app to the client. False: the session is closed.
+bool Session::tunnel_down() {
+  for (int round = 0; !down_shut_ && out_.empty() && upstream_->readable(); ++round) {
+    if (round == kReadsPerTurn) {
+      upstream_->look_again();
+      break;
+    }
+    const std::span<char> scratch = ctx_.worker.scratch_in();
+    const net::IoResult result = upstream_->receive(scratch);
+    if (result.bytes == 0) {
+      if (result.would_block) break;
+      if (!result.ended || upstream_->broken()) {
+        finish(gate::End::complete);
+        net::set_abort_on_close(fd_.get());
+        close();
+        return false;
+      }
+      down_shut_ = true;
+      ::shutdown(fd_.get(), SHUT_WR);
+      break;
+    }
+    Parts parts;
+    parts.add({scratch.data(), result.bytes});
+    if (!send(parts)) return false;
+  }
+  return true;
+}
+
+}  // namespace weir::proxy

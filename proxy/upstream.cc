@@ -1,0 +1,233 @@
+#include "proxy/upstream.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace weir::proxy {
+namespace {
+
+using telemetry::Metric;
+
+// Writability is watched while connecting and after a short write only: a Unix socket would report
+// it each time that the app has read something.
+constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+
+}  // namespace
+
+int UpstreamConnection::finish_connect() noexcept {
+  const int error = net::socket_error(fd_.get());
+  if (error == 0) {
+    connecting_ = false;
+    watch_writable(false);
+  }
+  return error;
+}
+
+void UpstreamConnection::note(std::uint32_t events) noexcept {
+  if ((events & EPOLLIN) != 0) readable_ = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    // What was received before the end (also before a reset) can still be read.
+    readable_ = true;
+    ended_ = true;
+  }
+}
+
+void UpstreamConnection::send(const Parts& parts) {
+  if (parts.empty()) return;
+  std::size_t sent = 0;
+  if (writable()) {
+    const auto span = parts.span();
+    const net::IoResult result =
+        span.size() == 1 ? net::transmit(fd_.get(), {static_cast<const char*>(span[0].iov_base),
+                                                     span[0].iov_len})
+                         : net::transmit(fd_.get(), span);
+    sent = result.bytes;
+    sent_ = sent_ || sent != 0;
+    if (result.error != 0) broken_ = readable_ = true;
+  }
+  if (broken_ || sent == parts.size()) return;
+  for (const iovec& part : parts.span()) {
+    if (sent >= part.iov_len) {
+      sent -= part.iov_len;
+      continue;
+    }
+    out_.append(pool_.worker_.blocks(),
+                {static_cast<const char*>(part.iov_base) + sent, part.iov_len - sent});
+    sent = 0;
+  }
+  if (!connecting_) watch_writable(true);
+}
+
+void UpstreamConnection::flush() {
+  if (connecting_ || broken_ || out_.empty()) return;
+  const net::IoResult result = net::transmit(fd_.get(), out_.view());
+  if (result.error != 0) {
+    broken_ = readable_ = true;
+    out_.clear();
+    return;
+  }
+  sent_ = sent_ || result.bytes != 0;
+  if (result.bytes != 0) out_.consume(result.bytes);
+  watch_writable(!out_.empty());
+}
+
+net::IoResult UpstreamConnection::receive(std::span<char> into) noexcept {
+  if (stale_) return {.error = ECONNRESET};
+  net::IoResult result = net::receive(fd_.get(), into);
+  // A stream socket that gave less than asked is empty (epoll(7)); the next byte is a new edge.
+  if (result.bytes < into.size() && !ended_ && !broken_) readable_ = false;
+  if (result.would_block && (ended_ || broken_)) {
+    result.would_block = false;  // EPOLLHUP without an end cannot be, but must not be a busy loop
+    result.ended = true;
+  }
+  return result;
+}
+
+void UpstreamConnection::shutdown_write() noexcept { ::shutdown(fd_.get(), SHUT_WR); }
+
+void UpstreamConnection::look_again() noexcept {
+  pool_.worker_.reactor().modify(
+      fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
+}
+
+void UpstreamConnection::watch_writable(bool yes) noexcept {
+  if (yes == watching_writable_) return;
+  watching_writable_ = yes;
+  pool_.worker_.reactor().modify(fd_.get(), kReadEvents | (yes ? std::uint32_t{EPOLLOUT} : 0U),
+                                 *this);
+}
+
+void UpstreamConnection::on_events(std::uint32_t events) {
+  if (!fd_) return;
+  if (user_ != nullptr) {
+    if (reused_ && idle_turn_ == pool_.worker_.reactor().turn()) {
+      // Collected before the new request was sent: the app closed the idle connection, or sent
+      // bytes that nobody asked for and that must not become somebody's answer.
+      stale_ = broken_ = true;
+      events |= EPOLLHUP;
+    }
+    return user_->on_upstream(events);
+  }
+  pool_.unlink_idle(*this);  // closed by the app, or bytes that nobody asked for
+  pool_.discard(*this);
+}
+
+void UpstreamConnection::on_timer(TimePoint /*now*/) {
+  if (!fd_ || user_ != nullptr) return;
+  pool_.unlink_idle(*this);
+  pool_.discard(*this);
+}
+
+UpstreamPool::~UpstreamPool() {
+  close_idle();
+  reclaim();
+  while (free_ != nullptr) {
+    UpstreamConnection* connection = free_;
+    free_ = connection->next_;
+    delete connection;
+  }
+}
+
+bool UpstreamPool::still_alive(const UpstreamConnection& connection) const noexcept {
+  if (connection.idle_turn_ == worker_.reactor().turn()) return true;
+  char byte;
+  const ssize_t n = ::recv(connection.fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+UpstreamConnection* UpstreamPool::take(UpstreamUser& user, Want want) {
+  while (want != Want::fresh && idle_ != nullptr) {
+    UpstreamConnection& connection = *idle_;
+    unlink_idle(connection);
+    if (want == Want::alive && !still_alive(connection)) {
+      discard(connection);
+      continue;
+    }
+    net::Wheel::disarm(connection);
+    connection.user_ = &user;
+    connection.reused_ = true;
+    connection.sent_ = false;
+    connection.idle_turn_ = worker_.reactor().turn();
+    metrics_.add(Metric::upstream_reused);
+    return &connection;
+  }
+  return open(user);
+}
+
+UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
+  metrics_.add(Metric::upstream_connects);
+  Result<net::Fd> fd = net::start_connect(settings_.upstream);
+  if (!fd) return nullptr;
+  UpstreamConnection* connection = free_;
+  if (connection != nullptr) {
+    free_ = connection->next_;
+    connection->next_ = nullptr;
+  } else {
+    connection = new UpstreamConnection(*this);
+  }
+  connection->fd_ = std::move(*fd);
+  connection->connecting_ = true;
+  connection->watching_writable_ = true;
+  if (!worker_.reactor().add(connection->fd_.get(), kReadEvents | EPOLLOUT, *connection)) {
+    discard(*connection);
+    return nullptr;
+  }
+  connection->user_ = &user;
+  return connection;
+}
+
+void UpstreamPool::give_back(UpstreamConnection& connection) noexcept {
+  if (idle_count_ >= settings_.upstream_idle_max || connection.ended_ || connection.broken_ ||
+      !connection.out_.empty() || !connection.in.empty()) {
+    return discard(connection);
+  }
+  connection.user_ = nullptr;
+  connection.idle_turn_ = worker_.reactor().turn();
+  connection.previous_ = nullptr;
+  connection.next_ = idle_;
+  if (idle_ != nullptr) idle_->previous_ = &connection;
+  idle_ = &connection;
+  ++idle_count_;
+  worker_.wheel().arm(connection, worker_.now() + settings_.upstream_idle);
+}
+
+void UpstreamPool::unlink_idle(UpstreamConnection& connection) noexcept {
+  (connection.previous_ != nullptr ? connection.previous_->next_ : idle_) = connection.next_;
+  if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
+  connection.previous_ = connection.next_ = nullptr;
+  --idle_count_;
+}
+
+void UpstreamPool::discard(UpstreamConnection& connection) noexcept {
+  connection.user_ = nullptr;
+  connection.fd_.close();
+  connection.in.clear();
+  connection.out_.clear();
+  connection.connecting_ = connection.reused_ = connection.sent_ = connection.broken_ = false;
+  connection.stale_ = connection.readable_ = connection.ended_ = connection.watching_writable_ =
+      false;
+  net::Wheel::disarm(connection);
+  // Events of this turn may still name it.
+  connection.next_ = retired_;
+  retired_ = &connection;
+}
+
+void UpstreamPool::reclaim() noexcept {
+  while (retired_ != nullptr) {
+    UpstreamConnection* connection = retired_;
+    retired_ = connection->next_;
+    connection->next_ = free_;
+    free_ = connection;
+  }
+}
+
+void UpstreamPool::close_idle() noexcept {
+  while (idle_ != nullptr) {
+    UpstreamConnection& connection = *idle_;
+    unlink_idle(connection);
+    discard(connection);
+  }
+}
+
+}  // namespace weir::proxy

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+
+#include "net/bytes.h"
+#include "net/fd.h"
+#include "net/reactor.h"
+#include "net/socket.h"
+#include "net/worker_pool.h"
+#include "proxy/relay.h"
+#include "proxy/settings.h"
+#include "telemetry/metrics.h"
+
+namespace weir::proxy {
+
+class UpstreamPool;
+
+/// Who uses a connection to the app.
+class UpstreamUser {
+ public:
+  virtual void on_upstream(std::uint32_t events) = 0;
+
+ protected:
+  ~UpstreamUser() = default;
+};
+
+/// One connection to the app: in use by one session, or idle in the pool. Registered with the
+/// reactor from its first to its last moment, so that the app's close is seen at once also while it
+/// is idle.
+class UpstreamConnection final : net::EventHandler, net::Timer {
+ public:
+  bool connecting() const noexcept { return connecting_; }
+  bool reused() const noexcept { return reused_; }
+  bool sent() const noexcept { return sent_; }  ///< a byte of the current request has left
+  bool broken() const noexcept {
+    return broken_;
+  }  ///< a write failed; what was received is still there
+  bool ended() const noexcept { return ended_; }  ///< the app will send nothing more
+  bool readable() const noexcept { return readable_; }
+  bool writable() const noexcept { return !connecting_ && !broken_ && out_.empty(); }
+
+  /// After EPOLLOUT or an error while connecting: 0, or the errno of the failure.
+  int finish_connect() noexcept;
+  void note(std::uint32_t events) noexcept;  ///< what epoll said
+  /// Sends, or keeps what does not go (or everything, while connecting).
+  void send(const Parts& parts);
+  void flush();
+  net::IoResult receive(std::span<char> into) noexcept;
+  void shutdown_write() noexcept;
+  void look_again() noexcept;  ///< an event in a later turn if there is still something to read
+
+  net::Bytes in;  ///< an incomplete head of an answer
+
+ private:
+  friend class UpstreamPool;
+  explicit UpstreamConnection(UpstreamPool& pool) noexcept : pool_(pool) {}
+  void on_events(std::uint32_t events) override;
+  void on_timer(TimePoint now) override;
+  void watch_writable(bool yes) noexcept;
+
+  UpstreamPool& pool_;
+  net::Fd fd_;
+  UpstreamUser* user_ = nullptr;  // null: idle, or retired
+  net::Bytes out_;
+  UpstreamConnection* previous_ = nullptr;  // in the idle list
+  UpstreamConnection* next_ = nullptr;      // in the idle, free or retired list
+  std::uint64_t idle_turn_ = 0;             // the turn in which it became idle, or was taken again
+  bool connecting_ = false;
+  bool reused_ = false;
+  bool sent_ = false;
+  bool broken_ = false;
+  bool stale_ = false;
+  bool readable_ = false;
+  bool ended_ = false;
+  bool watching_writable_ = false;
+};
+
+/// One worker's connections to the app; the idle one used last goes out first. Not thread-safe.
+class UpstreamPool {
+ public:
+  UpstreamPool(net::Worker& worker, const Settings& settings,
+               telemetry::MetricCells& metrics) noexcept
+      : worker_(worker), settings_(settings), metrics_(metrics) {}
+  ~UpstreamPool();
+  UpstreamPool(const UpstreamPool&) = delete;
+  UpstreamPool& operator=(const UpstreamPool&) = delete;
+
+  enum class Want : std::uint8_t {
+    any,    ///< may be sent again on another connection
+    alive,  ///< must not be sent twice: look whether an idle connection still lives
+    fresh,  ///< never an idle one
+  };
+  /// Null: no connection can be opened now (refused at once, no descriptors).
+  UpstreamConnection* take(UpstreamUser& user, Want want);
+  /// The answer is complete and the app keeps the connection.
+  void give_back(UpstreamConnection& connection) noexcept;
+  void discard(UpstreamConnection& connection) noexcept;
+  void reclaim() noexcept;  ///< at the end of a turn: retired objects may be used again
+  void close_idle() noexcept;
+
+ private:
+  friend class UpstreamConnection;
+  UpstreamConnection* open(UpstreamUser& user);
+  bool still_alive(const UpstreamConnection& connection) const noexcept;
+  void unlink_idle(UpstreamConnection& connection) noexcept;
+
+  net::Worker& worker_;
+  const Settings& settings_;
+  telemetry::MetricCells& metrics_;
+  UpstreamConnection* idle_ = nullptr;
+  UpstreamConnection* free_ = nullptr;
+  UpstreamConnection* retired_ = nullptr;
+  std::size_t idle_count_ = 0;
+};
+
+}  // namespace weir::proxy
