@@ -35,7 +35,7 @@ def load_arguments(o, product):
 
 def row(label, results, base):
     cpu = [r["proxy_cpu_us"] for r in results]
-    ratio = f"{median(cpu) / base:8.2f}" if base else "       -"
+    ratio = f"{median(cpu) / median(base):9.2f}{min(cpu) / min(base):7.2f}" if base else "        -      -"
     p50, p99 = (median(r["latency_us"][q] for r in results) for q in ("p50", "p99"))
     rps = [r["rps"] for r in results]
     busy = median(r["proxy_busy"] for r in results)
@@ -65,10 +65,10 @@ def run(o):
     hop = "Unix socket" if o.uds else "TCP"
     title = (f"HTTP proxy: {o.conns} connections, {o.shape} {'login' if o.login else 'request'}, {what}, {hop} to the app"
              + (f", {o.rate:,.0f} requests/s" if o.rate else ""))
-    base = median(r["proxy_cpu_us"] for r in results["weir"]) if "weir" in names else 0
+    base = [r["proxy_cpu_us"] for r in results.get("weir", [])]
     lines = [f"{title}; {o.rounds} rounds of {o.seconds} s in alternation", "",
-             "              CPU us/request           ratio    requests/s          latency us (median)  busy (median)",
-             "product      median     min     max  to weir     median       max      p50      p99  proxy    load"]
+             "              CPU us/request         ratio to weir     requests/s     latency us      busy",
+             "product      median     min     max   median    min     median       max      p50      p99  proxy    load"]
     lines += [row(name, results[name], base) for name in names]
     table = "\n".join(lines)
     print(table)

@@ -82,6 +82,22 @@ class WeirCard(Weir):
     template = "weir_card.yaml.in"
 
 
+class WeirMany(Weir):
+    """170 policies are loaded, of which one matches: it must cost (nearly) what one policy costs."""
+
+    OTHERS = 169
+
+    def write_config(self, template):
+        path = super().write_config(template)
+        with open(path, "a", encoding="utf-8") as f:  # the template ends with its list of policies
+            for n in range(self.OTHERS):
+                f.write(f"  - {{name: other-{n}, watch: other_{n}, key: ip, window: 10m, then: [{{over: 5, do: flag}}]}}\n")
+            f.write("events:\n")
+            for n in range(self.OTHERS):
+                f.write(f"  other_{n}: {{match: POST /api/other/{n}}}\n")
+        return path
+
+
 class Haproxy(Product):
     def values(self):
         app = f"unix@{self.app_unix()}" if self.app_unix() else self.app
@@ -110,7 +126,7 @@ class Nginx(Product):
         return output([find("nginx"), "-v"])
 
 
-ALL = {"weir": Weir, "weir-card": WeirCard, "haproxy": Haproxy, "nginx": Nginx}
+ALL = {"weir": Weir, "weir-card": WeirCard, "weir-many": WeirMany, "haproxy": Haproxy, "nginx": Nginx}
 
 
 def find(name):
