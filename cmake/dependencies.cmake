@@ -1,6 +1,6 @@
 # Everything comes from Debian 12 (scripts/deps installs it); nothing is downloaded by the build.
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(yaml-cpp REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(CLI11 REQUIRED)

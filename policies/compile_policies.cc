@@ -31,7 +31,11 @@ void Compiler::compile_policies() {
   }
   set_.notify = model_.notify;
   for (const config::PolicyDef& def : model_.policies) {
-    if (def.mode.value != Mode::disabled) compile_policy(def);
+    if (def.mode.value == Mode::disabled) {
+      set_.disabled.push_back(def.name.value);
+    } else {
+      compile_policy(def);
+    }
   }
 }
 

@@ -183,6 +183,7 @@ struct PolicySet {
   std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
   std::vector<bool> needs_answer_body;
   std::vector<Policy> policies;
+  std::vector<std::string> disabled; ///< names of policies with mode: disabled
   std::vector<Counter> counters;
   std::vector<List> lists;
   std::vector<ThresholdTable> tables;

@@ -1,0 +1,108 @@
+#include "policies/describe.h"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace weir::policies {
+
+std::string duration_text(milliseconds time) {
+  struct Unit {
+    std::int64_t ms;
+    const char* name;
+  };
+  constexpr std::array<Unit, 5> kUnits{{{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
+  std::int64_t left = time.count();
+  if (left <= 0) return "0s";
+  // `24h` is what people write; days only from two on.
+  std::string out;
+  for (const Unit& unit : kUnits) {
+    if (unit.ms == 86'400'000 && (left < 2 * unit.ms || left % unit.ms != 0)) continue;
+    if (left >= unit.ms) {
+      out += std::to_string(left / unit.ms) + unit.name;
+      left %= unit.ms;
+    }
+  }
+  return out;
+}
+
+std::string counter_text(const Counter& counter) {
+  std::string out;
+  switch (counter.spec.metric) {
+    case limiter::Metric::count: out = "count"; break;
+    case limiter::Metric::sum: out = "sum"; break;
+    case limiter::Metric::distinct: out = "distinct"; break;
+    case limiter::Metric::in_flight: return "in flight";
+  }
+  switch (counter.spec.window) {
+    case limiter::Window::ring: return out + " over the last " + duration_text(counter.window);
+    case limiter::Window::log: return out + " over exactly the last " + duration_text(counter.window);
+    case limiter::Window::every: return out + " in every " + duration_text(counter.window);
+    case limiter::Window::every_first:
+      return out + " in " + duration_text(counter.window) + " from the first";
+    case limiter::Window::none: break;
+  }
+  return out;
+}
+
+std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t index) {
+  const Rung& rung = policy.rungs[index];
+  const Binding::RungPart& part = policy.bindings.front().rungs[index];
+  std::string out;
+  switch (rung.compare) {
+    case config::Rung::Compare::over: out = "over "; break;
+    case config::Rung::Compare::at: out = "at "; break;
+    case config::Rung::Compare::under: out = "under "; break;
+    case config::Rung::Compare::none: break;
+  }
+  if (const auto* number = std::get_if<Number>(&part.limit.source)) {
+    out += number->to_string();
+  } else if (const auto* table = std::get_if<std::uint16_t>(&part.limit.source)) {
+    out += set.tables[*table].name();
+  } else if (const auto* expression = std::get_if<Expression>(&part.limit.source)) {
+    out += expression->canonical();
+  }
+  if (rung.counter != 0) out += " in " + duration_text(rung.window);
+  if (part.condition) out += (out.empty() ? "if " : " if ") + part.condition->canonical();
+  out += ": " + std::string(action_row(rung.action).name);
+  for (std::size_t i = 0; i < rung.durations.size(); ++i) {
+    out += (i == 0 ? " for " : ", ") + duration_text(rung.durations[i]);
+  }
+  if (rung.hold.count() > 0 && rung.action == Action::delay) out += " " + duration_text(rung.hold);
+  if (rung.list && !set.lists[*rung.list].owner) out += " on " + set.lists[*rung.list].name;
+  if (rung.score) out += ", score " + std::to_string(*rung.score);
+  if (rung.clear) out += ", clear";
+  if (rung.notify) out += ", notify " + set.notify[*rung.notify].name.value;
+  if (rung.disabled) out += " (disabled)";
+  if (rung.shadow) out += " (shadow)";
+  return out;
+}
+
+std::string time_text(TimePoint time) {
+  if (time >= limiter::kForever) return "for ever";
+  const std::int64_t ms = to_ms(time);
+  std::int64_t seconds = ms / 1000;
+  std::int64_t rest = ms % 1000;
+  if (rest < 0) {
+    rest += 1000;
+    --seconds;
+  }
+  const auto t = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  gmtime_r(&t, &parts);
+  char buffer[48];
+  const std::size_t size = std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%S", &parts);
+  const int more = std::snprintf(buffer + size, sizeof buffer - size, ".%03dZ", static_cast<int>(rest));
+  return {buffer, size + static_cast<std::size_t>(more)};
+}
+
+std::string_view list_kind_text(config::ListKind kind) noexcept {
+  switch (kind) {
+    case config::ListKind::allow: return "allow";
+    case config::ListKind::gray: return "gray";
+    case config::ListKind::deny: return "deny";
+  }
+  return "";
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "policies/policy_set.h"
+
+/// Words for people about compiled policies: explain, the admin API and logs share them.
+namespace weir::policies {
+
+std::string duration_text(milliseconds time);      ///< `15m`, `1h30m`, `250ms`
+std::string counter_text(const Counter& counter);  ///< `count over the last 10m`
+/// `over 5: flag`, `at gold_limit: graylist for 24h`, `over 50 in 1h: deny for 1h`.
+std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t rung);
+/// RFC 3339 with milliseconds, UTC; `for ever` for limiter::kForever.
+std::string time_text(TimePoint time);
+std::string_view list_kind_text(config::ListKind kind) noexcept;
+
+}  // namespace weir::policies
