@@ -50,7 +50,8 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
       }
       return out;
     case policies::Verdict::Kind::refuse:
-      if (verdict.crowded) metrics_.add(may_wait ? Metric::limit_held : Metric::limit_waiting);
+      if (verdict.crowded && verdict.effect == policies::Action::delay) metrics_.add(Metric::limit_held);
+      wake_next(now);
       return out;
     case policies::Verdict::Kind::hold:
       metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
@@ -62,6 +63,15 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
     evaluator_.keep(out.ticket->settlement);
   }
   return out;
+}
+
+void Gate::wake_next(TimePoint now) {
+  // Whoever is refused by what has settled takes no place: the next in the queue is told at once.
+  if (waiters_.size() == 0) return;
+  for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
+    if (counter.reserves && counter.reading.refused) waiters_.wake(counter.key, now);
+  }
+  note_waiting();
 }
 
 Ticket* Gate::take_ticket() {
@@ -134,16 +144,9 @@ void Gate::settled(const Ticket& ticket, TimePoint now) {
   if (shared_.waiting.load(std::memory_order_relaxed) == 0) return;
   shared_.settlements.fetch_add(1, std::memory_order_relaxed);
   if (waiters_.size() == 0) return;
-  // Waking a session may settle another ticket (its client has left, say): one loop serves them all.
-  for (const policies::PlannedCounter& counter : ticket.settlement.counters) wake_.push_back(counter.key);
-  if (waking_) return;
-  waking_ = true;
-  for (std::size_t i = 0; i < wake_.size(); ++i) {
-    const Hash128 key = wake_[i];
-    waiters_.wake(key, now);
+  for (const policies::PlannedCounter& counter : ticket.settlement.counters) {
+    waiters_.wake(counter.key, now);
   }
-  wake_.clear();
-  waking_ = false;
   note_waiting();
 }
 

@@ -63,6 +63,7 @@ class Gate final : public Judge {
   policies::Instant instant(TimePoint now) const noexcept;
   Ticket* take_ticket();
   void settled(const Ticket& ticket, TimePoint now);
+  void wake_next(TimePoint now);
   void note_waiting();
 
   Shared& shared_;
@@ -78,8 +79,6 @@ class Gate final : public Judge {
   std::size_t held_ = 0;
   std::vector<std::unique_ptr<Ticket>> tickets_;  // all that were ever made
   std::vector<Ticket*> free_tickets_;
-  std::vector<Hash128> wake_;
-  bool waking_ = false;
 };
 
 }  // namespace weir::gate

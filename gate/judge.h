@@ -30,8 +30,8 @@ enum class End : std::uint8_t {
 /// Judge's queue between park() and resume() or unpark().
 class Waiter {
  public:
-  /// Judge again now; the Waiter is no longer parked. May be called from within any Judge call of another
-  /// session except judge(), and from tick().
+  /// Note that it is time to judge again (at the end of the turn); the Waiter is no longer parked. Called
+  /// from within any Judge call of another session and from tick(); must not call the Judge.
   virtual void resume(TimePoint now) = 0;
 
  protected:
@@ -64,7 +64,8 @@ class Judge {
   /// A resumed session judges again; may_wait is `now < waiting_until(waiter)`.
   virtual bool park(Waiter& waiter, TimePoint now) = 0;
   virtual TimePoint waiting_until(const Waiter& waiter) const = 0;
-  virtual void unpark(Waiter& waiter) = 0;  ///< the client left; harmless if not parked
+  /// The wait is over: judged otherwise than `wait`, or the client left. Harmless if it never began.
+  virtual void unpark(Waiter& waiter) = 0;
 
   /// A `delay` is over (or its client left): gives the place among the held back. Call it exactly once
   /// per delay effect, before the request goes upstream or finish(not_sent).

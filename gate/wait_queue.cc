@@ -4,11 +4,13 @@
 
 namespace weir::gate {
 
-void WaitQueue::link(Waiter& waiter) noexcept {
-  waiter.previous_ = last_;
-  waiter.next_ = nullptr;
-  (last_ != nullptr ? last_->next_ : first_) = &waiter;
-  last_ = &waiter;
+void WaitQueue::link(Waiter& waiter, bool front) noexcept {
+  Waiter* const before = front ? nullptr : last_;
+  Waiter* const after = front ? first_ : nullptr;
+  waiter.previous_ = before;
+  waiter.next_ = after;
+  (before != nullptr ? before->next_ : first_) = &waiter;
+  (after != nullptr ? after->previous_ : last_) = &waiter;
   waiter.parked_ = true;
   ++size_;
 }
@@ -24,9 +26,10 @@ void WaitQueue::unlink(Waiter& waiter) noexcept {
 bool WaitQueue::park(Waiter& waiter, const Hash128& key, TimePoint now, milliseconds wait) {
   if (waiter.parked_) return true;
   if (size_ >= most_) return false;
-  if (waiter.deadline_ == TimePoint{}) waiter.deadline_ = now + wait;
+  const bool again = waiter.deadline_ != TimePoint{};
+  if (!again) waiter.deadline_ = now + wait;
   waiter.key_ = key;
-  link(waiter);
+  link(waiter, again);
   return true;
 }
 
@@ -35,49 +38,27 @@ void WaitQueue::unpark(Waiter& waiter) {
   waiter.deadline_ = {};
 }
 
-void WaitQueue::resume(Waiter& waiter, TimePoint now) {
-  unlink(waiter);
-  waiter.resume(now);
-}
-
 void WaitQueue::wake(const Hash128& key, TimePoint now) {
-  Waiter* waiter = first_;
-  for (std::size_t left = size_; waiter != nullptr && left > 0; --left) {
-    Waiter* const next = waiter->next_;
-    if (waiter->key_ == key) {
-      const std::size_t before = size_;
-      resume(*waiter, now);
-      if (size_ >= before) return;  // it parked again: so would the others
-      // Resuming may have ended other sessions that were parked: start over from the front.
-      waiter = first_;
-      left = size_ + 1;
-      continue;
-    }
-    waiter = next;
+  for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next_) {
+    if (waiter->key_ != key) continue;
+    unlink(*waiter);
+    waiter->resume(now);
+    return;
   }
 }
 
-void WaitQueue::tick(TimePoint now, bool settled_elsewhere) {
-  blocked_.clear();
-  Waiter* waiter = first_;
-  for (std::size_t left = size_; waiter != nullptr && left > 0;) {
+void WaitQueue::tick(TimePoint now, bool settled) {
+  seen_.clear();
+  for (Waiter* waiter = first_; waiter != nullptr;) {
     Waiter* const next = waiter->next_;
     const bool due = waiter->deadline_ <= now;
-    const bool blocked =
-        std::find(blocked_.begin(), blocked_.end(), waiter->key_) != blocked_.end();
-    if (due || (settled_elsewhere && !blocked)) {
-      const Hash128 key = waiter->key_;
-      const std::size_t before = size_;
-      resume(*waiter, now);
-      if (size_ >= before && !due) blocked_.push_back(key);
-      if (size_ + 1 < before) {  // it took others with it: `next` may be gone
-        waiter = first_;
-        left = size_;
-        continue;
-      }
+    const bool first = settled && std::find(seen_.begin(), seen_.end(), waiter->key_) == seen_.end();
+    if (first) seen_.push_back(waiter->key_);
+    if (due || first) {
+      unlink(*waiter);
+      waiter->resume(now);
     }
     waiter = next;
-    --left;
   }
 }
 

@@ -10,35 +10,37 @@
 namespace weir::gate {
 
 /// Who waits for reservations to settle, first come first served per key. Intrusive: parking allocates
-/// nothing. Used by one worker's thread.
+/// nothing. Used by one worker's thread. Waiter::resume() only notes that a session has to judge again; it
+/// parks or unparks nobody before it returns.
 ///
-/// A settlement frees at most one place, so wake() resumes waiters of that key one by one and stops at the
-/// first that has to wait on: the cost of a settlement does not grow with the length of the queue's tail
-/// (1,000 parked guesses would otherwise be judged anew at each of 1,000 answers).
+/// A settlement frees at most one place, so it wakes one waiter of its key. That one takes the place, or
+/// parks again at the front, or is refused: then it wakes the next (Gate::judge). So the cost of a
+/// settlement does not grow with the queue: 1,000 parked guesses are not judged anew at each answer.
 class WaitQueue {
  public:
   explicit WaitQueue(std::size_t most) : most_(most) {}
 
-  /// False: full. A waiter that parks again within one wait keeps its deadline.
+  /// False: full. A waiter that parks again within one wait keeps its deadline and its place.
   bool park(Waiter& waiter, const Hash128& key, TimePoint now, milliseconds wait);
+  /// Ends the wait, parked or not.
   void unpark(Waiter& waiter);
+  /// Resumes the first waiter of this key.
   void wake(const Hash128& key, TimePoint now);
-  /// Resumes who is past the deadline; with `settled_elsewhere` also tries the first of every key.
-  void tick(TimePoint now, bool settled_elsewhere);
+  /// Resumes who is past the deadline; with `settled` also the first waiter of every key.
+  void tick(TimePoint now, bool settled);
 
   std::size_t size() const noexcept { return size_; }
   static TimePoint deadline(const Waiter& waiter) noexcept { return waiter.deadline_; }
 
  private:
-  void link(Waiter& waiter) noexcept;
+  void link(Waiter& waiter, bool front) noexcept;
   void unlink(Waiter& waiter) noexcept;
-  void resume(Waiter& waiter, TimePoint now);
 
   std::size_t most_;
   std::size_t size_ = 0;
   Waiter* first_ = nullptr;
   Waiter* last_ = nullptr;
-  std::vector<Hash128> blocked_;  // keys whose first waiter had to wait on, within one tick
+  std::vector<Hash128> seen_;  // keys whose first waiter has been resumed within one tick
 };
 
 }  // namespace weir::gate
