@@ -21,8 +21,8 @@ events:
   failed: {is: login, when: 'status in [401, 403]'}
   right: {is: login, when: 'status == 200'}
 """
-ACTIONS = ("do: flag", "do: flag, score: 7", "do: graylist, for: 10m", "do: challenge, for: 10m", "do: deny",
-           "do: deny, for: 10m, tell: retry", "do: deny, tell: full")
+PASSING = ("do: flag", "do: flag, score: 7", "do: graylist, for: 10m")
+REFUSING = ("do: challenge, for: 10m", "do: deny", "do: deny, for: 10m, tell: retry", "do: deny, tell: full")
 
 
 def policy(draw, name, keys, shadow):
@@ -31,10 +31,13 @@ def policy(draw, name, keys, shadow):
     metric = draw.choice(("count", "distinct(user)", "sum(amount)")) if watch != "request" else "count"
     window = draw.choice(("1h", "{last: 1h, exact: true}", "{last: 2h, buckets: 10}"))
     limits = sorted(draw.sample(range(1, 25), draw.randint(1, 3)))
-    chosen = sorted(draw.sample(ACTIONS, len(limits)), key=ACTIONS.index)
+    # Only the highest rung may refuse: one above a refusing rung would be out of reach.
+    chosen = sorted(draw.sample(PASSING, len(limits)), key=PASSING.index)
+    if draw.random() < 0.6:
+        chosen[-1] = draw.choice(REFUSING)
     rungs = ", ".join(f"{{over: {limit}, {action}}}" for limit, action in zip(limits, chosen))
     extra = ", reset: right" if watch == "failed" and metric == "count" and draw.random() < 0.5 else ""
-    extra += ", charge: always" if draw.random() < 0.5 or len(limits) > 1 else ""
+    extra += ", charge: always" if draw.random() < 0.5 else ""
     extra += ", mode: shadow" if shadow else ""
     key = draw.choice(keys)
     return (f"  - {{name: {name}, watch: {watch}{f', key: {key}' if key else ''}, metric: '{metric}', window: {window}"
