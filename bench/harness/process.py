@@ -44,9 +44,11 @@ class Child:
 
     def __init__(self, name, command, log):
         self.name, self.command, self.log = name, command, log
+        # WEIR_* would change weir's configuration behind the back of the measurement.
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
         with open(log, "wb") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                            start_new_session=True)
+                                            start_new_session=True, env=environment)
         self.pid = self.process.pid
         favour(self.pid)
 

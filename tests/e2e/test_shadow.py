@@ -32,14 +32,17 @@ def policy(draw, name, keys, shadow):
     window = draw.choice(("1h", "{last: 1h, exact: true}", "{last: 2h, buckets: 10}"))
     limits = sorted(draw.sample(range(1, 25), draw.randint(1, 3)))
     # Only the highest rung may refuse: one above a refusing rung would be out of reach.
-    chosen = sorted(draw.sample(PASSING, len(limits)), key=PASSING.index)
+    # A policy without a key has nobody to put on a list.
+    key = draw.choice(keys)
+    passing = PASSING if key else PASSING[:2]
+    limits = limits[:len(passing)]
+    chosen = sorted(draw.sample(passing, len(limits)), key=passing.index)
     if draw.random() < 0.6:
-        chosen[-1] = draw.choice(REFUSING)
+        chosen[-1] = draw.choice([a for a in REFUSING if key or "for:" not in a])
     rungs = ", ".join(f"{{over: {limit}, {action}}}" for limit, action in zip(limits, chosen))
     extra = ", reset: right" if watch == "failed" and metric == "count" and draw.random() < 0.5 else ""
     extra += ", charge: always" if draw.random() < 0.5 else ""
     extra += ", mode: shadow" if shadow else ""
-    key = draw.choice(keys)
     return (f"  - {{name: {name}, watch: {watch}{f', key: {key}' if key else ''}, metric: '{metric}', window: {window}"
             f"{extra}, then: [{rungs}]}}\n")
 

@@ -72,9 +72,11 @@ class Weir:
         self.replace(self.config, self.head + policies if text is None else text)
 
     def start(self):
+        # WEIR_* are settings to weir; those of the tests are not meant for it.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
         with open(os.path.join(self.directory, "stderr.log"), "ab") as log:
             self.process = subprocess.Popen([self.binary, "serve", f"--config={self.config}"], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, start_new_session=True)
+                                            stdout=log, stderr=log, start_new_session=True, env=environment)
         try:
             eventually(self.is_ready, 20, "readiness")
         except BaseException:
