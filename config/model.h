@@ -11,17 +11,18 @@
 #include "core/clock.h"
 #include "core/number.h"
 
-/// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader has
-/// checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the type
-/// right) is checked by policies/compile, which reports problems at the same places.
+/// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
+/// has checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the
+/// type right) is checked by policies/compile, which reports problems at the same places.
 namespace weir::config {
 
-/// A place in a file, 1-based; file is an index into Model::files. line 0: no place (a default).
+/// A place in a file, 1-based, columns and lengths in bytes; file is an index into Model::files.
+/// line 0: no place (a default).
 struct Where {
   std::uint32_t file = 0;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
-  std::uint32_t length = 1;  ///< characters to underline
+  std::uint32_t length = 1;  ///< bytes to underline
 };
 
 template <class T>
@@ -31,6 +32,18 @@ struct Located {
 };
 using Text = Located<std::string>;
 using Duration = Located<milliseconds>;
+
+/// The place of a part of a text: exact where the text stands in one piece, plain or in quotes
+/// without escapes (its length tells), else the place of the whole.
+inline Where within(const Text& text, std::size_t offset, std::size_t length) {
+  const std::size_t shown = text.where.length;
+  const bool bare = shown == text.value.size();
+  if (text.where.line == 0 || (!bare && shown != text.value.size() + 2)) return text.where;
+  Where out = text.where;
+  out.column += static_cast<std::uint32_t>(offset + (bare ? 0 : 1));
+  out.length = static_cast<std::uint32_t>(length == 0 ? 1 : length);
+  return out;
+}
 
 struct FieldDef {
   Text name;
@@ -53,25 +66,26 @@ enum class Missing : std::uint8_t { skip, same, deny };
 enum class Charge : std::uint8_t { when_allowed, always };
 
 struct ListEntryDef {
-  std::vector<Text> key;            ///< one text per field of the list; an address or CIDR for `ip`
+  std::vector<Text> key;  ///< one text per field of the list; an address or CIDR for `ip`
   std::optional<Located<TimePoint>> until;
   std::string why;
 };
 
 struct ListDef {
   Text name;
-  std::vector<Text> of;             ///< names of fields
+  std::vector<Text> of;  ///< names of fields
   Located<ListKind> kind;
-  Located<Action> effect;           ///< flag, none, delay, challenge or deny; default by kind
-  milliseconds hold{0};             ///< with effect delay
-  bool trusted = false;             ///< allow lists over fields that the client asserts
-  std::size_t max = 100'000;        ///< entries at most
+  Located<Action> effect;     ///< flag, none, delay, challenge or deny; default by kind
+  milliseconds hold{0};       ///< with effect delay
+  bool trusted = false;       ///< allow lists over fields that the client asserts
+  std::size_t max = 100'000;  ///< entries at most
   std::optional<Tell> tell;
   std::optional<int> status;
   std::vector<ListEntryDef> entries;
 };
 
-/// A level of a table: either a limit or the values of the next dimension ("*" = any other).
+/// A level of a table: either a limit or the values of the next dimension ("*" = any other). The
+/// limit `unlimited` is plus infinity, so that no value is over it.
 struct TableNode {
   Where where;
   std::optional<Number> limit;
@@ -80,7 +94,7 @@ struct TableNode {
 
 struct TableDef {
   Text name;
-  std::vector<Text> by;             ///< names of fields, outermost first
+  std::vector<Text> by;  ///< names of fields, outermost first
   TableNode values;
 };
 
@@ -93,17 +107,17 @@ struct KeyPart {
 struct MetricDef {
   enum class Kind : std::uint8_t { count, sum, distinct, in_flight };
   Kind kind = Kind::count;
-  std::vector<Text> arguments;      ///< expressions: the amount, or the members
+  std::vector<Text> arguments;  ///< expressions: the amount, or the members
   Where where;
 };
 
 struct WindowDef {
   enum class Kind : std::uint8_t { last, every };
   Kind kind = Kind::last;
-  milliseconds length{0};           ///< 1 ms .. 31 d
-  unsigned buckets = 60;            ///< last, not exact: 1 .. 3600
+  milliseconds length{0};  ///< 1 ms .. 31 d
+  unsigned buckets = 60;   ///< last, not exact: 1 .. 3600
   bool exact = false;
-  bool from_first = false;          ///< every: a window begins at the key's first event
+  bool from_first = false;  ///< every: a window begins at the key's first event
   Where where;
 };
 
@@ -113,12 +127,12 @@ struct Rung {
   Compare compare = Compare::none;
   /// A number, or the text of an expression or the name of a table.
   std::variant<std::monostate, Located<Number>, Text> limit;
-  std::optional<Text> condition;           ///< `if`
-  std::optional<Located<WindowDef>> in;    ///< a window of its own
-  Located<Action> action;                  ///< `do`; none if only `score` or `clear` or `notify` stands
-  std::vector<Duration> durations;         ///< `for`; several = escalation
+  std::optional<Text> condition;         ///< `if`
+  std::optional<Located<WindowDef>> in;  ///< a window of its own
+  Located<Action> action;           ///< `do`; none if only `score` or `clear` or `notify` stands
+  std::vector<Duration> durations;  ///< `for`; several = escalation
   std::optional<Duration> forget;
-  std::optional<Duration> hold;            ///< delay
+  std::optional<Duration> hold;  ///< delay
   std::optional<Text> list;
   std::optional<Located<std::int64_t>> score;
   bool clear = false;
@@ -148,24 +162,25 @@ struct PolicyDef {
 
 struct NotifyDef {
   Text name;
-  std::optional<Text> webhook;      ///< http:// or https:// URL
+  std::optional<Text> webhook;  ///< http:// or https:// URL
   bool log = false;
   unsigned per_minute = 10;
 };
 
-struct Endpoint {                   ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"
-  std::string host;                 ///< an address; empty for a Unix socket
+struct Endpoint {    ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"
+  std::string host;  ///< an address; empty for a Unix socket
   std::uint16_t port = 0;
-  std::string path;                 ///< of the Unix socket
+  std::string path;  ///< of the Unix socket
   bool is_unix() const { return !path.empty(); }
 };
 
 struct Server {
   struct Proxy {
     Located<Endpoint> listen;
-    std::optional<Located<Endpoint>> upstream;   ///< from http://HOST:PORT or unix:PATH; a HOST name is resolved at start
-    std::string upstream_authority;              ///< HOST:PORT as written
-    std::vector<Cidr> trust;                     ///< client_ip.trust
+    std::optional<Located<Endpoint>>
+        upstream;  ///< from http://HOST:PORT or unix:PATH; a HOST name is resolved at start
+    std::string upstream_authority;  ///< HOST:PORT as written
+    std::vector<Cidr> trust;         ///< client_ip.trust
     std::string client_header = "x-forwarded-for";
     milliseconds connect{1'000}, head{10'000}, body{30'000}, answer{60'000}, idle{75'000};
   } proxy;
@@ -188,26 +203,27 @@ struct Server {
     std::uint64_t body = 64 << 10;
     std::uint64_t head = 32 << 10;
     std::uint64_t connections = 10'000;
-    std::uint64_t held = 1'000;      ///< requests held by `delay` at once, per worker
-    std::uint64_t waiting = 1'024;   ///< requests waiting for reservations at once, per worker
+    std::uint64_t held = 1'000;     ///< requests held by `delay` at once, per worker
+    std::uint64_t waiting = 1'024;  ///< requests waiting for reservations at once, per worker
   } limits;
   milliseconds reserve_wait{1'000};
   struct Challenge {
     int status = 403;
     std::string body = "Please confirm that you are not a robot.\n";
     std::string content_type = "text/plain; charset=utf-8";
-    std::string redirect;            ///< a Location; then the status is 302 unless set
+    std::string redirect;  ///< a Location; then the status is 302 unless set
   } challenge;
   struct Log {
     std::string level = "info";
     bool json = true;
-    bool readable_keys = false;      ///< log keys as text, not as hashes
+    bool readable_keys = false;  ///< log keys as text, not as hashes
   } log;
   std::optional<Located<unsigned>> threads;
 };
 
 struct Model {
-  std::vector<std::string> files;    ///< as the user named them
+  /// As the user named them; after them `$NAME` of each environment variable that set something.
+  std::vector<std::string> files;
   Server server;
   std::vector<FieldDef> fields;
   std::vector<EventDef> events;

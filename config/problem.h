@@ -33,6 +33,9 @@ class Problems {
   std::size_t errors_ = 0;
 };
 
+/// The allowed word that `found` most likely means, by edit distance; empty if none is near.
+std::string_view nearest(std::string_view found, const std::vector<std::string_view>& allowed);
+
 /// `did you mean "window"?`, or the allowed words, or nothing where there are too many.
 std::string suggest(std::string_view found, const std::vector<std::string_view>& allowed);
 

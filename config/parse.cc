@@ -1,0 +1,152 @@
+#include "config/parse.h"
+
+#include "config/environment.h"
+#include "config/references.h"
+#include "config/sections.h"
+#include "config/shapes.h"
+#include "config/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+struct FileDraft {
+  Model* model;
+  bool main;
+};
+
+/// A section that only the main file may hold.
+void read_main_only(Reader& reader, const Member& m, FileDraft& d) {
+  if (!d.main) {
+    reader.error(*m.key, quoted(m.key->text) + " stands only in the main file",
+                 "an included file holds fields, events, lists, tables, policies and notify");
+    return;
+  }
+  read_server(reader, m, d.model->server);
+}
+
+constexpr Row<FileDraft> kFile[] = {
+    {{"weir", R"({"const":1})", "1", "first line of the main file", "The version of the language."},
+     [](Reader& r, const Member& m, FileDraft&) {
+       const auto word = r.scalar(m);
+       if (word && *word != "1")
+         r.error(*m.value, quoted(*word) + " is no version of the language", "write weir: 1");
+     }},
+    {{"include", shape::kTexts, "path pattern, or a list of them", "",
+      "More files, relative to the main file; hidden files are left out. They hold `fields`, "
+      "`events`, `lists`, `tables`, `policies` and `notify`."},
+     [](Reader& r, const Member& m, FileDraft& d) {
+       if (!d.main) return r.error(*m.key, "only the main file includes others");
+       r.texts(m);
+     }},
+    {{"fields", shape::kFields, "map name: expression", "",
+      "Subjects that every request may have, named once."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_fields(r, m, d.model->fields); }},
+    {{"events",
+      R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/event"}})",
+      "map name: event", "", "What happens."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_events(r, m, d.model->events); }},
+    {{"lists",
+      R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/list"}})",
+      "map name: list", "", "Allow, gray and deny lists."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_lists(r, m, d.model->lists); }},
+    {{"tables",
+      R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/table"}})",
+      "map name: table", "", "Thresholds by dimension."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_tables(r, m, d.model->tables); }},
+    {{"policies", R"({"type":"array","items":{"$ref":"#/$defs/policy"}})", "list of policies", "",
+      "What is counted, and what follows."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_policies(r, m, d.model->policies); }},
+    {{"notify",
+      R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/notification"}})",
+      "map name: notification", "", "Webhooks and log lines."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_notify(r, m, d.model->notify); }},
+    {{"proxy", R"({"$ref":"#/$defs/proxy"})", "map", "", "The reverse proxy."}, read_main_only},
+    {{"admin", R"({"$ref":"#/$defs/admin"})", "map", "", "The admin API."}, read_main_only},
+    {{"health", R"({"$ref":"#/$defs/health"})", "map", "", "Probes and metrics."}, read_main_only},
+    {{"state", R"({"$ref":"#/$defs/state"})", "map", "", "What survives a restart."},
+     read_main_only},
+    {{"drain", R"({"$ref":"#/$defs/drain"})", "map", "", "The graceful stop."}, read_main_only},
+    {{"limits", R"({"$ref":"#/$defs/limits"})", "map", "", "Bounds."}, read_main_only},
+    {{"reserve", R"({"$ref":"#/$defs/reserve"})", "map", "",
+      "Reservations of policies that watch answers."},
+     read_main_only},
+    {{"challenge", R"({"$ref":"#/$defs/challenge"})", "map", "", "What a challenged caller gets."},
+     read_main_only},
+    {{"log", R"({"$ref":"#/$defs/log"})", "map", "", "The log on stderr."}, read_main_only},
+    {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."}, read_main_only},
+    {{"views", "", "", "", "Numbers without a verdict."}, nullptr},
+    {{"redis", "", "", "", "Shared counters."}, nullptr},
+    {{"clock", "", "", "", "Event time."}, nullptr},
+};
+
+void set_defaults(Server& server) {
+  server.proxy.listen.value = {"0.0.0.0", 8480, ""};
+  server.admin.listen.value = {"127.0.0.1", 8481, ""};
+  server.health.listen.value = {"0.0.0.0", 8482, ""};
+}
+
+void check_version(Reader& reader, const Tree& tree, std::uint32_t file) {
+  if (tree.broken()) return;
+  const Node* root = tree.root();
+  const bool first = root != nullptr && root->is_map() && !root->items.empty() &&
+                     root->items[0].key->text == "weir";
+  if (first) return;
+  const Where where = root != nullptr && root->is_map() && !root->items.empty()
+                          ? root->items[0].key->where
+                          : Where{file, 1, 1, 1};
+  reader.problems().error(where, "the main file must begin with \"weir: 1\"");
+}
+
+}  // namespace
+
+Model parse(const std::vector<SourceText>& texts, const Environment& environment,
+            Problems& problems) {
+  Model model;
+  set_defaults(model.server);
+  Reader reader(problems);
+  bool complete = true;
+  for (std::uint32_t file = 0; file < texts.size(); ++file) {
+    model.files.push_back(texts[file].name);
+    const Tree tree = parse_tree(texts[file].text, file, problems);
+    if (file == 0) check_version(reader, tree, file);
+    complete = complete && !tree.broken();
+    if (tree.root() == nullptr || tree.root()->is_null()) continue;
+    FileDraft draft{&model, file == 0};
+    reader.walk(*tree.root(), file == 0 ? "the main file" : "an included file", kFile, draft);
+  }
+  Tree settings;
+  read_environment(environment, reader, settings, model);
+  check_references(model, complete, problems);
+  problems.sort();
+  return model;
+}
+
+std::vector<Text> included_patterns(std::string_view main_text) {
+  Problems ignored;
+  Reader reader(ignored);
+  const Tree tree = parse_tree(main_text, 0, ignored);
+  if (tree.root() == nullptr || !tree.root()->is_map()) return {};
+  for (const Member& m : tree.root()->items) {
+    if (m.key->text == "include") return reader.texts(m);
+  }
+  return {};
+}
+
+const std::vector<TableDoc>& all_tables() {
+  static const std::vector<TableDoc> kTables = [] {
+    std::vector<TableDoc> out;
+    out.push_back(
+        doc_of<kFile>("file", "the main file", "The file", "The first line is `weir: 1`."));
+    add_event_tables(out);
+    add_list_tables(out);
+    add_table_tables(out);
+    add_policy_tables(out);
+    add_rung_tables(out);
+    add_notify_tables(out);
+    add_server_tables(out);
+    return out;
+  }();
+  return kTables;
+}
+
+}  // namespace weir::config

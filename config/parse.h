@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/model.h"
+#include "config/problem.h"
+#include "config/tree.h"
+
+namespace weir::config {
+
+/// One file as it was read. Owns its text.
+struct SourceText {
+  std::string name;  ///< as the user named it
+  std::string text;
+};
+
+/// Names and values, as `environ` has them; only WEIR_* are looked at.
+using Environment = std::map<std::string, std::string>;
+
+/// Reads the texts, the main file first, and then the environment into one Model; problems of all
+/// of them go into `problems`, sorted. The Model is whole only if there are no errors. Pure: no
+/// file is opened, no time is asked for. Linear in the size of the texts.
+Model parse(const std::vector<SourceText>& texts, const Environment& environment,
+            Problems& problems);
+
+/// The patterns under `include:` of a main file, as they stand there, with their places. Says
+/// nothing about what is wrong with the text: parse() does.
+std::vector<Text> included_patterns(std::string_view main_text);
+
+}  // namespace weir::config

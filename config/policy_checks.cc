@@ -1,0 +1,122 @@
+#include "config/policy_checks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+constexpr std::size_t kKeepDefault = 1000;
+
+bool same_window(const std::optional<WindowDef>& a, const std::optional<WindowDef>& b) {
+  if (!a || !b) return !a && !b;
+  return a->kind == b->kind && a->length == b->length && a->exact == b->exact &&
+         a->from_first == b->from_first &&
+         (a->exact || a->kind == WindowDef::Kind::every || a->buckets == b->buckets);
+}
+
+std::optional<WindowDef> window_of(const PolicyDef& policy, const Rung& rung) {
+  return rung.in ? std::optional(rung.in->value) : policy.window;
+}
+
+/// The smallest whole reading at which an upward rung with a number holds.
+std::optional<double> holds_from(const Rung& rung) {
+  const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+  if (limit == nullptr) return std::nullopt;
+  const double number = limit->value.as_real();
+  if (rung.compare == Rung::Compare::over) return std::floor(number) + 1;
+  if (rung.compare == Rung::Compare::at) return std::ceil(number);
+  return std::nullopt;
+}
+
+std::string threshold(const Rung& rung) {
+  const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+  return std::string(rung.compare == Rung::Compare::over ? "over: " : "at: ") +
+         limit->value.to_string();
+}
+
+/// A reading that is kept member by member cannot pass the number of members kept.
+void check_keep(Reader& reader, const PolicyDef& policy) {
+  const std::size_t keep = policy.keep ? policy.keep->value : kKeepDefault;
+  const bool any_under = std::any_of(policy.then.begin(), policy.then.end(), [](const Rung& r) {
+    return r.compare == Rung::Compare::under;
+  });
+  for (const Rung& rung : policy.then) {
+    const auto window = window_of(policy, rung);
+    const bool members = policy.metric.kind == MetricDef::Kind::distinct ||
+                         (policy.metric.kind == MetricDef::Kind::count && window &&
+                          window->kind == WindowDef::Kind::last && (window->exact || any_under));
+    const auto from = holds_from(rung);
+    if (!members || !from || *from <= static_cast<double>(keep)) continue;
+    reader.problems().error(
+        std::get<Located<Number>>(rung.limit).where,
+        "\"" + threshold(rung) + "\" can never hold: this metric reads at most keep, which is " +
+            std::to_string(keep),
+        *from <= 100'000 ? "write keep: " + std::to_string(static_cast<std::int64_t>(*from))
+                         : "keep is at most 100000");
+  }
+}
+
+/// With `charge: when_allowed` a refused request is not counted: the reading stays at the value
+/// where the lowest refusing rung holds. Amounts of a sum can jump over any rung, so sums are left
+/// alone; a policy with a guard refuses other requests than it counts; one that resets by `clear`
+/// still reads no more than this.
+void check_refused_before(Reader& reader, const PolicyDef& policy) {
+  if (policy.charge.value == Charge::always || policy.metric.kind == MetricDef::Kind::sum ||
+      !policy.guard.empty())
+    return;
+  for (const Rung& rung : policy.then) {
+    const auto from = holds_from(rung);
+    if (!from) continue;
+    for (const Rung& refusing : policy.then) {
+      const Action action = refusing.action.value;
+      const bool refuses = (action == Action::deny || action == Action::challenge) &&
+                           !refusing.condition &&
+                           (!refusing.mode || refusing.mode->value == Mode::enforce);
+      const auto refuses_from = refuses ? holds_from(refusing) : std::nullopt;
+      if (!refuses_from || *refuses_from >= *from ||
+          !same_window(window_of(policy, rung), window_of(policy, refusing)))
+        continue;
+      reader.problems().error(std::get<Located<Number>>(rung.limit).where,
+                              "\"" + threshold(rung) + "\" can never hold: \"" +
+                                  threshold(refusing) +
+                                  "\" refuses before, and refused requests are not counted",
+                              "write charge: always to count them");
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void check_policy(Reader& reader, const PolicyDraft& draft) {
+  const PolicyDef& policy = draft.policy;
+  const bool counts = draft.metric != nullptr ||
+                      std::any_of(policy.then.begin(), policy.then.end(),
+                                  [](const Rung& r) { return r.compare != Rung::Compare::none; });
+  if (policy.metric.kind == MetricDef::Kind::in_flight) {
+    if (draft.window != nullptr)
+      reader.error(*draft.window, "in_flight has no window: it is what is under way now");
+  } else if (!draft.has_window && counts) {
+    reader.error(*draft.map, "a policy that counts needs \"window\", such as window: 10m");
+  }
+  if (policy.metric.kind == MetricDef::Kind::in_flight) {
+    for (const Rung& rung : policy.then) {
+      if (rung.in)
+        reader.problems().error(rung.in->where,
+                                "in_flight has no window: it is what is under way now");
+    }
+  } else if (!draft.has_window && !counts) {
+    for (const Rung& rung : policy.then) {
+      if (rung.in)
+        reader.problems().error(rung.in->where, "a rung's own window needs a policy that counts");
+    }
+  }
+  if (!draft.sound) return;
+  check_keep(reader, policy);
+  check_refused_before(reader, policy);
+}
+
+}  // namespace weir::config

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "config/model.h"
+#include "config/problem.h"
+
+namespace weir::config {
+
+/// Names across files: each once in its section, and every reference to an event, list or
+/// notification leads somewhere; `is` has no cycle. What needs types is policies/compile's.
+/// `complete`: all files could be read; else a missing name may stand in a file that could not.
+void check_references(const Model& model, bool complete, Problems& problems);
+
+}  // namespace weir::config

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "config/reader.h"
+
+/// One function per section of a file; each appends what it read to the model's part. The names of
+/// a section are unique across files: the caller (parse.cc) checks that once all files are read.
+namespace weir::config {
+
+void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& out);
+void read_events(Reader& reader, const Member& section, std::vector<EventDef>& out);
+void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out);
+void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& out);
+void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>& out);
+void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out);
+/// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
+bool read_server(Reader& reader, const Member& section, Server& out);
+
+// Parts that more than one section reads.
+void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
+std::optional<WindowDef> read_window(Reader& reader, const Member& m);
+std::optional<Action> read_effect(Reader& reader, const Member& m);
+std::optional<Tell> read_tell(Reader& reader, const Member& m);
+std::optional<Mode> read_mode(Reader& reader, const Member& m);
+std::optional<int> read_status(Reader& reader, const Member& m);
+
+// Each source's tables, for all_tables().
+void add_event_tables(std::vector<TableDoc>& out);
+void add_list_tables(std::vector<TableDoc>& out);
+void add_table_tables(std::vector<TableDoc>& out);
+void add_policy_tables(std::vector<TableDoc>& out);
+void add_rung_tables(std::vector<TableDoc>& out);
+void add_notify_tables(std::vector<TableDoc>& out);
+void add_server_tables(std::vector<TableDoc>& out);
+
+/// A TableDoc of a table of rows.
+template <const auto& Rows>
+TableDoc doc_of(std::string_view id, std::string_view what, std::string_view title,
+                std::string_view intro) {
+  return {id, what, title, intro, std::size(Rows), [](std::size_t i, KeyDoc& doc) {
+            doc = Rows[i].doc;
+            return Rows[i].read != nullptr;
+          }};
+}
+
+}  // namespace weir::config

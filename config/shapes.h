@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+/// JSON Schema of the shapes that many keys share; schema.cc writes the definitions they point to.
+namespace weir::config::shape {
+
+inline constexpr std::string_view kText = R"({"type":"string","minLength":1})";
+inline constexpr std::string_view kTexts = R"({"$ref":"#/$defs/texts"})";
+inline constexpr std::string_view kName = R"({"$ref":"#/$defs/name"})";
+inline constexpr std::string_view kNames = R"({"$ref":"#/$defs/names"})";
+inline constexpr std::string_view kExpression = R"({"$ref":"#/$defs/expression"})";
+inline constexpr std::string_view kFields = R"({"$ref":"#/$defs/fields"})";
+inline constexpr std::string_view kDuration = R"({"$ref":"#/$defs/duration"})";
+inline constexpr std::string_view kSize = R"({"$ref":"#/$defs/size"})";
+inline constexpr std::string_view kEndpoint = R"({"$ref":"#/$defs/endpoint"})";
+inline constexpr std::string_view kLimit = R"({"$ref":"#/$defs/limit"})";
+inline constexpr std::string_view kBoolean = R"({"type":"boolean"})";
+inline constexpr std::string_view kCount = R"({"type":"integer","minimum":1})";
+inline constexpr std::string_view kStatus = R"({"type":"integer","minimum":400,"maximum":599})";
+inline constexpr std::string_view kAction =
+    R"({"enum":["flag","graylist","delay","challenge","deny"]})";
+inline constexpr std::string_view kEffect =
+    R"({"enum":["none","flag","delay","challenge","deny"]})";
+inline constexpr std::string_view kTell = R"({"enum":["full","retry","nothing"]})";
+inline constexpr std::string_view kMode = R"({"enum":["enforce","shadow","disabled"]})";
+
+}  // namespace weir::config::shape

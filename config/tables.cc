@@ -1,0 +1,80 @@
+#include <limits>
+
+#include "config/sections.h"
+#include "config/shapes.h"
+#include "config/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+struct Draft {
+  TableDef table;
+  const Member* values = nullptr;
+};
+
+constexpr Row<Draft> kTable[] = {
+    {{"by", shape::kNames, "a field, or a list of fields", "required",
+      "The dimensions, the outermost first."},
+     [](Reader& r, const Member& m, Draft& d) { d.table.by = r.texts(m); }},
+    {{"values", R"({"type":"object"})",
+      "map of values of the first field to limits, or to maps of the next field; `\"*\"` = any "
+      "other; `unlimited`",
+      "required", "The limits: exact first, then back to `*`."},
+     [](Reader&, const Member& m, Draft& d) { d.values = &m; }},
+    {{"file", "", "", "", "Limits from a csv file."}, nullptr},
+};
+
+void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t dimensions,
+               TableNode& out) {
+  out.where = m.value->where;
+  if (m.value->is_map()) {
+    if (depth >= dimensions) {
+      reader.error(*m.key, "deeper than \"by\", which has " + std::to_string(dimensions) +
+                               (dimensions == 1 ? " field" : " fields"));
+      return;
+    }
+    if (m.value->items.empty()) reader.error(*m.value, "a level of a table is empty");
+    for (const Member& child : m.value->items) {
+      TableNode& node =
+          out.children
+              .emplace_back(Text{std::string(child.key->text), child.key->where}, TableNode{})
+              .second;
+      read_node(reader, child, depth + 1, dimensions, node);
+    }
+    return;
+  }
+  const auto word = reader.scalar(m);
+  if (!word) return;
+  if (*word == "unlimited") {
+    out.limit = Number::real(std::numeric_limits<double>::infinity());
+    return;
+  }
+  out.limit = reader.take(*m.value, parse_number(*word));
+}
+
+}  // namespace
+
+void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& out) {
+  if (!reader.is_map(*section.value, "\"tables\"")) return;
+  for (const Member& m : section.value->items) {
+    Draft draft;
+    set(reader.name(Member{m.key, m.key}, "a table", true), draft.table.name);
+    reader.walk(*m.value, "a table", kTable, draft);
+    if (draft.values != nullptr && !draft.table.by.empty()) {
+      if (!draft.values->value->is_map()) {
+        reader.error(*draft.values->value, "\"values\" must be a map",
+                     "write values: {\"*\": 1500}");
+      } else {
+        read_node(reader, *draft.values, 0, draft.table.by.size(), draft.table.values);
+      }
+    }
+    if (!draft.table.name.value.empty()) out.push_back(std::move(draft.table));
+  }
+}
+
+void add_table_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kTable>("table", "a table", "Tables",
+                               "`tables:` maps names to thresholds by dimension."));
+}
+
+}  // namespace weir::config

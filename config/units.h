@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/model.h"
+
+/// Texts with units -> values. Pure; each says in words of the user what is wrong.
+namespace weir::config {
+
+/// Either a value or why there is none; `hint` may be empty.
+template <class T>
+struct Parsed {
+  std::optional<T> value;
+  std::string message;
+  std::string hint;
+  explicit operator bool() const noexcept { return value.has_value(); }
+};
+
+/// `15m`, `500ms`, `1h30m`, `7d`: whole numbers with ms, s, m, h, d, the larger units first.
+/// 0 .. 36500 d.
+Parsed<milliseconds> parse_duration(std::string_view text);
+/// `64KiB`, `256MiB`, `512B`; also GiB. Bytes.
+Parsed<std::uint64_t> parse_size(std::string_view text);
+/// `2027-01-01` (midnight UTC) or RFC 3339, `2027-01-01T08:00:00+08:00`.
+Parsed<TimePoint> parse_date(std::string_view text);
+/// A whole number, 64 bits, without leading zeros.
+Parsed<std::int64_t> parse_integer(std::string_view text);
+/// A whole number or a finite decimal one, `0.5`, `1e6`.
+Parsed<Number> parse_number(std::string_view text);
+/// Where to listen: `0.0.0.0:8480`, `[::]:8480`, `:8480` (all addresses), `localhost:8480`,
+/// `unix:/path`.
+Parsed<Endpoint> parse_listen(std::string_view text);
+/// Where to send: `http://HOST:PORT` (port 80 if left out), `unix:/path`. HOST may be a name.
+Parsed<Endpoint> parse_upstream(std::string_view text);
+
+/// Shortest text that parse_duration reads back: `1h30m`, `0s`.
+std::string format_duration(milliseconds duration);
+/// `256MiB`, `1000B`.
+std::string format_size(std::uint64_t bytes);
+
+/// [A-Za-z_][A-Za-z0-9_]*, with `dash` also '-' after the first character; at most 64 characters.
+bool is_name(std::string_view text, bool dash);
+
+}  // namespace weir::config
