@@ -43,7 +43,8 @@ class StaticList {
     std::size_t entry;
   };
   struct Length {
-    unsigned bits;  // of the 128 of an Address; IPv4 /n is 96 + n
+    bool v4;
+    unsigned bits;
     std::vector<Block> blocks;
   };
   std::vector<Entry> entries_;

@@ -1,0 +1,284 @@
+#include "limiter/bank.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "limiter/bank_impl.h"
+
+namespace weir::limiter {
+namespace {
+
+Reading itself_alone(const Amount* event) noexcept {
+  Reading r;
+  if (event != nullptr) r.value = r.settled = event->amount;
+  return r;
+}
+
+bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
+  return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
+         a.outcome == b.outcome && (a.window != Window::ring || a.buckets == b.buckets);
+}
+
+std::uint32_t keep_of(const CounterSpec& spec) noexcept {
+  // A sum that keeps one entry could not tell the old from the new.
+  const std::size_t least = spec.metric == Metric::sum ? 2 : 1;
+  return static_cast<std::uint32_t>(std::max(least, spec.keep));
+}
+
+void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const Kind* kind) {
+  c.identity = identity;
+  c.spec = spec;
+  c.kind = kind;
+  c.rule = Rule::of(spec);
+  c.salt = identity.lo ^ std::rotl(identity.hi, 17);
+  c.keep = keep_of(spec);
+  const bool wall = spec.window == Window::every || spec.window == Window::every_first;
+  c.clock = wall ? 1 : 0;
+  c.inline_words = spec.outcome || spec.metric == Metric::in_flight ? 3 : 4;
+  // A ring's entries are at most `span` apart; in a fixed window there is one entry.
+  const bool ring = spec.window == Window::ring;
+  const std::int64_t longest = ring ? (c.rule.span + 1) * c.rule.quantum : c.rule.length;
+  c.idle_seconds = static_cast<std::uint32_t>((longest + 999) / 1000 + 1);
+  c.delta_bits =
+      ring ? static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(c.rule.span))) : 0;
+}
+
+}  // namespace
+
+std::size_t Bank::Impl::bytes_of(std::size_t keys) noexcept {
+  const std::size_t slots = Table::slots_for(keys);
+  const std::size_t regions = slots / (Table::kWays * Table::kBucketsMax) + 1;
+  return slots * sizeof(Slot) + regions * sizeof(Table::Region);
+}
+
+std::size_t Bank::Impl::common_keys(const BankLimits& limits) noexcept {
+  // At most three quarters for slots: a key of many entries needs a block.
+  const std::size_t most = limits.memory / 4 * 3 / sizeof(Slot) / 5 * 4;
+  return std::clamp<std::size_t>(limits.keys, 1, std::max<std::size_t>(most, 1));
+}
+
+Bank::Impl::Impl(const BankLimits& l)
+    : limits(l),
+      common(common_keys(l)),
+      arena(l.memory - std::min(l.memory, bytes_of(common_keys(l)) + sizeof(Impl))) {}
+
+std::vector<Table*> Bank::Impl::tables() const {
+  std::vector<Table*> out{const_cast<Table*>(&common)};
+  for (const Held& held : all) {
+    if (held.own != nullptr && held.own_bytes != 0) out.push_back(held.own.get());
+  }
+  return out;
+}
+
+Bank::Bank(const BankLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
+Bank::~Bank() = default;
+
+std::uint64_t Bank::table_bytes(std::size_t keys) noexcept { return Impl::bytes_of(keys); }
+
+Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, std::size_t keys) {
+  const Kind* kind = find_kind(spec);
+  if (kind == nullptr) return Error::unsupported;
+  const std::scoped_lock hold(impl_->control);
+  if (const auto it = impl_->by_identity.find(identity); it != impl_->by_identity.end()) {
+    Impl::Held& held = *it->second;
+    Counter& c = held.counter;
+    if (!same_kind(c.spec, spec)) return Error::unsupported;
+    if (keep_of(spec) > c.keep) c.keep = keep_of(spec);
+    held.closed = false;
+    held.closed_at = {};
+    impl_->ages.counters[c.index].closed = 0;
+    return CounterId{c.index, c.generation};
+  }
+  if (impl_->free_indices.empty() && impl_->next_index == kCountersMax) return Error::full;
+  const std::size_t own_bytes = keys == 0 ? 0 : Impl::bytes_of(keys);
+  if (own_bytes != 0 && !impl_->arena.withhold(own_bytes)) return Error::full;
+
+  Impl::Held& held = impl_->all.emplace_back();
+  Counter& c = held.counter;
+  resolve(c, identity, spec, kind);
+  if (own_bytes != 0) {
+    held.own = std::make_unique<Table>(keys);
+    held.own_bytes = own_bytes;
+  }
+  c.table = held.own != nullptr ? held.own.get() : &impl_->common;
+  if (impl_->free_indices.empty()) {
+    c.index = impl_->next_index++;
+    c.generation = 1;
+  } else {
+    c.index = impl_->free_indices.back();
+    impl_->free_indices.pop_back();
+    c.generation = static_cast<std::uint16_t>(impl_->by_index[c.index].load()->generation + 1);
+    if (c.generation == 0) c.generation = 1;
+  }
+  Idleness& idle = impl_->ages.counters[c.index];
+  idle.seconds = c.idle_seconds;
+  idle.clock = c.clock;
+  idle.closed = 0;
+  impl_->by_index[c.index].store(&c, std::memory_order_release);
+  impl_->by_identity[identity] = &held;
+  return CounterId{c.index, c.generation};
+}
+
+void Bank::close_unused(std::span<const CounterId> used) {
+  const std::scoped_lock hold(impl_->control);
+  for (auto& [identity, held] : impl_->by_identity) {
+    const CounterId id{held->counter.index, held->counter.generation};
+    if (held->closed || std::find(used.begin(), used.end(), id) != used.end()) continue;
+    held->closed = true;
+    held->closed_at = {};
+    impl_->ages.counters[id.index].closed = 1;
+  }
+}
+
+void Bank::Impl::retire(Held& held) {
+  Counter& c = held.counter;
+  c.retired.store(true, std::memory_order_relaxed);
+  Table& table = *c.table;
+  for (std::size_t r = 0; r < table.regions(); ++r) {
+    Table::Region& region = table.region(r);
+    for (std::size_t b = 0; b < table.buckets(); ++b) {
+      // A lock per bucket; whoever takes it after us sees `retired`.
+      const std::scoped_lock hold(region.lock);
+      Slot* slots = table.bucket(r, b);
+      for (std::size_t i = 0; i < Table::kWays; ++i) {
+        if (slots[i].tag != 0 && slots[i].counter == c.index)
+          table.release(region, slots[i], arena);
+      }
+    }
+  }
+  if (held.own_bytes != 0) {
+    // The regions' locks stay for stale ids; the slots, which nobody reaches any more, go.
+    table.memory() = Mapping();
+    arena.give_back(held.own_bytes);
+    held.own_bytes = 0;
+  }
+  by_identity.erase(c.identity);
+  free_indices.push_back(c.index);
+}
+
+void Bank::maintain(TimePoint now, TimePoint wall) {
+  constexpr milliseconds kGrace{600'000};  // a request may be in flight that long
+  const std::scoped_lock hold(impl_->control);
+  std::vector<Impl::Held*> over;
+  for (auto& [identity, held] : impl_->by_identity) {
+    if (!held->closed) continue;
+    const TimePoint t = held->counter.clock == 0 ? now : wall;
+    if (held->closed_at == TimePoint{} || t < held->closed_at) held->closed_at = t;
+    if (t - held->closed_at > std::max(kGrace, held->counter.spec.length)) over.push_back(held);
+  }
+  for (Impl::Held* held : over) impl_->retire(*held);
+  if (!impl_->common_huge) {
+    std::uint64_t taken = 0;
+    for (std::size_t r = 0; r < impl_->common.regions(); ++r)
+      taken += impl_->common.region(r).taken;
+    if (taken > impl_->common.capacity() / 4) {
+      impl_->common.memory().advise_huge();
+      impl_->common_huge = true;
+    }
+  }
+}
+
+void Bank::prefetch(CounterId id, const Hash128& key) const noexcept {
+  const Counter* c = impl_->counter(id);
+  if (c != nullptr) c->table->prefetch(c->table->place(key, c->salt));
+}
+
+Reading Bank::charge(CounterId id, const Hash128& key, TimePoint now, const Amount& event,
+                     const Ceiling* ceiling, Undo* undo) noexcept {
+  Reading r = itself_alone(&event);
+  if (undo != nullptr) *undo = Undo{};
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    const Instant at(c->rule, now);
+    impl_->ages.advance(c->clock, at.second);
+    impl_->with(c, c->table->place(key, c->salt),
+                [&](Subject& s) { r = c->kind->ops->charge(s, at, event, ceiling, undo); });
+  }
+  return r;
+}
+
+void Bank::uncharge(CounterId id, const Hash128& key, const Undo& undo) noexcept {
+  if (undo.what == Undo::What::nothing) return;
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    impl_->with(c, c->table->place(key, c->salt),
+                [&](Subject& s) { c->kind->ops->uncharge(s, undo); });
+  }
+}
+
+Reading Bank::peek(CounterId id, const Hash128& key, TimePoint now,
+                   const Amount* event) const noexcept {
+  Reading r = itself_alone(event);
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    const Instant at(c->rule, now);
+    impl_->with(c, c->table->place(key, c->salt),
+                [&](Subject& s) { r = c->kind->ops->peek(s, at, event); });
+  }
+  return r;
+}
+
+Reading Bank::reserve(CounterId id, const Hash128& key, TimePoint now, const Amount& event,
+                      const Ceiling* ceiling, Undo* undo) noexcept {
+  Reading r = itself_alone(&event);
+  if (undo != nullptr) *undo = Undo{};
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    const Instant at(c->rule, now);
+    impl_->ages.advance(c->clock, at.second);
+    impl_->with(c, c->table->place(key, c->salt),
+                [&](Subject& s) { r = c->kind->ops->reserve(s, at, event, ceiling, undo); });
+  }
+  return r;
+}
+
+Reading Bank::settle(CounterId id, const Hash128& key, TimePoint event_time, TimePoint now,
+                     const Amount& event, const Undo& undo, bool matched) noexcept {
+  Reading r = itself_alone(matched ? &event : nullptr);
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    const Instant at(c->rule, now);
+    impl_->ages.advance(c->clock, at.second);
+    impl_->with(c, c->table->place(key, c->salt), [&](Subject& s) {
+      r = c->kind->ops->settle(s, at, to_ms(event_time), event, undo, matched);
+    });
+  }
+  return r;
+}
+
+void Bank::leave(CounterId id, const Hash128& key, Number amount) noexcept {
+  Undo undo;
+  undo.what = Undo::What::charge;
+  undo.amount.amount = amount;
+  if (const Counter* c = impl_->counter(id); c != nullptr && c->spec.metric == Metric::in_flight) {
+    uncharge(id, key, undo);
+  }
+}
+
+void Bank::reset(CounterId id, const Hash128& key) noexcept {
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    impl_->with(c, c->table->place(key, c->salt), [&](Subject& s) { c->kind->ops->reset(s); });
+  }
+}
+
+void Bank::pin(CounterId id, const Hash128& key, bool pinned) noexcept {
+  if (Counter* c = impl_->counter(id); c != nullptr) {
+    impl_->with(c, c->table->place(key, c->salt), [&](Subject& s) {
+      if (s.slot != nullptr) s.slot->pinned = pinned;
+    });
+  }
+}
+
+BankStats Bank::stats() const noexcept {
+  const std::scoped_lock hold(impl_->control);
+  BankStats stats;
+  stats.memory_limit = impl_->limits.memory;
+  for (const Table* table : impl_->tables()) {
+    for (std::size_t r = 0; r < table->regions(); ++r) {
+      const Table::Region& region = table->region(r);
+      stats.keys += region.taken.load(std::memory_order_relaxed);
+      stats.evicted += region.evicted.load(std::memory_order_relaxed);
+      stats.full += region.full.load(std::memory_order_relaxed);
+    }
+    stats.capacity += table->capacity();
+  }
+  stats.memory_used = stats.keys * sizeof(Slot) + impl_->arena.used();
+  return stats;
+}
+
+}  // namespace weir::limiter

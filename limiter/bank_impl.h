@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "limiter/bank.h"
+#include "limiter/counter.h"
+#include "limiter/kinds.h"
+
+namespace weir::limiter {
+
+/// What bank.cc and snapshot.cc share.
+struct Bank::Impl {
+  explicit Impl(const BankLimits& limits);
+
+  struct Held {  // a counter and what only the control thread knows of it
+    Counter counter;
+    std::unique_ptr<Table> own;
+    std::size_t own_bytes = 0;
+    bool closed = false;
+    TimePoint closed_at{};  // 0: since the next maintain
+  };
+
+  static std::size_t common_keys(const BankLimits& limits) noexcept;
+  static std::size_t bytes_of(std::size_t keys) noexcept;
+  Counter* counter(CounterId id) const noexcept {
+    if (id.index >= kCountersMax) return nullptr;
+    Counter* c = by_index[id.index].load(std::memory_order_acquire);
+    return c != nullptr && c->generation == id.generation ? c : nullptr;
+  }
+  void retire(Held& held);
+  std::vector<Table*> tables() const;
+
+  /// Looks the key up under its region's lock and runs f(Subject&). False: a stale id, and nothing
+  /// ran.
+  template <class F>
+  bool with(Counter* c, const Table::Place& place, F&& f) const noexcept {
+    c->table->prefetch(place);
+    const std::scoped_lock hold(place.region->lock);
+    if (c->retired.load(std::memory_order_relaxed)) return false;
+    Subject subject{*c, place, ages, arena, c->table->find(place, c->index)};
+    f(subject);
+    return true;
+  }
+
+  const BankLimits limits;
+  mutable Ages ages;
+  Table common;
+  mutable Arena arena;
+  std::array<std::atomic<Counter*>, kCountersMax> by_index{};
+
+  mutable std::mutex control;  // guards all below, and keeps tables alive
+  std::deque<Held> all;        // never shrinks: see Counter
+  std::map<Hash128, Held*> by_identity;
+  std::vector<std::uint16_t> free_indices;
+  std::uint16_t next_index = 0;
+  bool common_huge = false;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/key.h"
+#include "limiter/table.h"
+#include "limiter/windows.h"
+
+namespace weir::limiter {
+
+struct Kind;
+
+/// An open (or closed) counter, resolved: all that an operation needs, on two cache lines.
+/// Immutable but for the flags; never freed while the bank lives, so a stale id reads a stale
+/// counter and nothing worse.
+struct Counter {
+  Hash128 identity;
+  CounterSpec spec;
+  Rule rule;
+  const Kind* kind = nullptr;
+  Table* table = nullptr;
+  std::uint64_t salt = 0;
+  std::uint32_t idle_seconds = 0;  ///< after its last event a key holds nothing
+  std::uint16_t index = 0;
+  std::uint16_t generation = 0;
+  std::uint8_t clock = 0;         ///< index into Ages::now
+  std::uint8_t inline_words = 4;  ///< of a slot's payload; the last one counts reservations
+  std::uint8_t delta_bits = 0;    ///< of a packed ring entry; the rest of 16 is its count
+  /// Entries at most; no bound where entries merge. Grows when a policy wants more.
+  std::atomic<std::uint32_t> keep{0};
+  /// Its keys and, maybe, its table are gone. Checked under a region's lock.
+  std::atomic<bool> retired{false};
+
+  bool holds_reservations() const noexcept { return inline_words == 3; }
+};
+
+}  // namespace weir::limiter

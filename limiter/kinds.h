@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "limiter/counter.h"
+
+namespace weir::limiter {
+
+/// One key of one counter, looked up, with its region's lock held.
+struct Subject {
+  const Counter& counter;
+  Table::Place place;
+  const Ages& ages;
+  Arena& arena;
+  Slot* slot = nullptr;  ///< null: the key is not there
+};
+
+/// One entry of a key, as a snapshot holds it: ms since the epoch, and the value's bits.
+struct PlainEntry {
+  std::int64_t ms;
+  std::uint64_t bits;
+};
+
+/// What a kind of counter can do. All are noexcept but take_out; none of them waits or asks for the
+/// time.
+struct KindOps {
+  Reading (*charge)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
+  void (*uncharge)(Subject&, const Undo&) noexcept;
+  Reading (*peek)(const Subject&, const Instant&, const Amount*) noexcept;
+  Reading (*reserve)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
+  Reading (*settle)(Subject&, const Instant&, std::int64_t event_ms, const Amount&, const Undo&,
+                    bool matched) noexcept;
+  void (*reset)(Subject&) noexcept;
+  /// The live settled entries, oldest first.
+  void (*take_out)(const Subject&, const Instant&, std::vector<PlainEntry>&);
+  /// Into a key that holds none: entries as take_out gave them.
+  void (*put_in)(Subject&, const Instant&, std::span<const PlainEntry>) noexcept;
+};
+
+/// A row of the table of kinds. A new kind is a row, and its operations.
+struct Kind {
+  std::string_view name;
+  Metric metric;
+  Window window;
+  bool real;
+  const KindOps* ops;
+  std::string_view help;
+};
+
+std::span<const Kind> kinds() noexcept;
+/// The row that serves a spec whose parameters are in range, or null.
+const Kind* find_kind(const CounterSpec& spec) noexcept;
+
+}  // namespace weir::limiter

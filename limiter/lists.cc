@@ -1,0 +1,407 @@
+#include "limiter/lists.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "limiter/frame.h"
+#include "limiter/hot_list.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr std::size_t kListsMax = 16'384;
+constexpr std::size_t kEntriesMax = 10'000'000;
+constexpr std::size_t kTextMax = 256;
+constexpr std::size_t kPartsMax = 32;
+constexpr std::size_t kJournalMax = 1'000'000;
+constexpr std::uint8_t kListFrame = 'L';
+
+/// Keeps at most kTextMax bytes and never half a UTF-8 character: entries of a hostile client must
+/// not cost more than they are worth. The key itself is the hash of the whole text.
+std::string printable(std::string_view text) {
+  if (text.size() <= kTextMax) return std::string(text);
+  std::size_t n = kTextMax;
+  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0U) == 0x80U) --n;
+  return std::string(text.substr(0, n));
+}
+
+TimePoint clamp_time(TimePoint t) noexcept { return std::clamp(t, TimePoint{}, kForever); }
+
+/// t + d, at most kForever.
+TimePoint later(TimePoint t, milliseconds d) noexcept {
+  const milliseconds most = kForever - t;
+  return t + std::clamp(d, milliseconds{0}, std::max(milliseconds{0}, most));
+}
+
+/// A list's entries. `terms` orders them by the end of their term: the first are those that may go.
+struct List {
+  List(std::string_view n, std::size_t m) : name(n), max(m), hot(new HotList(m)) {}
+  ~List() { delete hot.load(); }
+  List(const List&) = delete;
+  List& operator=(const List&) = delete;
+
+  static TimePoint end_of(const ListEntry& e) { return std::max(e.until, e.forget_until); }
+  void take_out(std::map<Hash128, ListEntry>::iterator it) {
+    terms.erase({it->second.until, it->first});
+    hot.load(std::memory_order_relaxed)->erase(it->first);
+    entries.erase(it);
+    count.store(entries.size(), std::memory_order_relaxed);
+  }
+  bool make_room(TimePoint now);
+  bool put(ListEntry entry, TimePoint now);
+  void grow(std::size_t wanted);
+
+  const std::string name;
+  std::size_t max;
+  std::atomic<std::size_t> count{0};
+  std::atomic<std::uint64_t> refused{0};
+  std::atomic<HotList*> hot;
+  std::vector<std::unique_ptr<HotList>> outgrown;  // readers may still be in them
+  mutable std::mutex mutex;                        // guards all below, and writes to hot
+  std::map<Hash128, ListEntry> entries;            // ordered: pages are stable
+  std::set<std::pair<TimePoint, Hash128>> terms;
+  std::set<Hash128> changed;  // journal; a key that is no entry any more was removed
+};
+
+/// A new entry is coming. What is forgotten goes, a few at a time; in a full list also what has
+/// ended and is remembered only for its level. False: all are in force.
+bool List::make_room(TimePoint now) {
+  for (int n = 0; n < 4 && !terms.empty(); ++n) {
+    const auto first = entries.find(terms.begin()->second);
+    const bool full = entries.size() >= max;
+    if (first->second.until > now || (!full && end_of(first->second) > now)) break;
+    take_out(first);
+  }
+  return entries.size() < max;
+}
+
+/// Writes an entry over the former one of its key, if any.
+bool List::put(ListEntry entry, TimePoint now) {
+  const Hash128 key = entry.key;
+  HotList* table = hot.load(std::memory_order_relaxed);
+  if (entry.until > now && !table->set(key, entry.until, entry.level, now)) return false;
+  const auto [it, fresh] = entries.try_emplace(key);
+  if (!fresh) terms.erase({it->second.until, key});
+  it->second = std::move(entry);
+  terms.insert({it->second.until, key});
+  count.store(entries.size(), std::memory_order_release);
+  return true;
+}
+
+void List::grow(std::size_t wanted) {
+  if (wanted > max) {
+    auto larger = std::make_unique<HotList>(wanted);
+    for (const auto& [key, e] : entries) larger->set(key, e.until, e.level, TimePoint{});
+    outgrown.emplace_back(hot.exchange(larger.release(), std::memory_order_acq_rel));
+  }
+  max = wanted;
+}
+
+void put_time(std::string& out, TimePoint t) { put(out, to_ms(t)); }
+
+void put_number(std::string& out, Number n) {
+  put(out, static_cast<std::uint8_t>(n.is_real()));
+  if (n.is_real()) {
+    put(out, n.as_real());
+  } else {
+    put(out, n.integer());
+  }
+}
+
+Number get_number(Reader& in) {
+  return in.get<std::uint8_t>() != 0 ? Number::real(in.get<double>())
+                                     : Number(in.get<std::int64_t>());
+}
+
+TimePoint get_time(Reader& in) { return clamp_time(from_ms(in.get<std::int64_t>())); }
+
+std::optional<ListChange> decode(std::string_view payload) {
+  Reader in(payload);
+  ListChange change;
+  ListEntry& e = change.entry;
+  change.list = in.text();
+  change.removed = in.get<std::uint8_t>() != 0;
+  e.key.lo = in.get<std::uint64_t>();
+  e.key.hi = in.get<std::uint64_t>();
+  if (!change.removed) {
+    e.since = get_time(in);
+    e.until = get_time(in);
+    e.forget_until = get_time(in);
+    e.value = get_number(in);
+    e.limit = get_number(in);
+    e.times = in.varint();
+    e.level = in.get<std::uint16_t>();
+    e.policy = printable(in.text());
+    e.why = printable(in.text());
+    e.by = printable(in.text());
+    const std::uint64_t parts = in.varint();
+    if (parts > kPartsMax) return std::nullopt;
+    for (std::uint64_t i = 0; i < parts && in.ok(); ++i) e.parts.push_back(printable(in.text()));
+  }
+  if (!in.ok() || !in.at_end() || change.list.empty()) return std::nullopt;
+  return change;
+}
+
+}  // namespace
+
+struct ListBank::Impl {
+  List* list(ListId id) const noexcept {
+    return id.index < kListsMax ? by_index[id.index].load(std::memory_order_acquire) : nullptr;
+  }
+  void changed(List& list, const Hash128& key) {  // with the list's mutex held
+    if (!journal.load(std::memory_order_relaxed)) return;
+    if (list.changed.size() >= kJournalMax) {
+      lost.store(true, std::memory_order_relaxed);
+    } else {
+      list.changed.insert(key);
+    }
+  }
+
+  std::array<std::atomic<List*>, kListsMax> by_index{};
+  std::atomic<bool> journal{false}, lost{false};
+  mutable std::mutex mutex;  // guards what follows
+  std::map<std::string, ListId, std::less<>> by_name;
+  std::deque<List> all;
+};
+
+ListBank::ListBank() : impl_(std::make_unique<Impl>()) {}
+ListBank::~ListBank() = default;
+
+Result<ListId> ListBank::open(std::string_view name, std::size_t max) {
+  max = std::clamp<std::size_t>(max, 1, kEntriesMax);
+  const std::scoped_lock hold(impl_->mutex);
+  if (const auto it = impl_->by_name.find(name); it != impl_->by_name.end()) {
+    List& list = *impl_->list(it->second);
+    const std::scoped_lock hold_list(list.mutex);
+    list.grow(max);
+    return it->second;
+  }
+  if (impl_->all.size() == kListsMax) return Error::full;
+  const ListId id{static_cast<std::uint16_t>(impl_->all.size())};
+  List& list = impl_->all.emplace_back(name, max);
+  impl_->by_index[id.index].store(&list, std::memory_order_release);
+  impl_->by_name.emplace(name, id);
+  return id;
+}
+
+std::optional<ListId> ListBank::by_name(std::string_view name) const {
+  const std::scoped_lock hold(impl_->mutex);
+  const auto it = impl_->by_name.find(name);
+  return it != impl_->by_name.end() ? std::optional(it->second) : std::nullopt;
+}
+
+Listed ListBank::find(ListId id, const Hash128& key, TimePoint now) const noexcept {
+  const List* list = impl_->list(id);
+  if (list == nullptr || list->count.load(std::memory_order_acquire) == 0) return {};
+  return list->hot.load(std::memory_order_acquire)->find(key, now);
+}
+
+void ListBank::prefetch(ListId id, const Hash128& key) const noexcept {
+  const List* list = impl_->list(id);
+  if (list == nullptr || list->count.load(std::memory_order_relaxed) == 0) return;
+  list->hot.load(std::memory_order_acquire)->prefetch(key);
+}
+
+ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
+  List* list = impl_->list(id);
+  if (list == nullptr) return {};
+  const std::scoped_lock hold(list->mutex);
+  const auto it = list->entries.find(l.key);
+  const bool known = it != list->entries.end() && List::end_of(it->second) > now;
+  const bool in_force = known && it->second.until > now;
+
+  ListEntry e;
+  if (known) e = it->second;
+  if (known && !in_force && !l.durations.empty()) {
+    e.level = static_cast<std::uint16_t>(
+        std::min<std::size_t>(std::size_t{e.level} + 1, l.durations.size() - 1));
+  }
+  TimePoint until = kForever;
+  if (l.until) {
+    until = clamp_time(*l.until);
+  } else if (!l.durations.empty()) {
+    until = later(now, l.durations[std::min<std::size_t>(e.level, l.durations.size() - 1)]);
+  }
+  ListOutcome out{ListOutcome::Kind::created, until, e.level, e.times + 1};
+  if (in_force) {
+    out.kind = until > e.until ? ListOutcome::Kind::extended : ListOutcome::Kind::kept;
+    out.until = until = std::max(until, e.until);
+  } else if (until <= now || (it == list->entries.end() && !list->make_room(now))) {
+    list->refused.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  e.key = l.key;
+  e.until = until;
+  e.forget_until = std::max(e.forget_until, later(until, l.forget));
+  e.times = out.times;
+  if (!in_force) {
+    e.since = now;
+    e.parts.clear();
+    for (const std::string_view part : l.parts.first(std::min(l.parts.size(), kPartsMax))) {
+      e.parts.push_back(printable(part));
+    }
+  }
+  if (out.kind != ListOutcome::Kind::kept) {  // why it holds until then
+    e.policy = printable(l.policy);
+    e.why = printable(l.why);
+    e.by = printable(l.by);
+    e.value = l.value;
+    e.limit = l.limit;
+  }
+  if (!list->put(std::move(e), now)) {
+    list->refused.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  impl_->changed(*list, l.key);
+  return out;
+}
+
+bool ListBank::remove(ListId id, const Hash128& key, TimePoint now) {
+  List* list = impl_->list(id);
+  if (list == nullptr) return false;
+  const std::scoped_lock hold(list->mutex);
+  const auto it = list->entries.find(key);
+  if (it == list->entries.end()) return false;
+  const bool in_force = it->second.until > now;
+  list->take_out(it);
+  impl_->changed(*list, key);
+  return in_force;
+}
+
+std::optional<ListEntry> ListBank::get(ListId id, const Hash128& key, TimePoint now) const {
+  const List* list = impl_->list(id);
+  if (list == nullptr) return std::nullopt;
+  const std::scoped_lock hold(list->mutex);
+  const auto it = list->entries.find(key);
+  if (it == list->entries.end() || it->second.until <= now) return std::nullopt;
+  return it->second;
+}
+
+std::vector<ListEntry> ListBank::page(ListId id, TimePoint now, std::optional<Hash128> after,
+                                      std::size_t limit) const {
+  std::vector<ListEntry> out;
+  const List* list = impl_->list(id);
+  if (list == nullptr) return out;
+  const std::scoped_lock hold(list->mutex);
+  auto it = after ? list->entries.upper_bound(*after) : list->entries.begin();
+  for (; it != list->entries.end() && out.size() < limit; ++it) {
+    if (it->second.until > now) out.push_back(it->second);
+  }
+  return out;
+}
+
+std::size_t ListBank::size(ListId id) const noexcept {
+  const List* list = impl_->list(id);
+  return list != nullptr ? list->count.load(std::memory_order_relaxed) : 0;
+}
+
+std::uint64_t ListBank::refused(ListId id) const noexcept {
+  const List* list = impl_->list(id);
+  return list != nullptr ? list->refused.load(std::memory_order_relaxed) : 0;
+}
+
+void ListBank::enable_journal() { impl_->journal.store(true, std::memory_order_relaxed); }
+
+std::vector<ListChange> ListBank::take_changes(bool* lost) {
+  std::vector<ListChange> out;
+  const std::scoped_lock hold(impl_->mutex);
+  if (lost != nullptr) *lost = impl_->lost.exchange(false, std::memory_order_relaxed);
+  for (List& list : impl_->all) {
+    std::set<Hash128> keys;
+    const std::scoped_lock hold_list(list.mutex);
+    keys.swap(list.changed);
+    for (const Hash128& key : keys) {
+      ListChange& change = out.emplace_back();
+      change.list = list.name;
+      const auto it = list.entries.find(key);
+      change.removed = it == list.entries.end();
+      change.entry.key = key;
+      if (!change.removed) change.entry = it->second;
+    }
+  }
+  return out;
+}
+
+void ListBank::encode(const ListChange& change, std::string& out) {
+  const ListEntry& e = change.entry;
+  std::string payload;
+  put_text(payload, change.list);
+  put(payload, static_cast<std::uint8_t>(change.removed));
+  put(payload, e.key.lo);
+  put(payload, e.key.hi);
+  if (!change.removed) {
+    put_time(payload, e.since);
+    put_time(payload, e.until);
+    put_time(payload, e.forget_until);
+    put_number(payload, e.value);
+    put_number(payload, e.limit);
+    put_varint(payload, e.times);
+    put(payload, e.level);
+    put_text(payload, e.policy);
+    put_text(payload, e.why);
+    put_text(payload, e.by);
+    put_varint(payload, e.parts.size());
+    for (const std::string& part : e.parts) put_text(payload, part);
+  }
+  append_frame(out, kListFrame, payload);
+}
+
+void ListBank::export_all(TimePoint now, std::string& out) const {
+  const std::scoped_lock hold(impl_->mutex);
+  ListChange change;
+  for (const List& list : impl_->all) {
+    change.list = list.name;
+    std::optional<Hash128> after;
+    // In pieces, so that a request that lists somebody never waits long.
+    for (bool more = true; more;) {
+      const std::scoped_lock hold_list(list.mutex);
+      auto it = after ? list.entries.upper_bound(*after) : list.entries.begin();
+      for (int n = 0; n < 64 && it != list.entries.end(); ++n, ++it) {
+        after = it->first;
+        if (List::end_of(it->second) <= now) continue;
+        change.entry = it->second;
+        encode(change, out);
+      }
+      more = it != list.entries.end();
+    }
+  }
+}
+
+Result<std::size_t> ListBank::import(std::string_view records, TimePoint now) {
+  std::size_t taken = 0;
+  while (!records.empty()) {
+    const std::optional<Frame> frame = take_frame(records);
+    std::optional<ListChange> change;
+    if (frame && frame->kind == kListFrame) change = decode(frame->payload);
+    if (!change) {
+      if (taken == 0) return Error::malformed;
+      break;
+    }
+    ++taken;
+    std::optional<ListId> id = by_name(change->list);
+    if (!id) {
+      const Result<ListId> opened = open(change->list);
+      if (!opened) return opened.error();
+      id = *opened;
+    }
+    List& list = *impl_->list(*id);
+    const std::scoped_lock hold(list.mutex);
+    const auto it = list.entries.find(change->entry.key);
+    const bool over = change->removed || List::end_of(change->entry) <= now;
+    if (over) {
+      if (it != list.entries.end()) list.take_out(it);
+    } else if (it != list.entries.end() || list.make_room(now)) {
+      list.put(std::move(change->entry), now);
+    } else {
+      list.refused.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return taken;
+}
+
+}  // namespace weir::limiter

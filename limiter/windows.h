@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+
+#include "limiter/kind.h"
+
+namespace weir::limiter {
+
+/// A window as arithmetic over stamps. A stamp is the event's time in quanta, modulo 2^32; an event
+/// is in the window at `now` iff its age (quanta of now minus its quantum) is at most `span`.
+///
+///   ring   quantum g = W/N, span N: N+1 buckets, all counted in full. The oldest counted event is
+///   younger
+///          than W + g, and nothing younger than W is left out: true(W) <= value <= true(W + W/N),
+///          which is why no trailing W ever admits more than the limit (performance.md 3).
+///   log    quantum 1 ms, span W-1
+///   every  quantum W, span 0: one entry, the current window's total. Members keep their own ms
+///   stamps,
+///          and the span is what has passed of the current window.
+///   every_first   quantum 1 ms, span W-1, counted from the first event: it stands for all of them
+struct Rule {
+  enum class Merge : std::uint8_t {
+    none,    ///< each event is an entry
+    equal,   ///< events of one quantum are one entry
+    newest,  ///< all events of the window are one entry, stamped with its beginning
+  };
+  std::int64_t length = 0;    // ms
+  std::uint32_t quantum = 1;  // ms
+  std::int64_t span = 0;
+  Merge merge = Merge::none;
+  bool aligned_members = false;  // every, distinct: the span depends on now
+  bool from_oldest = false;      // every_first, distinct: the window is as old as its oldest entry
+
+  /// The rule of a valid spec (kinds.h says which are).
+  static Rule of(const CounterSpec& spec) noexcept;
+  /// The largest quantum up to W/N that keeps the ring's inequality where N does not divide W.
+  static std::uint32_t ring_quantum(std::int64_t length, unsigned buckets) noexcept;
+};
+
+/// A rule at one instant.
+struct Instant {
+  Instant(const Rule& rule, TimePoint now) noexcept;
+
+  /// Age of the newest entry; negative if another thread's clock was ahead. kDead: further ahead
+  /// than any thread can be (the clock was set back): such a state counts for nothing.
+  std::int64_t age(std::uint32_t stamp) const noexcept;
+  bool live(std::int64_t age) const noexcept { return age <= span; }
+  /// Whether an event of that time, however long ago, is in the window.
+  bool covers(std::int64_t event_ms) const noexcept {
+    return event_ms >= 0 && live(ms / rule->quantum - event_ms / rule->quantum);
+  }
+
+  static constexpr std::int64_t kAheadMax = 60'000;  // ms
+  static constexpr std::int64_t kDead = std::int64_t{1} << 62;
+  const Rule* rule;
+  std::int64_t ms;
+  std::int64_t span;
+  std::uint32_t stamp;   // of now
+  std::uint32_t second;  // of now
+};
+
+}  // namespace weir::limiter

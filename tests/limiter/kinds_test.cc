@@ -1,0 +1,282 @@
+// Every row of the table of kinds against a naive list of events, over random schedules.
+#include "limiter/kinds.h"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+
+#include "limiter/bank.h"
+#include "tests/limiter/naive.h"
+
+namespace weir::limiter {
+namespace {
+
+using test::NaiveCounter;
+
+constexpr std::int64_t kDay = 86'400'000;
+
+struct Schedule {
+  const char* name;
+  std::int64_t start;   // ms
+  std::int64_t length;  // of the window, ms
+  unsigned buckets;
+  bool outcome;
+};
+
+class EveryKind : public testing::TestWithParam<Kind> {
+ protected:
+  CounterSpec spec(const Schedule& s) const {
+    CounterSpec out;
+    out.metric = GetParam().metric;
+    out.window = GetParam().window;
+    out.real = GetParam().real;
+    out.length = milliseconds(s.length);
+    out.buckets = s.buckets;
+    out.outcome = s.outcome;
+    return out;
+  }
+};
+
+Amount random_amount(const CounterSpec& spec, std::mt19937_64& random) {
+  Amount a;
+  if (spec.metric == Metric::sum) {
+    const auto n = static_cast<std::int64_t>(random() % 20) + 1;
+    a.amount = spec.real ? Number::real(static_cast<double>(n) / 4) : Number(n);
+  }
+  if (spec.metric == Metric::distinct) a.member = random() % 12;
+  return a;
+}
+
+/// A step that likes edges: of buckets, of windows, and none at all.
+std::int64_t random_step(const CounterSpec& spec, const Rule& rule, std::int64_t now,
+                         std::mt19937_64& random) {
+  const std::int64_t w = spec.length.count();
+  const std::int64_t to_edge = rule.quantum - now % rule.quantum;
+  switch (random() % 12) {
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return to_edge;
+    case 3:
+      return to_edge - 1;
+    case 4:
+      return to_edge + 1;
+    case 5:
+      return random() % 20 == 0 ? w : 0;
+    case 6:
+      return random() % 20 == 0 ? w - 1 : 0;
+    case 7:
+      return random() % 20 == 0 ? w + 1 : 0;
+    case 8:
+      return random() % 40 == 0
+                 ? w + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(3 * w))
+                 : 0;
+    default:
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(w / 8 + 2));
+  }
+}
+
+void run_schedule(const CounterSpec& spec, const Schedule& schedule, std::uint64_t seed) {
+  SCOPED_TRACE(std::string(schedule.name) + ", seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  Bank bank({std::uint64_t{8} << 20, 1000});
+  const CounterId id = bank.open({7, seed}, spec).value();
+  const Hash128 key{random(), random()};
+  const Rule rule = Rule::of(spec);
+  NaiveCounter naive(spec);
+  const bool clock_runs_evenly = spec.window == Window::every || spec.window == Window::every_first;
+  std::int64_t latest = schedule.start;
+  std::int64_t last_change = 0;
+  int next_id = 1;
+  std::map<int, std::pair<Undo, Amount>> open;
+
+  for (int step = 0; step < 3000; ++step) {
+    latest += random_step(spec, rule, latest, random);
+    // Another worker's clock may be some ms behind.
+    const std::int64_t now =
+        latest -
+        (clock_runs_evenly || random() % 4 != 0 ? 0 : static_cast<std::int64_t>(random() % 4));
+    const TimePoint t = from_ms(now);
+    const Amount amount = random_amount(spec, random);
+    const bool reserved_too = !open.empty();
+
+    const Number expected = naive.value(now, &amount, true);
+    const Reading before = bank.peek(id, key, t, &amount);
+    ASSERT_EQ(before.value, expected) << "step " << step << " at " << now;
+    ASSERT_EQ(before.settled, naive.value(now, &amount, false)) << "step " << step;
+    ASSERT_EQ(bank.peek(id, key, t).value, naive.value(now, nullptr, true)) << "step " << step;
+    if (!reserved_too && !clock_runs_evenly && now >= last_change) {  // the contract of design 3.2
+      const double w = static_cast<double>(spec.length.count());
+      const double slack = spec.window == Window::ring ? w / spec.buckets : 0;
+      ASSERT_LE(naive.truth(now, w, &amount), before.value);
+      ASSERT_LE(before.value, naive.truth(now, w + slack, &amount));
+    }
+
+    const std::uint64_t what = random() % 10;
+    const auto changed = [&] {
+      naive.prune(now);
+      last_change = std::max(last_change, now);
+    };
+    if (what < 5) {
+      const Ceiling ceiling{Number(static_cast<std::int64_t>(random() % 30)), random() % 2 == 0};
+      const bool limited = random() % 2 == 0;
+      const bool over = limited && ceiling.broken_by(expected);
+      Undo undo;
+      const Reading r = bank.charge(id, key, t, amount, limited ? &ceiling : nullptr, &undo);
+      ASSERT_EQ(r.value, expected);
+      ASSERT_EQ(r.refused, over);
+      ASSERT_EQ(r.stored, !over);
+      changed();
+      const int this_id = next_id++;
+      if (r.stored) naive.charge(now, now, amount, this_id);
+      if (random() % 5 == 0 && r.stored) {
+        bank.uncharge(id, key, undo);
+        naive.uncharge(this_id);
+      }
+    } else if (what < 7 && spec.outcome) {
+      const Ceiling ceiling{Number(static_cast<std::int64_t>(random() % 40)), false};
+      const bool over = ceiling.broken_by(expected);
+      Undo undo;
+      const Reading r = bank.reserve(id, key, t, amount, &ceiling, &undo);
+      ASSERT_EQ(r.refused, over);
+      ASSERT_EQ(r.in_flight, open.size());
+      changed();
+      if (r.stored) {
+        naive.reserve(now, amount, next_id);
+        open[next_id++] = {undo, amount};
+      }
+    } else if (what < 9 && !open.empty()) {
+      auto it = std::next(open.begin(), static_cast<std::ptrdiff_t>(random() % open.size()));
+      const bool matched = random() % 2 == 0;
+      const auto [undo, event] = it->second;
+      if (!matched && random() % 2 == 0) {
+        bank.uncharge(id, key, undo);
+        naive.settle(it->first, now, false);
+      } else {
+        const Reading r = bank.settle(id, key, undo.at, t, event, undo, matched);
+        changed();
+        naive.settle(it->first, now, matched);
+        ASSERT_EQ(r.settled, naive.value(now, nullptr, false)) << "step " << step;
+        ASSERT_EQ(r.value, r.settled);
+        ASSERT_EQ(r.in_flight, open.size() - 1);
+      }
+      open.erase(it);
+    } else if (random() % 30 == 0) {
+      bank.reset(id, key);
+      naive.reset();
+    }
+  }
+  for (const auto& [this_id, token] : open) bank.uncharge(id, key, token.first);
+  bank.reset(id, key);
+  EXPECT_EQ(bank.stats().keys, 0u) << "a key that holds nothing keeps a slot";
+  EXPECT_EQ(bank.stats().memory_used, 0u) << "a block was lost";
+}
+
+TEST_P(EveryKind, AgreesWithANaiveListOfEvents) {
+  if (GetParam().metric == Metric::in_flight) return;
+  const std::int64_t wrap = std::int64_t{400} << 32;  // where 32-bit stamps of ms begin again
+  const Schedule schedules[] = {
+      {"a minute in 60 buckets", 1'700'000'000'000, 60'000, 60, false},
+      {"a minute, with outcomes", 1'700'000'000'123, 60'000, 60, true},
+      {"a second in 60 buckets", 1'700'000'000'000, 1000, 60, true},
+      {"seven ms in three buckets", 1'700'000'000'000, 7, 3, false},
+      {"one ms", 1'700'000'000'000, 1, 60, true},
+      {"an hour in 3600 buckets", 1'700'000'000'000, 3'600'000, 3600, false},
+      {"one bucket", 1'700'000'000'000, 10'000, 1, true},
+      {"a minute over the wrap of the stamps", wrap - 100'000, 60'000, 60, true},
+      {"31 days over the wrap of the stamps", wrap - 20 * kDay, 31 * kDay, 60, true},
+      {"31 days in 3600 buckets", wrap - 20 * kDay, 31 * kDay, 3600, false},
+      {"the epoch", 0, 60'000, 60, true},
+  };
+  const std::uint64_t seed = std::random_device{}();
+  std::cout << GetParam().name << ": seed " << seed << '\n';
+  for (const Schedule& s : schedules) {
+    for (std::uint64_t n = 0; n < 3; ++n) {
+      run_schedule(spec(s), s, seed + n);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(EveryKind, HasANameAndHelpAndIsFoundByItsSpec) {
+  EXPECT_FALSE(GetParam().help.empty());
+  EXPECT_EQ(find_kind(spec({"", 0, 1000, 10, false}))->name, GetParam().name);
+}
+
+TEST_P(EveryKind, AKeyThatIsNotThereReadsZeroAndCostsNoSlot) {
+  Bank bank({std::uint64_t{8} << 20, 1000});
+  const CounterId id = bank.open({1, 1}, spec({"", 0, 1000, 10, false})).value();
+  EXPECT_EQ(bank.peek(id, {5, 5}, from_ms(5000)).value, Number(0));
+  const Amount one{GetParam().real ? Number::real(1) : Number(1), 3};
+  EXPECT_EQ(bank.peek(id, {5, 5}, from_ms(5000), &one).value, Number(1));
+  const Ceiling zero{Number(0), false};
+  const Reading r = bank.charge(id, {5, 5}, from_ms(5000), one, &zero, nullptr);
+  EXPECT_TRUE(r.refused);
+  EXPECT_FALSE(r.stored);
+  EXPECT_EQ(bank.stats().keys, 0u);
+}
+
+TEST_P(EveryKind, UndoRestoresExactly) {
+  Bank bank({std::uint64_t{8} << 20, 1000});
+  CounterSpec s = spec({"", 0, 1000, 10, false});
+  s.keep = 8;
+  const CounterId id = bank.open({1, 1}, s).value();
+  const Hash128 key{5, 5};
+  for (int n = 0; n < 40; ++n) {  // through every form of storage, and beyond `keep`
+    const TimePoint now = from_ms(100'000 + n * 7);
+    const Amount amount{GetParam().real ? Number::real(0.1 * n + 0.7) : Number(n % 5 + 1),
+                        static_cast<std::uint64_t>(n)};
+    const Reading before = bank.peek(id, key, now);
+    Undo undo;
+    const Amount event = GetParam().metric == Metric::count ? Amount{} : amount;
+    bank.charge(id, key, now, event, nullptr, &undo);
+    bank.uncharge(id, key, undo);
+    EXPECT_EQ(bank.peek(id, key, now).value, before.value) << n;
+    // ... and also what only shows later, as time passes.
+    EXPECT_EQ(bank.peek(id, key, now + milliseconds(800)).value,
+              (bank.charge(id, key, now, event, nullptr, &undo), bank.uncharge(id, key, undo),
+               bank.peek(id, key, now + milliseconds(800)).value))
+        << n;
+    bank.charge(id, key, now, event, nullptr, nullptr);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, testing::ValuesIn(kinds().begin(), kinds().end()),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST(Kinds, RefuseWhatIsOutOfRangeOrNotBuilt) {
+  CounterSpec spec;
+  EXPECT_NE(find_kind(spec), nullptr);
+  spec.length = milliseconds(0);
+  EXPECT_EQ(find_kind(spec), nullptr);
+  spec.length = kWindowMax + milliseconds(1);
+  EXPECT_EQ(find_kind(spec), nullptr);
+  spec = {};
+  spec.buckets = kBucketsMax + 1;
+  EXPECT_EQ(find_kind(spec), nullptr);
+  spec = {};
+  spec.keep = 0;
+  EXPECT_EQ(find_kind(spec), nullptr);
+  spec = {};
+  spec.metric = Metric::distinct;  // in a ring
+  EXPECT_EQ(find_kind(spec), nullptr);
+}
+
+TEST(Windows, ARingsQuantumKeepsTheInequalityForEveryLength) {
+  for (std::int64_t w = 1; w < 4000; w += w < 200 ? 1 : 37) {
+    for (unsigned n : {1u, 2u, 3u, 7u, 10u, 60u, 100u, 3600u}) {
+      const std::int64_t g = Rule::ring_quantum(w, n);
+      const std::int64_t span = (w + g - 1) / g;
+      EXPECT_GE(span * g, w);  // nothing younger than W is left out
+      EXPECT_LT(static_cast<double>((span + 1) * g - 1),
+                static_cast<double>(w) + static_cast<double>(w) / n)
+          << w << "/" << n;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::limiter
