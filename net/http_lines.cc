@@ -61,7 +61,7 @@ void name_in_connection(FieldList& list, std::string_view option) noexcept {
   }
 }
 
-/// One Connection field. False if there are too many options.
+/// One Connection field. False if there are too many options, or one that is no token.
 bool read_connection(FieldList& list, std::string_view value, int& options,
                      Connection& out) noexcept {
   while (!value.empty()) {
@@ -78,6 +78,7 @@ bool read_connection(FieldList& list, std::string_view value, int& options,
     } else if (same_ignoring_case(option, "upgrade")) {
       out.upgrade = true;
     } else if (!option.empty()) {
+      if (!std::all_of(option.begin(), option.end(), scan::is_token)) return false;
       name_in_connection(list, option);
     }
   }
@@ -134,14 +135,12 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
     }
     const char* const name = p;
     bool underscore = false;
-    bool odd = false;
     p = scan::find<scan::NotPlainName>(p, end);
     if (p == end) return Outcome::incomplete();
     if (*p != ':' || p == name) [[unlikely]] {
       const Outcome outcome = parse_odd_name(name, p, end, underscore);
       if (outcome.next == nullptr) return outcome;
       p = outcome.next;
-      odd = true;
     }
     if (count == limit) return Outcome::refused(Refusal::too_many_fields);
     HeaderField& field = list.fields[count];
@@ -156,9 +155,7 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
     if (line.next == nullptr) return line;
     while (p != value && is_blank(p[-1])) --p;
     field.value = {value, static_cast<std::size_t>(p - value)};
-    list.kinds[count] = underscore ? FieldKind::underscore
-                        : odd      ? FieldKind::plain
-                                   : field_kind(field.name);
+    list.kinds[count] = underscore ? FieldKind::underscore : field_kind(field.name);
     p = line.next;
     ++count;
   }

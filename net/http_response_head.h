@@ -11,8 +11,8 @@ namespace weir::net {
 /// What the answer's meaning depends on: the request it answers.
 struct AnsweredRequest {
   bool head = false;  ///< its method is HEAD: no body whatever the fields say
-  std::string_view
-      websocket_key;  ///< not empty: an upgrade was asked for; a 101 must prove it read this
+  /// Not empty: an upgrade was asked for, and a 101 must prove that it read this.
+  std::string_view websocket_key = {};
 };
 
 /// One response head from upstream, decided. The views point into the bytes that were parsed. About

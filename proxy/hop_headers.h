@@ -62,9 +62,9 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
 
 /// What the client can take, of the request that is answered.
 struct DownstreamHeadOptions {
-  bool http_1_0 = false;         ///< RequestHead::http_1_0
-  bool keep_alive = true;        ///< we are willing: the client's keep_alive and not draining
-  std::string_view extra_lines;  ///< Effect::response_headers: whole lines
+  bool http_1_0 = false;              ///< RequestHead::http_1_0
+  bool keep_alive = true;             ///< we are willing: the client's keep_alive and not draining
+  std::string_view extra_lines = {};  ///< Effect::response_headers: whole lines
 };
 
 /// How the relay must write the answer's body.

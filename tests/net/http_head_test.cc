@@ -364,6 +364,10 @@ TEST(RequestHead, ConnectionAndExpect) {
       {get("Connection: closed\r\n"), "GET / 1.1 host=a keep"},
       {http10 + "Connection: Keep-Alive\r\n\r\n", "POST / 1.0 host=a keep"},
       {http10 + "Connection: keep-alive, close\r\n\r\n", "POST / 1.0 host=a close"},
+      {get("Connection: close;x\r\n"), "refused: connection-options"},
+      {get("Connection: a b\r\n"), "refused: connection-options"},
+      {get("Connection: \"close\"\r\n"), "refused: connection-options"},
+      {get("Connection: clos\xe9\r\n"), "refused: connection-options"},
       {get("Connection: " + repeat("a,", 31) + "\r\n"), "GET / 1.1 host=a keep"},
       {get("Connection: " + repeat("a,", 40) + "\r\n"), "refused: connection-options"},
       {get("Connection: " + repeat(",", 40) + "\r\n"), "refused: connection-options"},
@@ -521,6 +525,7 @@ TEST(FieldKind, EveryNameAnyCase) {
   EXPECT_EQ(field_kind("Trailer"), FieldKind::hop);
   EXPECT_EQ(field_kind("X-WEIR-Verdict"), FieldKind::x_weir);
   EXPECT_EQ(field_kind("X-Weir-"), FieldKind::x_weir);
+  EXPECT_EQ(field_kind("X-Weir-#*"), FieldKind::x_weir);
   EXPECT_EQ(field_kind("X-Weird"), FieldKind::plain);
   EXPECT_EQ(field_kind("X-Forwarded-FOR"), FieldKind::x_forwarded_for);
   EXPECT_EQ(field_kind("Forwarded"), FieldKind::x_forwarded_other);
