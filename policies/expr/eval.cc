@@ -102,9 +102,7 @@ class Evaluator {
   /// A field whose expression fails is as missing as one that is not there.
   Value has(const Node& node) const {
     const Value x = child(node, 0);
-    if (!x.is_error()) return Value::boolean(!x.is_null());
-    const bool is_field = program_.nodes[program_.arguments[node.first]].op == Op::load;
-    return is_field ? Value::boolean(false) : x;
+    return Value::boolean(!x.is_null() && !x.is_error());
   }
 
   Value list(const Node& node) const {

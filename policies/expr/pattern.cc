@@ -29,7 +29,8 @@ class Shape {
 
  private:
   struct Group {
-    bool consumed = false, ended = false, impossible = false;
+    bool consumed_before = false, ended_before = false;  // where the group began
+    bool consumed = consumed_before, ended = ended_before, impossible = false;
     bool all_impossible = true, always_consumes = true, always_ends = true;
   };
 
@@ -46,7 +47,9 @@ class Shape {
       g.always_consumes &= g.consumed;
       g.always_ends &= g.ended;
     }
-    g.consumed = g.ended = g.impossible = false;
+    g.consumed = g.consumed_before;
+    g.ended = g.ended_before;
+    g.impossible = false;
   }
 
   bool step() {
@@ -103,7 +106,7 @@ class Shape {
     } else if (rest_.starts_with("?")) {
       return false;  // flags change what ^, $ and . mean
     }
-    groups_.push_back({});
+    groups_.push_back(Group{groups_.back().consumed, groups_.back().ended});
     return true;
   }
 

@@ -1,0 +1,189 @@
+#include "policies/extractors.h"
+
+#include "policies/extractors/form.h"
+#include "tests/policies/expr_support.h"
+
+namespace weir::policies::test {
+namespace {
+
+struct Got {
+  std::string value;
+  MissReason why;
+  friend bool operator==(const Got&, const Got&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Got& got) {
+    return out << got.value << " (" << miss_reason_text(got.why) << ")";
+  }
+};
+
+Got read(RequestData& data, const std::string& text) {
+  SlotTable table;
+  Scope scope(table);
+  const auto expression = compiled(text, scope);
+  Frame frame;
+  frame.begin(table, data.request, nullptr);
+  const SlotId slot = *expression->slot();
+  return {show(frame.load(slot)), frame.why(slot)};
+}
+
+Got missing(MissReason why) { return {"null", why}; }
+Got text(std::string_view value) { return {expr::quoted(value), MissReason::none}; }
+
+TEST(Extractors, DecodeFormsAndQueries) {
+  struct Case {
+    const char *encoded, *name;
+    Got got;
+  };
+  const Case cases[] = {
+      {"a=1&b=2", "b", text("2")},
+      {"a=1", "b", missing(MissReason::absent)},
+      {"", "b", missing(MissReason::absent)},
+      {"a=1&a=1", "a", missing(MissReason::ambiguous)},
+      {"a=1&%61=1", "a", missing(MissReason::ambiguous)},
+      {"%61=1", "a", text("1")},
+      {"a+b=c+d", "a b", text("c d")},
+      {"a=%41%2B%2b", "a", text("A++")},
+      {"a=x=y", "a", text("x=y")},
+      {"a", "a", text("")},
+      {"a=", "a", text("")},
+      {"&&a=1&&", "a", text("1")},
+      {"a=%", "a", missing(MissReason::unreadable)},
+      {"a=%4", "a", missing(MissReason::unreadable)},
+      {"a=%4g", "a", missing(MissReason::unreadable)},
+      {"%=1&a=2", "a", text("2")},
+      {"A=1", "a", missing(MissReason::absent)},
+      {"a%00=1", "a", missing(MissReason::absent)},
+      {"a=%00", "a", text(std::string_view("\0", 1))},
+  };
+  for (const Case& c : cases) {
+    Arena arena;
+    const Extracted got = find_parameter(arena, c.encoded, c.name);
+    EXPECT_EQ((Got{show(got.value), got.why}), c.got) << c.encoded;
+  }
+}
+
+TEST(Extractors, ReadCookies) {
+  struct Case {
+    std::vector<std::string_view> lines;
+    Got got;
+  };
+  const Case cases[] = {
+      {{"sid=1"}, text("1")},
+      {{"a=b; sid=1;c=d"}, text("1")},
+      {{"a=b", "sid=1"}, text("1")},
+      {{"sid=1", "sid=1"}, missing(MissReason::ambiguous)},
+      {{"sid=1; sid=2"}, missing(MissReason::ambiguous)},
+      {{"SID=1"}, missing(MissReason::absent)},
+      {{"sid"}, missing(MissReason::absent)},
+      {{"sid=\"q\""}, text("q")},
+      {{"sid=\""}, text("\"")},
+      {{"sid = 1 "}, text("1")},
+      {{"sid=a=b"}, text("a=b")},
+      {{";;"}, missing(MissReason::absent)},
+      {{}, missing(MissReason::absent)},
+  };
+  for (const Case& c : cases) {
+    RequestData data;
+    data.headers.clear();
+    for (const std::string_view line : c.lines) data.headers.push_back({"cookie", line});
+    data.request.headers = data.headers;
+    EXPECT_EQ(read(data, "cookie.sid"), c.got);
+  }
+}
+
+TEST(Extractors, ReadBodiesByContentType) {
+  struct Case {
+    const char *type, *body;
+    Got got;
+  };
+  const std::string deep = std::string(70, '[') + std::string(70, ']');
+  const std::string deep_body = "{\"x\":1,\"y\":" + deep + "}";
+  const Case cases[] = {
+      {"application/json", R"({"x":"v"})", text("v")},
+      {"Application/JSON ; charset=utf-8", R"({"x":"v"})", text("v")},
+      {"application/vnd.api+json", R"({"x":"v"})", text("v")},
+      {"application/x-www-form-urlencoded", "x=v+w", text("v w")},
+      {"application/x-www-form-urlencoded", "x=1&x=1", missing(MissReason::ambiguous)},
+      {"application/x-www-form-urlencoded", "x=%", missing(MissReason::unreadable)},
+      {"text/plain", R"({"x":"v"})", missing(MissReason::unreadable)},
+      {"", R"({"x":"v"})", missing(MissReason::unreadable)},
+      {"application/json", "", missing(MissReason::absent)},
+      {"application/json", R"({"x":"v")", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":"v"} {})", missing(MissReason::unreadable)},
+      {"application/json", "{\"x\":\"\xff\"}", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":1,"x":1})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":1,"\u0078":1})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":null})", missing(MissReason::absent)},
+      {"application/json", R"([1])", missing(MissReason::absent)},
+      {"application/json", "3", missing(MissReason::absent)},
+      {"application/json", R"({"x":18446744073709551615})", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":99999999999999999999})", missing(MissReason::unreadable)},
+      {"application/json",
+       R"({"x":-9223372036854775808})",
+       {"-9223372036854775808", MissReason::none}},
+      {"application/json", R"({"x":1.0})", {"1.0", MissReason::none}},
+      {"application/json", R"({"x":"a\u0000b\n"})", text(std::string_view("a\0b\n", 4))},
+      {"application/json", deep_body.c_str(), missing(MissReason::unreadable)},
+  };
+  for (const Case& c : cases) {
+    RequestData data;
+    data.body(c.body, c.type);
+    EXPECT_EQ(read(data, "body.x"), c.got) << c.type << " " << c.body;
+  }
+  RequestData twice;
+  twice.body("{\"x\":1}");
+  twice.headers.push_back({"content-type", "text/plain"});
+  twice.request.headers = twice.headers;
+  EXPECT_EQ(read(twice, "body.x"), missing(MissReason::unreadable));
+  RequestData form;
+  form.body("a.b=1&c[0]=2", "application/x-www-form-urlencoded");
+  EXPECT_EQ(read(form, "body[\"a.b\"]"), text("1"));
+  EXPECT_EQ(read(form, "body['c[0]']"), text("2"));
+  EXPECT_EQ(read(form, "body.a.b"), missing(MissReason::absent));
+  EXPECT_EQ(read(form, "body[0]"), missing(MissReason::absent));
+}
+
+TEST(Extractors, ReadSegmentsOfThePath) {
+  RequestData data;
+  data.request.path = "/users/42//x";
+  SlotTable table;
+  std::vector<SlotId> slots;
+  for (std::uint32_t k = 0; k < 5; ++k) slots.push_back(table.segment(k));
+  EXPECT_EQ(table.segment(1), slots[1]);
+  Frame frame;
+  frame.begin(table, data.request, nullptr);
+  EXPECT_EQ(frame.load(slots[0]).as_text(), "users");
+  EXPECT_EQ(frame.load(slots[1]).as_text(), "42");
+  EXPECT_EQ(frame.why(slots[2]), MissReason::absent);
+  EXPECT_EQ(frame.load(slots[3]).as_text(), "x");
+  EXPECT_EQ(frame.why(slots[4]), MissReason::absent);
+}
+
+TEST(Extractors, EveryRowHasHelpAndIsReserved) {
+  for (const ExtractorRow& row : extractor_rows()) {
+    EXPECT_FALSE(row.help.empty()) << row.name;
+    EXPECT_EQ(find_extractor(row.name), &row);
+    EXPECT_EQ(is_reserved_name(row.name.substr(0, row.name.find('.'))),
+              row.form != ArgumentForm::index)
+        << row.name;
+  }
+  EXPECT_TRUE(is_reserved_name("event"));
+  EXPECT_TRUE(is_reserved_name("in"));
+  EXPECT_FALSE(is_reserved_name("user"));
+  EXPECT_EQ(wire_header_name("X_Device_Id"), "x-device-id");
+  EXPECT_EQ(wire_header_name(""), std::nullopt);
+  EXPECT_EQ(wire_header_name("a b"), std::nullopt);
+}
+
+TEST(SlotTable, InternsAndIsBounded) {
+  SlotTable table;
+  const ExtractorRow& row = *find_extractor("query");
+  const SlotId first = table.attribute(row, {"q0", {}, 0});
+  for (std::size_t k = 0; k < SlotTable::kMax; ++k)
+    table.attribute(row, {"q" + std::to_string(k), {}, 0});
+  EXPECT_EQ(table.size(), SlotTable::kMax);
+  EXPECT_TRUE(table.full());
+  EXPECT_EQ(table.attribute(row, {"q0", {}, 0}), first);
+}
+
+}  // namespace
+}  // namespace weir::policies::test
