@@ -1,0 +1,213 @@
+#include "config/load.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "config/tree.h"
+#include "config/yaml_text.h"
+#include "core/key.h"
+
+namespace weir::config {
+namespace {
+
+constexpr std::size_t kFilesAtMost = 1000;
+
+/// Sixteen bytes as hex digits of a hash that is the same everywhere and always (no secret: it
+/// names a version, it keeps nobody out).
+std::string content_hash(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const Hash128 hash = HashSecret::from_bytes({}).hash(bytes);
+  std::string out;
+  for (const std::uint64_t half : {hash.hi, hash.lo}) {
+    for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(half >> shift) & 15];
+  }
+  return out;
+}
+
+/// Reads a regular file, or says why not. A pipe or device would block or never end; a file that is
+/// too large is cut just past the bound, and the parser says so.
+std::string read_regular(const std::string& path, std::string& text) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return std::strerror(errno);
+  std::string why;
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
+    why = std::strerror(errno);
+  } else if (!S_ISREG(status.st_mode)) {
+    why = S_ISDIR(status.st_mode) ? "it is a directory" : "it is no regular file";
+  }
+  const std::size_t most = TreeLimits{}.bytes + 1;
+  while (why.empty() && text.size() < most) {
+    char buffer[65536];
+    const ssize_t n = ::read(fd, buffer, std::min(sizeof buffer, most - text.size()));
+    if (n == 0) break;
+    if (n > 0) {
+      text.append(buffer, static_cast<std::size_t>(n));
+    } else if (errno != EINTR) {
+      why = std::strerror(errno);
+    }
+  }
+  ::close(fd);
+  return why;
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string join(const std::string& directory, const std::string& path) {
+  if (path.starts_with('/') || directory == ".") return path;
+  return directory.ends_with('/') ? directory + path : directory + "/" + path;
+}
+
+/// The directory part is taken literally: a path with `[` in it is no pattern.
+std::string escape_pattern(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::strchr("*?[]\\", c) != nullptr) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+bool has_wildcard(std::string_view pattern) {
+  return pattern.find_first_of("*?[") != std::string_view::npos;
+}
+
+bool is_hidden(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return path[slash == std::string::npos ? 0 : slash + 1] == '.';
+}
+
+std::vector<std::string> expand(const std::string& directory, const std::string& pattern) {
+  if (!has_wildcard(pattern)) return {join(directory, pattern)};
+  const std::string whole =
+      pattern.starts_with('/') ? pattern : join(escape_pattern(directory), pattern);
+  glob_t found{};
+  std::vector<std::string> out;
+  if (::glob(whole.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      if (std::string path = found.gl_pathv[i]; !is_hidden(path)) out.push_back(std::move(path));
+    }
+  }
+  ::globfree(&found);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Device and inode say whether two names are one file.
+std::optional<std::pair<dev_t, ino_t>> identity(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return std::pair{status.st_dev, status.st_ino};
+}
+
+/// Where a new match of a pattern would appear, as far as it exists by name: `a/*/b.yaml` -> `a`.
+std::string watched_directory(const std::string& directory, const std::string& pattern) {
+  const std::size_t wild = std::min(pattern.find_first_of("*?["), pattern.size());
+  return directory_of(
+      join(directory, pattern.substr(0, wild) + (wild < pattern.size() ? "x" : "")));
+}
+
+struct Included {
+  std::vector<SourceText> texts;
+  std::set<std::string> directories;
+};
+
+void include(const std::string& main_path, const std::vector<Text>& patterns, Included& out,
+             Problems& problems) {
+  const std::string directory = directory_of(main_path);
+  std::set<std::pair<dev_t, ino_t>> seen;
+  if (const auto main = identity(main_path)) seen.insert(*main);
+  for (const Text& pattern : patterns) {
+    out.directories.insert(watched_directory(directory, pattern.value));
+    const std::vector<std::string> paths = expand(directory, pattern.value);
+    if (paths.empty()) problems.warning(pattern.where, quoted(pattern.value) + " matches no file");
+    for (const std::string& path : paths) {
+      const auto id = identity(path);
+      if (id && !seen.insert(*id).second) continue;
+      if (out.texts.size() >= kFilesAtMost) {
+        problems.error(pattern.where, "more than " + std::to_string(kFilesAtMost) + " files");
+        return;
+      }
+      SourceText file{path, {}};
+      if (const std::string why = read_regular(path, file.text); !why.empty()) {
+        problems.error(pattern.where, "cannot read " + quoted(path) + ": " + why);
+        continue;
+      }
+      out.directories.insert(directory_of(path));
+      out.texts.push_back(std::move(file));
+    }
+  }
+}
+
+/// A byte order mark says nothing in UTF-8, but some editors write one.
+void drop_mark(std::string& text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+}
+
+Loaded finish(std::vector<SourceText> texts, const Environment& environment, Problems problems) {
+  Loaded out;
+  out.problems = std::move(problems);
+  for (SourceText& text : texts) drop_mark(text.text);
+  Model model = parse(texts, environment, out.problems);
+  std::string all;
+  for (SourceText& text : texts) {
+    std::string hash = content_hash(text.text);
+    all += std::to_string(text.name.size()) + ":" + text.name + hash;
+    out.files.push_back({std::move(text.name), std::move(text.text), std::move(hash)});
+  }
+  for (std::size_t i = out.files.size(); i < model.files.size(); ++i)
+    out.files.push_back({model.files[i], {}, {}});
+  out.hash = content_hash(all);
+  if (!out.problems.has_errors()) out.model = std::move(model);
+  return out;
+}
+
+}  // namespace
+
+std::vector<FileView> Loaded::views() const {
+  std::vector<FileView> out;
+  for (const SourceFile& file : files) out.push_back({file.name, file.text});
+  return out;
+}
+
+Loaded load_file(const std::string& path, const Environment& environment) {
+  Problems problems;
+  SourceText main{path, {}};
+  if (const std::string why = read_regular(path, main.text); !why.empty()) {
+    Loaded out;
+    out.files.push_back({path, {}, {}});
+    out.directories.push_back(directory_of(path));
+    out.problems.error({}, "cannot read the file: " + why);
+    return out;
+  }
+  drop_mark(main.text);
+  Included included;
+  included.directories.insert(directory_of(path));
+  include(path, included_patterns(main.text), included, problems);
+  std::vector<SourceText> texts;
+  texts.push_back(std::move(main));
+  std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));
+  Loaded out = finish(std::move(texts), environment, std::move(problems));
+  out.directories.assign(included.directories.begin(), included.directories.end());
+  return out;
+}
+
+Loaded load_text(std::string_view name, std::string_view text) {
+  return load_texts({{std::string(name), std::string(text)}});
+}
+
+Loaded load_texts(std::vector<SourceText> texts, const Environment& environment) {
+  return finish(std::move(texts), environment, {});
+}
+
+}  // namespace weir::config

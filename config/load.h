@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/model.h"
+#include "config/parse.h"
+#include "config/problem.h"
+#include "config/render.h"
+
+namespace weir::config {
+
+struct SourceFile {
+  std::string name;  ///< as in Model::files: a path, or `$NAME` of an environment variable
+  std::string text;  ///< what was read; empty for an environment variable
+  std::string hash;  ///< of the content, 32 hex digits; empty for an environment variable
+};
+
+/// What a load brought: a model, or why there is none, and the texts to show it on.
+struct Loaded {
+  std::optional<Model> model;            ///< only without errors
+  Problems problems;                     ///< sorted; warnings stand here beside a model too
+  std::vector<SourceFile> files;         ///< the main file first; indices are those of Where::file
+  std::string hash;                      ///< over names and contents of all files, 32 hex digits
+  std::vector<std::string> directories;  ///< to watch (config/watch.h): of every file and pattern
+
+  std::vector<FileView> views() const;  ///< for render.h; valid as long as this
+};
+
+/// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
+/// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files are
+/// left out.
+Loaded load_file(const std::string& path, const Environment& environment);
+
+/// The same from memory; `include:` is not followed.
+Loaded load_text(std::string_view name, std::string_view text);
+/// Several texts: the main file first, then as if it included the others.
+Loaded load_texts(std::vector<SourceText> texts, const Environment& environment = {});
+
+}  // namespace weir::config
