@@ -86,12 +86,13 @@ class Reader:
 class Client:
     """One connection, kept alive over requests."""
 
-    def __init__(self, port, timeout=20):
+    def __init__(self, port, timeout=20, host="shop.example"):
+        self.host = host
         self.socket = socket.create_connection(("127.0.0.1", port), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, method, path, headers=(), body=b""):
-        self.socket.sendall(render(method, path, headers, body))
+        self.socket.sendall(render(method, path, headers, body, self.host))
 
     def receive(self, head=False):
         reader = Reader(head)
@@ -117,8 +118,8 @@ class Client:
         self.close()
 
 
-def once(port, method, path, headers=(), body=b"", timeout=20):
-    with Client(port, timeout) as client:
+def once(port, method, path, headers=(), body=b"", timeout=20, host="shop.example"):
+    with Client(port, timeout, host) as client:
         return client.request(method, path, headers, body)
 
 

@@ -105,7 +105,7 @@ class Drain(unittest.TestCase):
                       "--seconds", 100) as load:
                 eventually(lambda: weir.metric("weir_responses_total", 'code="2xx"') > REQUESTS_UNDER_LOAD // 4, 60, "load")
                 weir.signal(signal.SIGTERM)
-                eventually(lambda: once(weir.health_port, "GET", "/readyz").status == 503, 3, "readiness withdrawn")
+                eventually(lambda: weir.health("/readyz").status == 503, 3, "readiness withdrawn")
                 served = weir.metric("weir_responses_total", 'code="2xx"')
                 eventually(lambda: weir.metric("weir_responses_total", 'code="2xx"') > served, 2, "service in the delay")
                 result = load.stop()
@@ -147,7 +147,7 @@ class Drain(unittest.TestCase):
             self.addCleanup(weir.scratch.cleanup)
             self.addCleanup(weir.kill)
             weir.signal(signal.SIGTERM)
-            eventually(lambda: once(weir.health_port, "GET", "/readyz").status == 503, 3, "draining")
+            eventually(lambda: weir.health("/readyz").status == 503, 3, "draining")
             weir.signal(signal.SIGTERM)
             weir.process.wait(5)
 

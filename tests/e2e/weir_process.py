@@ -88,8 +88,11 @@ class Weir:
         if self.process.poll() is not None:
             raise AssertionError(f"weir ended with {self.process.returncode}:\n{self.log()}")
         with contextlib.suppress(OSError, Cut):
-            return once(self.health_port, "GET", "/readyz", timeout=2).status == 200
+            return self.health("/readyz").status == 200
         return False
+
+    def health(self, path):
+        return once(self.health_port, "GET", path, timeout=5, host=f"127.0.0.1:{self.health_port}")
 
     def log(self):
         with open(os.path.join(self.directory, "stderr.log"), encoding="utf-8", errors="replace") as f:
@@ -131,7 +134,7 @@ class Weir:
     def admin(self, method, path, body=None):
         content = b"" if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} if body is not None else {}
-        answer = once(self.admin_port, method, path, headers, content)
+        answer = once(self.admin_port, method, path, headers, content, host=f"127.0.0.1:{self.admin_port}")
         return answer.status, json.loads(answer.body) if answer.body else None
 
     def reload(self):
@@ -147,7 +150,7 @@ class Weir:
 
     def metric(self, name, labels=""):
         """The sum of a metric's samples whose labels contain `labels`."""
-        text = once(self.health_port, "GET", "/metrics").body.decode()
+        text = self.health("/metrics").body.decode()
         total = 0.0
         for line in text.splitlines():
             series, _, value = line.rpartition(" ")
