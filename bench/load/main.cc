@@ -50,7 +50,8 @@ Run measure(const Options& options) {
   if (generator) {
     run.span_answers = generator->counts().answered;
     generator->stop();
-    interrupted = 0;  // a first signal ends the sending; the last answers are still worth their grace
+    interrupted =
+        0;  // a first signal ends the sending; the last answers are still worth their grace
     run_until(reactor, now_nanos() + nanos(options.grace),
               [&] { return generator->outstanding() == 0; });
     generator->give_up();
