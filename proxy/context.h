@@ -35,7 +35,7 @@ struct Context {
   std::vector<std::string> used_names;  ///< see UpstreamHeadOptions
   std::vector<std::string_view> used_name_views;
 
-  Session* resumed = nullptr;  ///< sessions to judge again at the end of the turn
+  Session* resumed = nullptr;  ///< sessions that go on at the end of the turn
   Session* open = nullptr;     ///< all open sessions
   Session* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;

@@ -338,17 +338,24 @@ void Session::on_timer(TimePoint /*now*/) {
   advance();
 }
 
-void Session::resume(TimePoint /*now*/) {
-  // Called from within another session's step: the scratch buffers are in use.
+// Called from within another session's step: judging uses nothing that such a step still needs
+// after its call of the judge (the request head, the path, the head being written), but reading
+// would overwrite the scratch buffer, so going on is left to the end of the turn.
+void Session::resume(TimePoint now) {
+  if (state_ != State::parked) return;
+  ctx_.metrics.add(Metric::requests_waiting, -1);
+  state_ = State::reading_body;
+  judge_kept(now < ctx_.judge.waiting_until(*this));
+  if (state_ == State::parked) return;
+  ctx_.judge.unpark(*this);  // the wait is over: the next one gets a deadline of its own
+  if (state_ == State::closed || resumed_) return;
+  resumed_ = true;
   next_resumed_ = ctx_.resumed;
   ctx_.resumed = this;
 }
 
 void Session::run_resumed() {
-  if (state_ != State::parked) return;
-  ctx_.metrics.add(Metric::requests_waiting, -1);
-  state_ = State::reading_body;
-  judge_kept(ctx_.worker.now() < ctx_.judge.waiting_until(*this));
+  resumed_ = false;
   advance();
 }
 

@@ -30,7 +30,7 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
   explicit Session(Context& context) noexcept : ctx_(context) {}
 
   void open(net::Fd fd, const Address& peer);
-  /// Judges again after resume(); for the end of a turn.
+  /// Goes on after resume(); for the end of a turn.
   void run_resumed();
   /// No further request will be taken: closes if nothing is under way.
   void stop_if_idle();
@@ -137,6 +137,7 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
   bool starved_ : 1 = false;  // what is kept is no complete head
   bool served_ : 1 = false;   // not the first request
   bool head_begun_ : 1 = false;
+  bool resumed_ : 1 = false;  // in the list of those that go on at the end of the turn
   // The request.
   bool http_1_0_ : 1 = false;
   bool keep_alive_ : 1 = false;

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proxy/server.h"
+#include "telemetry/metrics.h"
+#include "tests/support/fake_judge.h"
+#include "tests/support/http_client.h"
+#include "tests/support/origin_server.h"
+
+namespace weir::testing {
+
+/// A proxy with `workers` workers before an origin, on real sockets. Set settings and judges, then
+/// start().
+class ProxyFixture : public ::testing::Test {
+ protected:
+  void origin(OriginServer::Script script) { origin_.emplace(std::move(script)); }
+  void origin_unix(OriginServer::Script script) {
+    unix_path_ = ::testing::TempDir() + "weir-origin-" + std::to_string(::getpid()) + ".sock";
+    origin_.emplace(std::move(script), unix_path_);
+  }
+
+  void start(unsigned workers = 1) {
+    settings.upstream = unix_path_.empty()
+                            ? net::SocketAddress::tcp(Address::v4(0x7f000001), upstream_port())
+                            : *net::SocketAddress::unix_path(unix_path_);
+    settings.upstream_authority = "app:80";
+    const net::SocketAddress where = listen_path.empty()
+                                         ? net::SocketAddress::tcp(Address::v4(0x7f000001), 0)
+                                         : *net::SocketAddress::unix_path(listen_path);
+    auto fds = net::open_listeners(where, workers);
+    ASSERT_TRUE(fds) << fds.error().message();
+    port_ = net::SocketAddress::of_socket(fds->front().get())->port();
+    metrics = std::make_unique<telemetry::Metrics>(workers + 1);
+    pool = std::make_unique<net::WorkerPool>(workers);
+    while (judges.size() < workers) judges.push_back(std::make_unique<FakeJudge>());
+    for (unsigned i = 0; i < workers; ++i) {
+      servers.push_back(
+          std::make_unique<proxy::Server>((*pool)[i], settings, *judges[i], metrics->cells(i)));
+      ASSERT_TRUE(servers[i]->listen(std::move((*fds)[i])));
+    }
+    pool->start();
+  }
+
+  void TearDown() override {
+    if (pool) pool->stop();
+    servers.clear();
+    for (auto& judge : judges) EXPECT_EQ(judge->open_tickets(), 0u);
+    pool.reset();
+  }
+
+  /// Runs `function` on a worker's thread and waits for it.
+  void on_worker(std::function<void()> function, unsigned worker = 0) {
+    std::promise<void> done;
+    (*pool)[worker].post([&] {
+      function();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  /// Waits until the sum of a metric is `value`; false after 20 s.
+  bool metric_becomes(telemetry::Metric metric, std::int64_t value) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (metrics->sum(metric) != value) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      on_worker([] {});
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  std::int64_t metric(telemetry::Metric m) { return metrics->sum(m); }
+
+  HttpClient client() { return HttpClient(port_); }
+  FakeJudge& judge() {
+    if (judges.empty()) judges.push_back(std::make_unique<FakeJudge>());
+    return *judges.front();
+  }
+  OriginServer& app() { return *origin_; }
+  std::uint16_t port() const { return port_; }
+
+  proxy::Settings settings;
+  std::string listen_path;
+  std::uint16_t fixed_upstream_port = 0;
+  std::vector<std::unique_ptr<FakeJudge>> judges;
+  std::unique_ptr<telemetry::Metrics> metrics;
+  std::unique_ptr<net::WorkerPool> pool;
+  std::vector<std::unique_ptr<proxy::Server>> servers;
+
+ private:
+  std::uint16_t upstream_port() const {
+    return fixed_upstream_port != 0 ? fixed_upstream_port : origin_ ? origin_->port() : 1;
+  }
+  std::optional<OriginServer> origin_;
+  std::string unix_path_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace weir::testing

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gate/judge.h"
+
+namespace weir::gate {
+/// A ticket of the fake: which request it stands for.
+class Ticket {
+ public:
+  std::string path;
+  bool finished = false;
+};
+}  // namespace weir::gate
+
+namespace weir::testing {
+
+/// A Judge that does what a test says and notes what it was told. Runs on its worker's thread;
+/// log() and the waits may be called from the test's. Every ticket must be finished exactly once.
+class FakeJudge final : public gate::Judge {
+ public:
+  /// Makes the effect of a request; its views must outlive the next call. Default: pass.
+  std::function<Effect(const Request&, bool may_wait)> decide;
+  std::function<bool(const Request&)> reads_body;  ///< default: no
+  bool reads_answers = false;
+  bool gives_tickets = true;
+  std::size_t park_room = 8;
+  milliseconds wait_time{60'000};
+
+  /// Lines such as "judge /a", "answered /a 200", "body /a complete 5", "finish /a complete".
+  std::vector<std::string> log() const;
+  /// Waits until the log has that line so many times; false after 20 s.
+  bool wait_for(const std::string& line, int times = 1) const;
+  void release_waiters();  ///< on the worker's thread
+  std::size_t parked() const;
+  std::size_t open_tickets() const;
+
+  bool wants_body(const Request& request) override;
+  gate::Judgement judge(const Request& request, TimePoint now, bool may_wait) override;
+  bool park(gate::Waiter& waiter, TimePoint now) override;
+  TimePoint waiting_until(const gate::Waiter& waiter) const override;
+  void unpark(gate::Waiter& waiter) override;
+  void unhold(TimePoint now) override;
+  bool answered(gate::Ticket& ticket, const Answer& answer, TimePoint now) override;
+  void answered_body(gate::Ticket& ticket, const Answer& answer, TimePoint now) override;
+  void finish(gate::Ticket& ticket, gate::End end, TimePoint now) override;
+  bool has_waiters() const override;
+  void tick(TimePoint now) override;
+
+ private:
+  struct Parked {
+    gate::Waiter* waiter;
+    TimePoint until;
+  };
+  void note(std::string line);
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::vector<std::string> log_;
+  std::list<gate::Ticket> tickets_;
+  std::list<Parked> parked_;
+  std::list<Parked> resumed_;  // what waiting_until() still knows
+};
+
+}  // namespace weir::testing
