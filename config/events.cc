@@ -83,6 +83,7 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
 }  // namespace
 
 void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"fields\"")) return;
   for (const Member& m : section.value->items) {
     const auto name = reader.name(Member{m.key, m.key}, "a field", false);
@@ -97,6 +98,7 @@ void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& o
 }
 
 void read_events(Reader& reader, const Member& section, std::vector<EventDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"events\"")) return;
   for (const Member& m : section.value->items) read_event(reader, m, out);
 }

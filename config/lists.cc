@@ -174,6 +174,7 @@ void check_list(Reader& reader, const Node& name, const Draft& draft) {
 }  // namespace
 
 void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"lists\"")) return;
   for (const Member& m : section.value->items) {
     Draft draft;

@@ -32,6 +32,7 @@ constexpr Row<NotifyDef> kNotify[] = {
 }  // namespace
 
 void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"notify\"")) return;
   for (const Member& m : section.value->items) {
     NotifyDef notify;

@@ -348,6 +348,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
 }  // namespace
 
 void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
   if (!section.value->is_list()) {
     reader.error(*section.value, "\"policies\" must be a list",
                  "begin each policy with - name: ...");

@@ -68,7 +68,7 @@ std::string_view nearest(std::string_view found, const std::vector<std::string_v
   const std::string wanted = lower(found);
   const std::size_t bound = found.size() <= 2   ? 0
                             : found.size() <= 4 ? 1
-                            : found.size() <= 8 ? 2
+                            : found.size() <= 5 ? 2
                                                 : 3;
   std::string_view best;
   std::size_t best_distance = bound + 1;

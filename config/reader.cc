@@ -38,9 +38,10 @@ bool Reader::is_map(const Node& node, std::string_view what) {
 }
 
 std::string_view Reader::unknown_key(const Node& key, std::string_view what,
+                                     const std::vector<std::string_view>& known,
                                      const std::vector<std::string_view>& allowed) {
-  const std::string_view meant = nearest(key.text, allowed);
-  std::string hint = suggest(key.text, allowed);
+  const std::string_view meant = nearest(key.text, known);
+  std::string hint = suggest(key.text, meant.empty() ? allowed : known);
   if (hint.empty()) {  // a long table: the words help more than nothing
     hint = "allowed are ";
     for (std::size_t i = 0; i < allowed.size(); ++i) {
@@ -116,6 +117,7 @@ std::optional<bool> Reader::boolean(const Member& m) {
   if (!word) return std::nullopt;
   if (m.value->plain && *word == "true") return true;
   if (m.value->plain && *word == "false") return false;
+  if (m.value->plain && is_bare_boolean(*word)) return std::nullopt;  // the tree has told it
   error(*m.value, key_name(m) + " must be true or false, not " + quoted(*word));
   return std::nullopt;
 }

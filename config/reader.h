@@ -68,7 +68,8 @@ class Reader {
     if (!is_map(node, what)) return seen.set();
     for (const Member& m : node.items) {
       const std::size_t i = find(
-          m, what, N, [&](std::size_t r) { return rows[r].doc.name; }, seen);
+          m, what, N, [&](std::size_t r) { return rows[r].doc.name; },
+          [&](std::size_t r) { return rows[r].read != nullptr; }, seen);
       if (i == N) continue;
       if (rows[i].read == nullptr) {
         later(*m.key, m.key->text);
@@ -137,24 +138,28 @@ class Reader {
   }
 
  private:
-  template <class Name>
+  template <class Name, class Built>
   std::size_t find(const Member& m, std::string_view what, std::size_t count, Name name,
-                   Seen& seen) {
+                   Built built, Seen& seen) {
     for (std::size_t i = 0; i < count; ++i) {
       if (name(i) == m.key->text) {
         seen.set(i);
         return i;
       }
     }
-    std::vector<std::string_view> allowed;
-    for (std::size_t i = 0; i < count; ++i) allowed.push_back(name(i));
-    const std::string_view meant = unknown_key(*m.key, what, allowed);
+    std::vector<std::string_view> known, allowed;
+    for (std::size_t i = 0; i < count; ++i) {
+      known.push_back(name(i));
+      if (built(i)) allowed.push_back(name(i));
+    }
+    const std::string_view meant = unknown_key(*m.key, what, known, allowed);
     for (std::size_t i = 0; i < count; ++i) {
       if (name(i) == meant) seen.set(i);
     }
     return count;
   }
   std::string_view unknown_key(const Node& key, std::string_view what,
+                               const std::vector<std::string_view>& known,
                                const std::vector<std::string_view>& allowed);
   void missing(const Node& node, std::string_view what, std::string_view name);
   void not_one_of(const Member& m, std::string_view word,

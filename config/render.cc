@@ -45,11 +45,23 @@ std::size_t sequence(std::string_view text, std::size_t i) {
   return c1 ? 0 : n;
 }
 
+/// Turns the direction of a line, or is a line break to some: nothing for a terminal.
+bool misleads(std::string_view text, std::size_t i) {
+  const auto last = static_cast<unsigned char>(text[i + 2]);
+  if (text.substr(i, 2) == "\xE2\x80") return last >= 0xA8 && last <= 0xAE;
+  return text.substr(i, 2) == "\xE2\x81" && last >= 0xA6 && last <= 0xA9;
+}
+
+std::size_t shown_sequence(std::string_view text, std::size_t i) {
+  const std::size_t n = sequence(text, i);
+  return n == 3 && misleads(text, i) ? 0 : n;
+}
+
 /// Text that a terminal may be given.
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t n = sequence(text, i);
+    const std::size_t n = shown_sequence(text, i);
     if (n == 0) {
       append_hex(out, text[i++]);
     } else {
@@ -85,7 +97,7 @@ Shown show(std::string_view line, std::size_t begin, std::size_t end) {
   for (std::size_t i = first; i < last;) {
     if (i <= begin) out.at = width;
     if (i <= end) out.to = width;
-    const std::size_t n = sequence(line, i);
+    const std::size_t n = shown_sequence(line, i);
     if (line[i] == '\t') {
       const std::size_t blanks = 8 - width % 8;
       put(std::string(blanks, ' '), blanks);

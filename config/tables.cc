@@ -55,6 +55,7 @@ void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t d
 }  // namespace
 
 void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"tables\"")) return;
   for (const Member& m : section.value->items) {
     Draft draft;

@@ -77,8 +77,14 @@ class Builder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    // An implied null stands where the next token does: underline nothing but that place.
-    add(make(Node::Kind::null, mark, 1), anchor);
+    // An implied null stands where the next token does, lines below: show its key instead.
+    Node& node = make(Node::Kind::null, mark, 1);
+    const bool written =
+        node.begin < text_.size() && std::string_view("~nN").find(text_[node.begin]) < 3;
+    if (!written && !open_.empty() && open_.back().key != nullptr) {
+      node.where = open_.back().key->where;
+    }
+    add(node, anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -106,7 +112,11 @@ class Builder : public YAML::EventHandler {
     node.text = tree_.keep(value);
     node.where.length = underline(node, token);
     check_tag(node, tag);
-    if (node.plain) {
+    if (tag.size() > 1 &&
+        value.empty()) {  // `when: !has(x)`: what was meant, so that no more follows
+      node.text = tree_.keep(tag);
+      node.where.length = static_cast<std::uint32_t>(tag.size());
+    } else if (node.plain) {
       check_plain(node, problems_);
     } else if (token.unterminated) {
       problems_.error(node.where, "a quoted text without its closing quote");

@@ -47,6 +47,15 @@ std::string_view forbidden(char32_t c) {
   return {};
 }
 
+/// The column of a tab before the first other character of a line; 0 if there is none.
+std::size_t indenting_tab(std::string_view text, std::uint32_t line) {
+  std::size_t at = 0;
+  for (std::uint32_t n = 1; n < line; ++n) at = text.find('\n', at) + 1;
+  const std::size_t first = std::min(text.find_first_not_of(" \t", at), text.size());
+  const std::size_t tab = text.substr(at, first - at).find('\t');
+  return tab == std::string_view::npos ? 0 : tab + 1;
+}
+
 struct SyntaxRow {
   std::string_view theirs;  // begins with
   std::string_view ours;
@@ -55,8 +64,8 @@ struct SyntaxRow {
 constexpr std::string_view kQuoteExpression =
     "in { } and [ ] a text with , { } [ ] or after a closing quote must be quoted as a whole";
 constexpr SyntaxRow kSyntax[] = {
-    {"end of map flow", "this { } map goes wrong here", kQuoteExpression},
-    {"end of sequence flow", "this [ ] list goes wrong here", kQuoteExpression},
+    {"end of map flow", "this { } map goes wrong here, or is not closed", kQuoteExpression},
+    {"end of sequence flow", "this [ ] list goes wrong here, or is not closed", kQuoteExpression},
     {"illegal flow end", "a closing bracket without its opening one", kQuoteExpression},
     {"end of map not found", "a new key or the end of this map is expected here",
      "check the indentation; a text with quotes or [ ] in it must be quoted as a whole"},
@@ -169,16 +178,20 @@ Token token_at(std::string_view text, std::size_t from) {
   return token;
 }
 
+bool is_bare_boolean(std::string_view word) {
+  if (word.size() > 3) return false;
+  std::string low(word);
+  for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return low == "on" || low == "off" || low == "yes" || low == "no";
+}
+
 void check_plain(const Node& node, Problems& problems) {
-  std::string word(node.text.substr(0, 4));
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (node.text.size() <= 3 && (word == "on" || word == "off" || word == "yes" || word == "no")) {
-    const bool truth = word == "on" || word == "yes";
-    problems.error(node.where,
-                   "bare \"" + std::string(node.text) +
-                       "\" is a boolean to some YAML readers and a text to others",
-                   std::string("write ") + (truth ? "true" : "false") + ", or quote it as \"" +
-                       std::string(node.text) + "\"");
+  if (is_bare_boolean(node.text)) {
+    const std::string word(node.text);
+    const bool truth = word.size() != 3 ? (word[1] | 0x20) == 'n' : (word[0] | 0x20) == 'y';
+    problems.error(
+        node.where, "bare \"" + word + "\" is a boolean to some YAML readers and a text to others",
+        std::string("write ") + (truth ? "true" : "false") + ", or quote it as \"" + word + "\"");
     return;
   }
   std::string_view digits = node.text;
@@ -197,6 +210,11 @@ void tell_syntax(std::string_view what, Where where, std::string_view text, Prob
   // The parser's place may be past the end (an unclosed bracket): show the last line that has text.
   const auto lines = static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n'));
   if (where.line > lines + 1) where.line = lines + 1;
+  if (const std::size_t tab = indenting_tab(text, where.line); tab != 0) {
+    where.column = static_cast<std::uint32_t>(tab);
+    problems.error(where, "a tab in the indentation", "indent with blanks");
+    return;
+  }
   for (const SyntaxRow& row : kSyntax) {
     if (what.starts_with(row.theirs)) {
       problems.error(where, std::string(row.ours), std::string(row.hint));

@@ -25,6 +25,9 @@ Token token_at(std::string_view text, std::size_t from);
 /// Bare on/off/yes/no and numbers with leading zeros.
 void check_plain(const Node& node, Problems& problems);
 
+/// on, off, yes, no in any case: booleans of YAML 1.1, texts of YAML 1.2.
+bool is_bare_boolean(std::string_view word);
+
 /// Says a syntax error of yaml-cpp in words of ours, with a hint where the line shows the usual
 /// cause.
 void tell_syntax(std::string_view what, Where where, std::string_view text, Problems& problems);

@@ -1,0 +1,438 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "tests/config/example.h"
+#include "tests/support/golden.h"
+
+namespace weir::config {
+namespace {
+
+struct Case {
+  std::string_view name;
+  std::string_view text;
+};
+
+std::string shown(const Loaded& loaded) {
+  const std::string out = render_human(loaded.problems, loaded.views(), false);
+  return out.empty() ? "(no problems)\n" : out;
+}
+
+/// A golden file holds each case's name, and what people see.
+void expect_golden(std::string_view file, const std::vector<Case>& cases) {
+  std::string all;
+  for (const Case& c : cases) {
+    all += "## " + std::string(c.name) + "\n" +
+           shown(load_text("weir.yaml", "weir: 1\n" + std::string(c.text))) + "\n";
+  }
+  const std::string difference =
+      test::compare_golden(WEIR_SOURCE_DIR, "config/" + std::string(file), all);
+  EXPECT_TRUE(difference.empty()) << difference;
+}
+
+/// A policy around a few lines of its own.
+std::string policy(std::string_view lines) {
+  return "policies:\n  - name: p\n    watch: request\n" + std::string(lines);
+}
+
+void expect_golden_policies(std::string_view file, const std::vector<Case>& cases) {
+  std::vector<std::string> texts;
+  for (const Case& c : cases) texts.push_back(policy(c.text));
+  std::vector<Case> whole;
+  for (std::size_t i = 0; i < cases.size(); ++i) whole.push_back({cases[i].name, texts[i]});
+  expect_golden(file, whole);
+}
+
+TEST(Problems, the_example_of_the_issue_reads_as_promised) {
+  const Loaded loaded =
+      load_texts({{"weir.yaml", "weir: 1\nevents: {login_failed: {match: POST /login}}\n"},
+                  {"policies/login.yaml", R"(# per-IP login tries
+#
+#
+#
+#
+#
+#
+#
+#
+policies:
+  - name: login-per-ip
+    watch: login_failed
+    key: ip
+    windw: 10m
+    then:
+      - {over: 5,  do: flag}
+      - {over: 10, do: graylist}
+)"}});
+  EXPECT_EQ(shown(loaded), R"(policies/login.yaml:14:5: error: unknown key "windw" in a policy
+ 14 |     windw: 10m
+    |     ^~~~~ did you mean "window"?
+policies/login.yaml:17:20: error: "graylist" needs "for", a duration such as 15m
+ 17 |       - {over: 10, do: graylist}
+    |                    ^~
+2 errors in 1 file
+)");
+  EXPECT_FALSE(loaded.model);
+}
+
+TEST(Problems, of_yaml_itself) {
+  expect_golden(
+      "yaml.txt",
+      {
+          {"duplicate key", "fields: {a: ip}\nfields: {b: ip}\n"},
+          {"merge key", "x: &x {a: b}\nfields: {<<: *x}\n"},
+          {"two documents", "---\nfields: {}\n---\nfields: {}\n"},
+          {"unclosed flow map", "fields: {a: b\nevents: {}\n"},
+          {"unclosed flow list", "include: [a.yaml\nevents: {}\n"},
+          {"closing bracket too many", "fields: {a: b}}\n"},
+          {"tab in the indentation", "fields:\n\ta: b\n"},
+          {"wrong indentation", "fields:\n  a: b\n c: d\n"},
+          {"key under a text", "fields: x\n  a: b\n"},
+          {"colon in a plain text", "fields:\n  a: status == 200 ? 'a' : 'b'\n"},
+          {"text after a closing quote", "fields:\n  a: \"x\" == y\n"},
+          {"unclosed quote", "fields:\n  a: 'x\n"},
+          {"unknown escape", "fields:\n  a: \"\\d+\"\n"},
+          {"backquote", "fields:\n  a: `x`\n"},
+          {"a tag", "fields:\n  a: !has(body.x)\n"},
+          {"a bare star in flow", "events: {e: {match: * /a}}\n"},
+          {"a bare star as key", "tables: {t: {by: os, values: {*: 5}}}\n"},
+          {"alias without anchor", "include: [*.yaml]\n"},
+          {"alias in itself", "fields: &a {x: *a}\n"},
+          {"distinct torn in a flow map",
+           "policies: [{name: p, watch: request, metric: distinct(a, b), window: 1m, then: [{over: "
+           "1, do: flag}]}]\n"},
+          {"list in an expression in a flow map",
+           "events: {e: {is: request, when: status in [401, 403]}}\n"},
+          {"exclamation mark in a flow map", "events: {e: {is: request, when: !has(body.x)}}\n"},
+          {"masks torn in a flow list",
+           "policies: [{name: p, watch: request, key: [user, ip/24,56], window: 1m, then: [{over: "
+           "1, do: flag}]}]\n"},
+          {"IPv6 endpoint without quotes", "health: {listen: [::]:8480}\n"},
+          {"bare booleans",
+           "admin: {token_file: Yes}\nlists: {l: {of: ip, kind: deny, trusted: on}}\nfields: {no: "
+           "ip}\n"},
+          {"leading zeros", "limits: {keys: 010}\nfields: {a: 007}\n"},
+          {"a key that is a list", "fields: {[a]: b}\n"},
+          {"control character", "fields: {a: \x01}\n"},
+          {"not UTF-8", "fields: {a: \xff}\n"},
+          {"overlong UTF-8", "fields: {a: \xc0\x80}\n"},
+          {"turned text", "fields: {a: \xe2\x80\xae x}\n"},
+          {"a bare carriage return", "fields: {a: b}\rx: y\n"},
+          {"a list at the top", "- a\n"},
+      });
+}
+
+TEST(Problems, of_the_file) {
+  expect_golden("file.txt",
+                {
+                    {"unknown section", "policy: []\n"},
+                    {"unknown section, far from all", "zzzzzz: []\n"},
+                    {"wrong shapes",
+                     "fields: 5\nevents: []\nlists: x\ntables: [a]\npolicies: {a: b}\nnotify: 1\n"},
+                    {"later words", "views: []\nredis: {url: x}\nclock: event\n"},
+                    {"empty sections", "fields:\nevents:\npolicies:\n"},
+                });
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/version.txt",
+                                 shown(load_text("a.yaml", "fields: {}\nweir: 1\n")) +
+                                     shown(load_text("b.yaml", "weir: 2\n")) +
+                                     shown(load_text("c.yaml", "")) +
+                                     shown(load_text("d.yaml", "weir: one\n"))),
+            "");
+}
+
+TEST(Problems, of_fields_events_and_notify) {
+  expect_golden(
+      "events.txt",
+      {
+          {"names",
+           "fields: {a-b: ip, 1a: ip, ip: header.x, \"\": ip}\nevents: {e-f: {match: GET /}, "
+           "request: {match: GET /}, status: {match: GET /}}\n"},
+          {"no value", "fields: {a: }\nevents: {e: {match: }}\n"},
+          {"match and is", "events: {a: {match: GET /, is: request}, b: {}, c: {when: 'true'}}\n"},
+          {"match",
+           "events: {a: {match: /x}, b: {match: get /x}, c: {match: GET x}, d: {match: \"GET /a "
+           "b\"}, e: {match: GET}}\n"},
+          {"unknown parent", "events: {login: {match: GET /}, a: {is: logn}, b: {is: zzzzzzz}}\n"},
+          {"cycle", "events: {a: {is: b}, b: {is: c}, c: {is: a}, d: {is: a}, e: {is: e}}\n"},
+          {"source", "events: {a: {source: {csv: [x]}}}\n"},
+          {"notify",
+           "notify: {a: {}, b: {webhook: ftp://x}, c: {webhook: https:///x}, d: {log: true, "
+           "per_minute: 0}, e: {log: \"true\"}}\n"},
+      });
+}
+
+TEST(Problems, of_lists_and_tables) {
+  expect_golden("lists.txt",
+                {
+                    {"required", "lists: {a: {}, b: {of: ip}, c: {kind: gray}}\n"},
+                    {"kind", "lists: {a: {of: ip, kind: grey}}\n"},
+                    {"allow of a client's field",
+                     "lists: {a: {of: user, kind: allow}, b: {of: user, kind: allow, trusted: "
+                     "true}, c: {of: [ip, user], kind: allow}}\n"},
+                    {"effects",
+                     "lists: {a: {of: ip, kind: allow, effect: flag}, b: {of: ip, kind: deny, "
+                     "effect: flag}, c: {of: ip, kind: gray, effect: delay}, d: {of: ip, kind: "
+                     "gray, effect: graylist}, e: {of: ip, kind: gray, hold: 1s}}\n"},
+                    {"entries",
+                     "lists:\n  a: {of: ip, kind: deny, entries: [10.0.0.1/8, 10.0.0, fe80::1/10, "
+                     "x, {key: 10.0.0.1, until: 2027-02-30}, {key: 10.0.0.1, until: soon}, {why: "
+                     "x}, {key: 1.1.1.1, whi: x}]}\n"},
+                    {"parts of entries",
+                     "lists: {a: {of: [user, ip], kind: gray, entries: [alice, [alice, 10.0.0.1], "
+                     "[alice, x], [a, 10.0.0.1, c]]}}\n"},
+                    {"max and status",
+                     "lists: {a: {of: ip, kind: deny, max: 1, entries: [10.0.0.1, 10.0.0.2]}, b: "
+                     "{of: ip, kind: deny, status: 200}, c: {of: ip, kind: deny, max: 0}}\n"},
+                    {"later words", "lists: {a: {of: ip, kind: gray, share: redis, release: x}}\n"},
+                    {"table shapes",
+                     "tables: {a: {by: os}, b: {values: {\"*\": 1}}, c: {by: os, values: 5}, d: "
+                     "{by: os, values: {a: {b: 1}}}, e: {by: os, values: {}}, f: {by: os, values: "
+                     "{a: lots, b: unlimited, c: }}, g: {by: os, file: x.csv}}\n"},
+                });
+}
+
+TEST(Problems, of_policies) {
+  expect_golden_policies(
+      "policies.txt",
+      {
+          {"no window", "    then: [{over: 5, do: flag}]\n"},
+          {"metric without window", "    metric: count\n    then: [{if: 'true', do: flag}]\n"},
+          {"a plain rule is whole", "    then: [{if: path == '/x', do: deny}]\n"},
+          {"a rule's rung without if", "    then: [{do: deny}]\n"},
+          {"duration without unit",
+           "    window: 10\n    then: [{over: 5, do: graylist, for: 15}]\n"},
+          {"durations",
+           "    window: 10min\n    then: [{over: 5, do: graylist, for: 1m1h}, {over: 6, do: "
+           "graylist, for: soon}, {over: 7, do: deny, for: 99999d}]\n"},
+          {"window ranges", "    window: 32d\n    then: [{over: 5, do: flag, in: 0s}]\n"},
+          {"window shapes",
+           "    window: {last: 10m, every: 1h}\n    then: [{over: 5, in: {buckets: 5}, do: flag}, "
+           "{over: 5, in: {every: 1h, buckets: 5}, do: flag}, {over: 5, in: {last: 1h, from: "
+           "first}, do: flag}, {over: 5, in: {last: 1h, exact: true, buckets: 2}, do: flag}, "
+           "{over: 5, in: {last: 10ms, buckets: 60}, do: flag}, {over: 5, in: [], do: flag}]\n"},
+          {"buckets", "    window: {last: 10m, buckets: 3601}\n    then: [{over: 5, do: flag}]\n"},
+          {"later windows",
+           "    window: {calendar: day, tz: Asia/Shanghai}\n    then: [{over: 5, do: flag, in: "
+           "{events: 20}}, {over: 5, do: flag, in: {leaky: 5, drain: 10s}}, {over: 5, do: flag, "
+           "in: {last: 1h, hop: 5m}}]\n"},
+          {"metrics", "    metric: cuont\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"sum without a field",
+           "    metric: sum\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"sum of two",
+           "    metric: sum(a, b)\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"count of something",
+           "    metric: count(a)\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"brackets of a metric",
+           "    metric: sum((a)\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"later metrics",
+           "    metric: avg(gold)\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"in_flight with a window",
+           "    metric: in_flight\n    window: 10m\n    then: [{over: 5, do: deny}]\n"},
+          {"in_flight", "    metric: in_flight\n    then: [{over: 5, do: deny}]\n"},
+          {"later keys",
+           "    window: 10m\n    then: [{over: 5, do: flag}]\n    sequence: [a, b]\n    within: "
+           "5s\n    strict: true\n    among: [a]\n    overlap: true\n    pair: [a, b]\n    "
+           "metrics: {}\n    clock: event\n    share: redis\n    on_error: local\n    retain: 1d\n "
+           "   version: 2\n"},
+          {"near",
+           "    key: {near: {lon: a, lat: b, radius: 5m}}\n    window: 10m\n    then: [{over: 5, "
+           "do: flag}]\n"},
+          {"keys",
+           "    key: [user, ip/99999, 'int(x)', user, ip/24,56]\n    window: 10m\n    then: "
+           "[{over: 5, do: flag}]\n"},
+          {"masks", "    key: ip/24,129\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"keep and keys",
+           "    keep: 0\n    keys: 0\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"choices",
+           "    mode: shadw\n    charge: allways\n    missing: deni\n    announce: 1\n    window: "
+           "10m\n    then: [{over: 5, do: flag, mode: x, tell: all}]\n"},
+          {"unknown names",
+           "    guard: chekout\n    reset: login\n    window: 10m\n    then: [{over: 5, do: "
+           "graylist, for: 1m, list: gray, notify: ops}]\n"},
+          {"an empty then", "    window: 10m\n    then: []\n"},
+          {"a then that is a map", "    window: 10m\n    then: {over: 5, do: flag}\n"},
+      });
+}
+
+TEST(Problems, of_rungs) {
+  const std::string head = "    window: 10m\n";
+  const std::vector<Case> rungs = {
+      {"graylist without for", "{over: 5, do: graylist}"},
+      {"neither threshold nor if", "{do: flag}"},
+      {"over and at", "{over: 5, at: 6, do: flag}"},
+      {"no action", "{over: 5}"},
+      {"score alone", "{over: 5, score: 30}"},
+      {"delay without hold", "{over: 5, do: delay}"},
+      {"hold without delay", "{over: 5, do: flag, hold: 1s}"},
+      {"for on a flag", "{over: 5, do: flag, for: 1h}"},
+      {"list without for", "{over: 5, do: deny, list: x}"},
+      {"forget without escalation", "{over: 5, do: deny, for: 1h, forget: 1d}"},
+      {"escalation that shrinks", "{over: 5, do: deny, for: [1h, 5m]}"},
+      {"for: window", "{over: 5, do: deny, for: window}"},
+      {"status", "{over: 5, do: flag, status: 429}"},
+      {"status range", "{over: 5, do: deny, status: 200}"},
+      {"tell", "{over: 5, do: flag, tell: full}"},
+      {"score range", "{over: 5, do: flag, score: 0}"},
+      {"unknown action", "{over: 5, do: gray}"},
+      {"unknown key", "{ovr: 5, do: flag}"},
+      {"not a map", "over"},
+  };
+  std::vector<std::string> texts;
+  std::vector<Case> cases;
+  for (const Case& c : rungs)
+    texts.push_back(head + "    then:\n      - " + std::string(c.text) + "\n");
+  for (std::size_t i = 0; i < rungs.size(); ++i) cases.push_back({rungs[i].name, texts[i]});
+  expect_golden_policies("rungs.txt", cases);
+}
+
+TEST(Problems, of_thresholds_that_can_never_hold) {
+  expect_golden_policies(
+      "unreachable.txt",
+      {
+          {"distinct over keep",
+           "    metric: distinct(ip)\n    window: 1h\n    keep: 10\n    then: [{over: 10, do: "
+           "flag}]\n"},
+          {"distinct at keep holds",
+           "    metric: distinct(ip)\n    window: 1h\n    keep: 10\n    then: [{at: 10, do: "
+           "flag}]\n"},
+          {"exact count over the default keep",
+           "    window: {last: 1h, exact: true}\n    then: [{over: 1000, do: flag}]\n"},
+          {"ring count has no keep", "    window: 1h\n    then: [{over: 1000, do: flag}]\n"},
+          {"exact sum has no such bound",
+           "    metric: sum(a)\n    window: {last: 1h, exact: true}\n    then: [{over: 100000, do: "
+           "flag}]\n"},
+          {"after a deny",
+           "    window: 1h\n    then: [{over: 5, do: deny}, {over: 10, do: graylist, for: 1h}]\n"},
+          {"at the deny's own value holds",
+           "    window: 1h\n    then: [{over: 5, do: deny}, {at: 6, do: flag}]\n"},
+          {"after a deny, with charge: always",
+           "    charge: always\n    window: 1h\n    then: [{over: 5, do: deny}, {over: 10, do: "
+           "flag}]\n"},
+          {"after a deny in another window",
+           "    window: 1h\n    then: [{over: 5, do: deny, in: 1m}, {over: 10, do: flag}]\n"},
+          {"after a shadow deny",
+           "    window: 1h\n    then: [{over: 5, do: deny, mode: shadow}, {over: 10, do: flag}]\n"},
+          {"after a conditional deny",
+           "    window: 1h\n    then: [{over: 5, if: 'x', do: deny}, {over: 10, do: flag}]\n"},
+          {"a sum may jump",
+           "    metric: sum(a)\n    window: 1h\n    then: [{over: 5, do: deny}, {over: 10, do: "
+           "flag}]\n"},
+      });
+}
+
+TEST(Problems, of_the_server) {
+  expect_golden(
+      "server.txt",
+      {
+          {"endpoints",
+           "proxy: {listen: 8480, upstream: 127.0.0.1:3000}\nadmin: {listen: "
+           "example.com:80}\nhealth: {listen: \"0.0.0.0:99999\"}\n"},
+          {"upstreams", "proxy: {upstream: https://x}\n"},
+          {"upstream path", "proxy: {upstream: http://x/y}\n"},
+          {"unix path", "admin: {listen: unix:run/x}\n"},
+          {"several proxies", "proxy: [{listen: :1}, {listen: :2}]\n"},
+          {"client ip", "proxy: {client_ip: {trust: [10.0.0.1/8, x], header: X Y}}\n"},
+          {"timeouts", "proxy: {timeouts: {connect: 0s, head: 10, body: 2h, anser: 1s}}\n"},
+          {"limits", "limits: {memory: 256MB, body: 64, head: 1B, keys: many, connections: 0}\n"},
+          {"state, drain, reserve",
+           "state: {dir: }\ndrain: {delay: 5}\nreserve: {wait: 5m, sums: true}\n"},
+          {"challenge", "challenge: {status: 302}\n"},
+          {"challenge redirect", "challenge: {status: 403, redirect: \"/a\\nb\"}\n"},
+          {"challenge redirect status", "challenge: {status: 403, redirect: /a}\n"},
+          {"log", "log: {level: warning, format: xml, keys: plain}\nthreads: 0\n"},
+      });
+}
+
+TEST(Problems, across_files) {
+  const Loaded loaded = load_texts({
+      {"weir.yaml",
+       "weir: 1\nfields: {user: ip}\nevents: {a: {match: GET /}}\nlists: {l: {of: ip, kind: gray}, "
+       "p: {of: ip, kind: gray}, ok: {of: ip, kind: allow}}\n"},
+      {"policies/a.yaml",
+       "fields: {user: ip}\nevents: {a: {match: GET /}}\nlists: {l: {of: ip, kind: gray}}\ntables: "
+       "{t: {by: os, values: {\"*\": 1}}}\nproxy: {}\ninclude: x\n"},
+      {"policies/b.yaml",
+       "tables: {t: {by: os, values: {\"*\": 1}}}\nnotify: {n: {log: true}}\npolicies:\n"
+       "  - {name: p, watch: a, window: 1m, then: [{over: 1, do: graylist, for: 1m}]}\n"
+       "  - {name: q, watch: a, window: 1m, then: [{over: 1, do: graylist, for: 1m, list: ok}]}\n"},
+      {"policies/c.yaml",
+       "notify: {n: {log: true}}\npolicies:\n  - {name: p, watch: a, window: 1m, then: [{over: 1, "
+       "do: flag}]}\n"},
+  });
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/across_files.txt", shown(loaded)), "");
+}
+
+TEST(Problems, a_broken_file_does_not_make_names_of_the_others_unknown) {
+  const Loaded loaded = load_texts(
+      {{"weir.yaml",
+        "weir: 1\npolicies: [{name: p, watch: e, window: 1m, then: [{over: 1, do: flag}]}]\n"},
+       {"events.yaml", "events: {e: {match: GET /}\n"}});
+  EXPECT_EQ(loaded.problems.errors(), 1u) << shown(loaded);
+}
+
+TEST(Problems, of_the_environment_name_the_variable) {
+  const Loaded loaded =
+      load_texts({{"weir.yaml", "weir: 1\n"}}, {{"WEIR_PROXY_LISTEN", "nowhere"},
+                                                {"WEIR_LIMITS_MEMRY", "1GiB"},
+                                                {"WEIR_THREADS", "x"},
+                                                {"WEIR_PROXY_TIMEOUTS_HEAD", "10"},
+                                                {"WEIR_SERVICE_HOST", "10.0.0.1"},
+                                                {"WEIR_PORT_8480_TCP", "x"},
+                                                {"HOME", "/"}});
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/environment.txt", shown(loaded)), "");
+}
+
+TEST(Problems, words_of_later_versions_are_refused_in_the_full_example) {
+  std::string text(kExample);
+  text.replace(text.find("kind: gray}"), 11, "kind: gray, share: redis}");
+  text.replace(text.find("    metric: distinct(user)\n"), 0, "    share: redis\n");
+  text +=
+      "views:\n  - {name: hot-pages, watch: request, by: path, window: {last: 10m, hop: 5s}, top: "
+      "5}\n";
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/later.txt",
+                                 shown(load_text("weir.yaml", text))),
+            "");
+}
+
+TEST(Render, json_holds_the_same) {
+  const Loaded loaded = load_text("a\"b.yaml", "weir: 1\nwindw: \"x\"\n");
+  EXPECT_EQ(render_json(loaded.problems, loaded.views()),
+            "[\n  "
+            "{\"file\":\"a\\\"b.yaml\",\"line\":2,\"column\":1,\"length\":5,\"severity\":\"error\","
+            "\"message\":\"unknown key \\\"windw\\\" in the main "
+            "file\",\"hint\":\"" +
+                json_escape(loaded.problems.all()[0].hint) + "\"}\n]\n");
+  EXPECT_EQ(render_json(Problems{}, {}), "[]\n");
+}
+
+TEST(Render, tabs_long_lines_wide_and_control_characters) {
+  Problems problems;
+  std::string text = "a\tb\x1b[31mc\n" + std::string(400, 'x') + "HERE" + std::string(400, 'y') +
+                     "\n\xc3\xa4\xc3\xa4 z\n";
+  problems.error({0, 1, 3, 1}, "after a tab", "hint");
+  problems.error({0, 1, 9, 1}, "after an escape \x1b[0m");
+  problems.error({0, 2, 401, 4}, "far to the right");
+  problems.error({0, 3, 6, 1}, "after two umlauts");
+  problems.error({0, 9, 1, 1}, "past the end", "hint");
+  problems.warning({0, 3, 1, 100}, "longer than its line");
+  problems.error({7, 1, 1, 1}, "in no file");
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/render.txt",
+                                 render_human(problems, {{"f.yaml", text}}, false)),
+            "");
+  EXPECT_NE(render_human(problems, {{"f.yaml", text}}, true).find("\x1b[31merror"),
+            std::string::npos);
+}
+
+TEST(Problems, suggestions) {
+  EXPECT_EQ(suggest("windw", {"window", "when"}), "did you mean \"window\"?");
+  EXPECT_EQ(suggest("Window", {"window"}), "did you mean \"window\"?");
+  EXPECT_EQ(suggest("zzz", {"a", "b", "c"}), "allowed are a, b and c");
+  EXPECT_EQ(suggest("zzz", {"a"}), "allowed is a");
+  EXPECT_EQ(suggest("zzz", {}), "");
+  EXPECT_EQ(nearest(std::string(10000, 'a'), {"a"}), "");
+}
+
+}  // namespace
+}  // namespace weir::config
