@@ -155,7 +155,7 @@ class Evaluator final : private ListOracle {
   std::vector<Winner>
       settled_winners_;  // the same without others' reservations: what is remembered
   std::vector<Winner> shadow_winners_;
-  TimePoint now_{};  // for contains()
+  Instant at_{};                         // of the judgement or settlement under way
 
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
   std::uint32_t epoch_ = 0;

@@ -39,6 +39,7 @@ bool Evaluator::must_observe() const noexcept {
 void Evaluator::keep(Settlement& into) {
   into.clear();
   into.loaded = loaded_;
+  into.at = at_;
   into.events = plan_.events;
   into.open_events = plan_.open_events;
   into.policies = plan_.policies;
@@ -87,7 +88,7 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant n
   auto current_loaded = loaded_;
   loaded_ = settlement.loaded;
   set_ = loaded_->set.get();
-  now_ = now.now;
+  at_ = now;
   if (event_marks_.size() < set_->events.size()) event_marks_.resize(set_->events.size());
   frame_.resume(set_->slots, settlement.captured, answer, settlement.at.now, this);
 
@@ -192,7 +193,7 @@ void Evaluator::aborted(Settlement& settlement, Instant now) {
   auto current_loaded = loaded_;
   loaded_ = settlement.loaded;
   set_ = loaded_->set.get();
-  now_ = now.now;
+  at_ = now;
   const Answer nothing;
   frame_.resume(set_->slots, settlement.captured, nothing, settlement.at.now, this);
   settle_reserved(settlement, now, true);

@@ -42,7 +42,7 @@ std::string_view skip_text(Skip skip) noexcept {
 
 void Evaluator::begin(const Request& request, Instant at, const Options& options) {
   plan_.clear();
-  now_ = at.now;
+  at_ = at;
   frame_.begin(set_->slots, request, this);
   match(request, options.trace);
   if (look_at_lists(at, options.trace)) {

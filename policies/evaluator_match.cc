@@ -142,7 +142,7 @@ bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) con
   }
   const Hash128 hash = builder_.hash(secret_);
   const Address* address = list.of_address && key[0].is(Type::address) ? &key[0].as_address() : nullptr;
-  return list.fixed.find(hash, address, now_) != nullptr || list_bank_.find(list.id, hash, now_).listed;
+  return list.fixed.find(hash, address, at_.now) != nullptr || list_bank_.find(list.id, hash, at_.now).listed;
 }
 
 }  // namespace weir::policies

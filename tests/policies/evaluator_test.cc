@@ -1,0 +1,491 @@
+#include "policies/evaluator.h"
+
+#include "tests/policies/world.h"
+
+namespace weir::policies {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kLogin = R"(
+fields: {user: header.x_user_id}
+events:
+  login:
+    match: POST /api/login
+    fields:
+      user: body.username.lowerAscii()
+      device: header.x_device_id
+  login_failed: {is: login, when: 'status in [401, 403]'}
+  login_ok:     {is: login, when: 'status == 200'}
+  ad_reward:
+    match: POST /api/ad/reward
+    fields: {gold: int(body.gold), ocpc: body.ocpc, os: header.x_os}
+lists:
+  office:     {of: ip, kind: allow, entries: [10.0.0.0/8]}
+  gray_users: {of: user, kind: gray}
+tables:
+  gold_limit:
+    by: [ocpc, os]
+    values:
+      baidu:   {android: 3000, ios: 2500}
+      toutiao: {android: 2000, "*": 1800}
+      "*": 1500
+policies:
+  - name: login-per-ip
+    watch: login_failed
+    key: ip
+    window: 10m
+    then:
+      - {over: 5,  do: flag}
+      - {over: 10, do: graylist, for: 15m}
+      - {over: 50, do: deny, for: 1h}
+  - name: login-per-user
+    watch: login_failed
+    key: user
+    window: 1h
+    reset: login_ok
+    then: [{over: 5, do: challenge, for: 10m}]
+  - name: accounts-per-device
+    watch: login
+    key: device
+    metric: distinct(user)
+    window: 1h
+    then: [{over: 3, do: graylist, for: 1h}]
+  - name: gold-per-user
+    watch: ad_reward
+    key: user
+    metric: sum(gold)
+    window: {last: 30m, exact: true}
+    then: [{at: gold_limit, do: graylist, list: gray_users, for: 24h}]
+)";
+
+TestRequest login(const std::string& user, const std::string& ip = "203.0.113.7") {
+  TestRequest request("POST /api/login", ip);
+  request.json("{\"username\": \"" + user + "\", \"password\": \"x\"}");
+  return request;
+}
+
+TestRequest reward(const std::string& user, int gold, const std::string& ocpc, const std::string& os) {
+  TestRequest request("POST /api/ad/reward");
+  request.json("{\"gold\": " + std::to_string(gold) + ", \"ocpc\": \"" + ocpc + "\"}");
+  request.header("X-User-Id", user).header("X-Os", os);
+  return request;
+}
+
+TEST(Card, WrongLoginsOfOneAddressClimbTheLadder) {
+  World world(kLogin);
+  for (int i = 1; i <= 60; ++i) {
+    world.now += seconds(1);
+    const auto judged = world.judge(login("user" + std::to_string(i)));
+    const char* expected = i <= 5 ? "pass" : i <= 10 ? "flag" : i <= 50 ? "gray" : "deny";
+    EXPECT_EQ(judged.effect, expected) << "wrong login " << i;
+    if (i == 6) {
+      EXPECT_EQ(judged.upstream,
+                "X-Weir-Verdict: flag\r\nX-Weir-Policy: login-per-ip;value=6;limit=5;window=600\r\n");
+    }
+    if (i == 51) {
+      EXPECT_EQ(judged.status, 429);
+      EXPECT_EQ(judged.response, "Retry-After: 3600\r\n");
+    }
+    if (i == 52) {
+      EXPECT_EQ(judged.status, 403) << "a ban gives no hint";
+      EXPECT_EQ(judged.response, "");
+    }
+    if (judged.settlement) world.answer(*judged.settlement, 401);
+  }
+  EXPECT_EQ(world.send(login("other", "203.0.113.8")), "pass");
+  world.now += minutes(59);
+  EXPECT_EQ(world.send(login("x")), "deny") << "the ban outlives the window of ten minutes";
+  world.now += minutes(2);
+  EXPECT_EQ(world.send(login("x")), "pass");
+}
+
+TEST(Card, AUserIsChallengedFromAnyAddressAndARightLoginForgives) {
+  World world(kLogin);
+  const auto from = [](int i) { return "203.0.113." + std::to_string(i); };
+  for (int i = 1; i <= 5; ++i) EXPECT_EQ(world.send(login("Anna", from(i)), 401), "pass");
+  EXPECT_EQ(world.send(login("anna", from(6)), 200), "challenge");
+  EXPECT_EQ(world.send(login("bert", from(6)), 200), "pass");
+  world.now += minutes(10);
+  EXPECT_EQ(world.send(login("ANNA", from(7)), 200), "challenge") << "settled failures still stand";
+
+  World other(kLogin);
+  for (int i = 1; i <= 4; ++i) EXPECT_EQ(other.send(login("anna"), 401), "pass");
+  EXPECT_EQ(other.send(login("anna"), 200), "pass");
+  for (int i = 1; i <= 5; ++i) {
+    EXPECT_EQ(other.send(login("anna"), 401), i + 4 <= 5 ? "pass" : "flag") << "the address is not forgiven";
+  }
+  EXPECT_EQ(other.send(login("anna"), 401), "challenge");
+}
+
+TEST(Card, AFourthAccountOnADeviceIsGray) {
+  World world(kLogin);
+  const auto on_device = [](const std::string& user) { return login(user).header("X-Device-Id", "d1"); };
+  for (const char* user : {"a", "b", "c", "a", "B"}) EXPECT_EQ(world.send(on_device(user)), "pass");
+  EXPECT_EQ(world.send(on_device("d")), "gray");
+  EXPECT_EQ(world.send(on_device("a")), "gray") << "the device is on the list now";
+  EXPECT_EQ(world.send(login("a")), "pass") << "without a device the policy does not apply";
+}
+
+TEST(Card, GoldReachesItsThresholdByChannelAndSystem) {
+  const struct {
+    const char* ocpc;
+    const char* os;
+    int limit;
+  } cases[] = {{"baidu", "android", 3000}, {"baidu", "ios", 2500}, {"baidu", "windows", 1500},
+               {"toutiao", "android", 2000}, {"toutiao", "ios", 1800}, {"other", "android", 1500}};
+  for (const auto& c : cases) {
+    World world(kLogin);
+    EXPECT_EQ(world.send(reward("u", c.limit - 1, c.ocpc, c.os)), "pass") << c.ocpc << "/" << c.os;
+    EXPECT_EQ(world.send(reward("u", 1, c.ocpc, c.os)), "gray") << c.ocpc << "/" << c.os;
+    TestRequest any("GET /home");
+    any.header("X-User-Id", "u");
+    EXPECT_EQ(world.send(std::move(any)), "gray") << "a named list acts on every request of the user";
+    EXPECT_EQ(world.send(reward("v", 1, c.ocpc, c.os)), "pass");
+  }
+}
+
+TEST(Card, AnOfficeAddressIsNeverTouched) {
+  World world(kLogin);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(world.send(login("anna", "10.1.2.3"), 401), "exempt");
+  EXPECT_EQ(world.send(login("anna", "203.0.113.9"), 401), "pass") << "and nothing of it was counted";
+}
+
+TEST(Reservations, ParallelGuessesReachTheAppNoMoreThanTheLimit) {
+  World world(R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+policies:
+  - {name: p, watch: failed, key: ip, window: 10m, then: [{over: 5, do: deny, for: 1h}]}
+)");
+  std::vector<World::Judged> passed;
+  for (int i = 0; i < 1000; ++i) {
+    auto judged = world.judge(TestRequest("POST /login"));
+    if (judged.effect == "pass") {
+      passed.push_back(std::move(judged));
+    } else {
+      EXPECT_EQ(judged.effect, "wait");
+    }
+  }
+  ASSERT_EQ(passed.size(), 5u);
+  auto late = world.judge(TestRequest("POST /login"), false);
+  EXPECT_EQ(late.status, 429);
+  EXPECT_EQ(late.response, "Retry-After: 1\r\n") << "crowded: no memory, come back at once";
+  for (auto& one : passed) world.answer(*one.settlement, 401);
+  auto refused = world.judge(TestRequest("POST /login"));
+  EXPECT_EQ(refused.effect, "deny");
+  EXPECT_EQ(refused.response, "Retry-After: 3600\r\n");
+}
+
+TEST(Reservations, ElevenRightLoginsAtOnceListNobody) {
+  World world(kLogin);
+  std::vector<World::Judged> flying;
+  for (int i = 0; i < 11; ++i) flying.push_back(world.judge(login("user" + std::to_string(i))));
+  EXPECT_EQ(flying.back().effect, "gray") << "judged on what is in flight";
+  for (auto& one : flying) world.answer(*one.settlement, 200);
+  EXPECT_EQ(world.send(login("next"), 200), "pass") << "but remembered is what settled";
+}
+
+TEST(Reservations, AnAbortedRequestCountsAndAFailedOneDoesNot) {
+  World world(R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+policies:
+  - {name: p, watch: failed, key: ip, window: 10m, then: [{over: 2, do: deny}]}
+)");
+  auto one = world.judge(TestRequest("POST /login"));
+  world.evaluator.released(*one.settlement, world.instant());
+  auto two = world.judge(TestRequest("POST /login"));
+  world.evaluator.aborted(*two.settlement, world.instant());
+  EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "deny");
+}
+
+TEST(Charge, ARefusedEventIsNotCountedWhoeverRefusedIt) {
+  World world(R"(
+events: {buy: {match: POST /buy, fields: {item: query.item}}}
+policies:
+  - {name: per-ip, watch: buy, key: ip, window: {last: 1m, exact: true}, then: [{over: 100, do: deny}]}
+  - {name: per-item, watch: buy, key: item, window: {last: 1m, exact: true}, missing: same, then: [{over: 2, do: deny}]}
+  - {name: tries, watch: buy, key: ip, window: {last: 1m, exact: true}, charge: always, then: [{over: 100, do: flag}]}
+)");
+  for (int i = 0; i < 10; ++i) world.send(TestRequest("POST /buy?item=a"));
+  const auto reading = [&](const char* policy) {
+    const Policy& p = *world.set_->find_policy(policy);
+    const Counter& counter = world.set_->counters[p.counters[0]];
+    KeyBuilder builder;
+    builder.start(counter.identity);
+    if (std::string(policy) == "per-item") {
+      builder.add_text("a");
+    } else {
+      builder.add_address(*Address::parse("203.0.113.7"));
+    }
+    return world.bank.peek(counter.id, builder.hash(world.secret), world.now).value.integer();
+  };
+  EXPECT_EQ(reading("per-item"), 2);
+  EXPECT_EQ(reading("per-ip"), 2) << "refused by the other policy: not passed, not counted";
+  EXPECT_EQ(reading("tries"), 10) << "charge: always counts tries";
+}
+
+TEST(Sharing, PoliciesThatAskForTheSameNumberShareItAndAReloadKeepsIt) {
+  const std::string yaml = R"(
+policies:
+  - {name: a, watch: request, key: ip, window: 1m, then: [{over: 3, do: flag}]}
+  - {name: b, watch: request, key: ip, window: 1m, then: [{over: 5, do: deny}]}
+)";
+  World world(yaml);
+  EXPECT_EQ(world.set_->counters.size(), 1u);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "flag");
+  world.use("policies: [{name: renamed, watch: request, key: ip, window: 60s, then: [{over: 4, do: deny}]}]\n");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny") << "identity is what it counts, not its name";
+  world.use(yaml);
+  EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "and the refused one was not counted";
+}
+
+TEST(Rungs, SeveralWindowsAreAllOrNothing) {
+  World world(R"(
+policies:
+  - name: burst-and-sustained
+    watch: request
+    key: ip
+    window: {last: 10s, exact: true}
+    then:
+      - {over: 2, do: deny}
+      - {over: 5, in: {last: 1h, exact: true}, do: deny, status: 503}
+)");
+  int passed = 0;
+  for (int i = 0; i < 60; ++i) {
+    world.now += seconds(4);
+    const auto judged = world.judge(TestRequest("GET /"));
+    passed += judged.effect == "pass";
+  }
+  EXPECT_EQ(passed, 5) << "what the burst refuses does not eat the hour, and the other way round";
+}
+
+TEST(Rungs, ConditionsTablesAndExpressionsDecide) {
+  World world(R"(
+policies:
+  - name: plans
+    watch: request
+    key: ip
+    window: 1m
+    then: [{over: 'header.x_plan == "pro" ? 3 : 1', do: deny}]
+  - {name: rule, watch: request, then: [{if: 'method == "TRACE"', do: deny, status: 405}]}
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny");
+  EXPECT_EQ(world.send(TestRequest("GET /").header("X-Plan", "pro")), "pass");
+  EXPECT_EQ(world.judge(TestRequest("TRACE /", "192.0.2.1")).status, 405);
+}
+
+TEST(Rungs, ScoresAddUpAcrossPolicies) {
+  World world(R"(
+policies:
+  - {name: a, watch: request, then: [{if: 'header.x_a == "1"', do: flag, score: 30}]}
+  - {name: b, watch: request, then: [{if: 'header.x_b == "1"', do: flag, score: 25}]}
+)");
+  TestRequest request("GET /");
+  request.header("X-A", "1").header("X-B", "1");
+  EXPECT_EQ(world.judge(request).upstream,
+            "X-Weir-Verdict: flag\r\nX-Weir-Policy: a, b\r\nX-Weir-Score: 55\r\n");
+}
+
+TEST(Rungs, ClearEmptiesTheCounter) {
+  World world(R"(
+policies:
+  - {name: every-third, watch: request, key: ip, window: 1h, then: [{at: 3, do: flag, clear: true}]}
+)");
+  std::string effects;
+  for (int i = 0; i < 9; ++i) effects += world.send(TestRequest("GET /")) + " ";
+  EXPECT_EQ(effects, "pass pass flag pass pass flag pass pass flag ");
+}
+
+TEST(Rungs, EscalationLengthensTheBan) {
+  World world(R"(
+policies:
+  - {name: p, watch: request, key: ip, window: {last: 1m, exact: true}, then: [{over: 1, do: deny, for: [1m, 10m], forget: 1d}]}
+)");
+  world.send(TestRequest("GET /"));
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response, "Retry-After: 60\r\n");
+  world.now += minutes(2);
+  world.send(TestRequest("GET /"));
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response, "Retry-After: 600\r\n");
+}
+
+TEST(Missing, DecidesWhatAMissingPartDoes) {
+  const auto yaml = [](const char* missing) {
+    return std::string("policies: [{name: p, watch: request, key: header.x_k, missing: ") + missing +
+           ", window: 1m, then: [{over: 1, do: deny}]}]\n";
+  };
+  World skip(yaml("skip"));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(skip.send(TestRequest("GET /")), "pass");
+  World same(yaml("same"));
+  EXPECT_EQ(same.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(same.send(TestRequest("GET /", "192.0.2.9")), "deny");
+  EXPECT_EQ(same.send(TestRequest("GET /").header("X-K", "1")), "pass");
+  World deny(yaml("deny"));
+  EXPECT_EQ(deny.judge(TestRequest("GET /")).status, 403);
+  EXPECT_EQ(deny.send(TestRequest("GET /").header("X-K", "1")), "pass");
+}
+
+TEST(Defects, AnEnforcedRefusingPolicyNeedsAReadableBody) {
+  const char* yaml = R"(
+events: {pay: {match: POST /pay, fields: {card: body.card}}}
+policies: [{name: p, watch: pay, key: card, missing: same, window: 1m, then: [{over: 9, do: deny}]}]
+)";
+  World world(yaml);
+  const auto status = [&](BodyState state, const char* body) {
+    TestRequest request("POST /pay");
+    request.json(body).body_state(state);
+    return world.judge(request).status;
+  };
+  EXPECT_EQ(status(BodyState::too_large, ""), 413);
+  EXPECT_EQ(status(BodyState::encoded, ""), 415);
+  EXPECT_EQ(status(BodyState::complete, "{\"card\": "), 400);
+  EXPECT_EQ(status(BodyState::complete, "{\"card\": 1, \"card\": 2}"), 400);
+  EXPECT_EQ(status(BodyState::complete, "{}"), 0);
+}
+
+TEST(Amounts, ANegativeAmountIsAnErrorOfTheEventUnderARefusingRung) {
+  World world(R"(
+events: {pay: {match: POST /pay, fields: {n: int(body.n)}}}
+policies: [{name: p, watch: pay, key: ip, metric: sum(n), window: 1m, then: [{over: 10, do: deny}]}]
+)");
+  const auto pay = [](int n) { return TestRequest("POST /pay").json("{\"n\": " + std::to_string(n) + "}"); };
+  EXPECT_EQ(world.send(pay(10)), "pass");
+  EXPECT_EQ(world.send(pay(-10)), "pass");
+  EXPECT_EQ(world.send(pay(1)), "deny") << "the negative amount was not applied";
+  EXPECT_EQ(world.stats.totals("policy", "p").amounts_refused, 1u);
+}
+
+TEST(Guard, AGuardedRequestReadsWithoutCounting) {
+  World world(R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+  checkout: {match: POST /checkout}
+policies:
+  - {name: p, watch: failed, guard: checkout, key: ip, window: 1h, then: [{over: 2, do: deny}]}
+)");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(world.send(TestRequest("POST /checkout")), "deny");
+  EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass") << "the verdict is for checkouts only";
+}
+
+TEST(InFlight, CountsWhatHasNoAnswerYet) {
+  World world(R"(
+policies: [{name: p, watch: request, key: ip, metric: in_flight, then: [{over: 2, do: deny}]}]
+)");
+  auto a = world.judge(TestRequest("GET /"));
+  auto b = world.judge(TestRequest("GET /"));
+  EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "deny");
+  world.answer(*a.settlement, 200);
+  EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "pass");
+  EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "deny");
+}
+
+TEST(Shadow, HoldsWithoutAnEffect) {
+  World world(R"(
+policies:
+  - {name: p, mode: shadow, watch: request, key: ip, window: 1m, then: [{over: 1, do: deny, for: 1h}]}
+  - {name: q, watch: request, key: ip, window: 1m, then: [{over: 4, do: flag}]}
+)");
+  std::string effects;
+  for (int i = 0; i < 6; ++i) effects += world.send(TestRequest("GET /")) + " ";
+  EXPECT_EQ(effects, "pass pass pass pass flag flag ");
+  EXPECT_EQ(world.stats.totals("policy", "p").shadows[static_cast<std::size_t>(Action::deny)], 1u);
+  EXPECT_GT(world.stats.totals("list", "p:deny:shadow").shadows[static_cast<std::size_t>(Action::deny)], 3u)
+      << "what it would have refused by its own list";
+}
+
+TEST(Tell, SaysMoreOrLess) {
+  const auto refused = [](const std::string& rung) {
+    World world("policies: [{name: quota, watch: request, key: ip, window: {every: 1h}, then: [{over: 0, do: deny" +
+                rung + "}]}]\n");
+    world.now = from_ms(1'800'000'000'000 + 600'000);
+    return world.judge(TestRequest("GET /"));
+  };
+  const auto retry = refused("");
+  EXPECT_EQ(retry.status, 429);
+  EXPECT_EQ(retry.response, "Retry-After: 3000\r\n") << "the hour ends in fifty minutes";
+  EXPECT_EQ(retry.body, "");
+  const auto full = refused(", tell: full");
+  EXPECT_EQ(full.response,
+            "Retry-After: 3000\r\nRateLimit-Policy: \"quota\";q=0;w=3600\r\nRateLimit: \"quota\";r=0;t=3000\r\n");
+  EXPECT_EQ(full.body,
+            "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\"title\":\"Too Many "
+            "Requests\",\"status\":429,\"violated-policies\":[\"quota\"]}\n");
+  const auto nothing = refused(", tell: nothing");
+  EXPECT_EQ(nothing.status, 403);
+  EXPECT_EQ(nothing.response, "");
+}
+
+TEST(Announce, TellsTheQuotaOnPassingAnswers) {
+  World world("policies: [{name: api, announce: true, watch: request, key: ip, window: {every: 1h}, then: [{over: 5, do: deny}]}]\n");
+  world.now = from_ms(1'800'000'000'000);
+  world.send(TestRequest("GET /"));
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response,
+            "RateLimit-Policy: \"api\";q=5;w=3600\r\nRateLimit: \"api\";r=3;t=3600\r\n");
+}
+
+TEST(Windows, EveryFollowsTheWallClockAndLastDoesNot) {
+  World world(R"(
+policies:
+  - {name: fixed, watch: request, key: ip, window: {every: 1h}, then: [{over: 1, do: flag}]}
+  - {name: sliding, watch: request, key: header.x_s, window: 1h, then: [{over: 1, do: flag}]}
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /").header("X-S", "1")), "pass");
+  world.wall_offset = hours(1);  // somebody sets the clock forward
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "a new hour by the wall";
+  EXPECT_EQ(world.send(TestRequest("GET /", "192.0.2.1").header("X-S", "1")), "flag")
+      << "but the trailing hour has not passed";
+}
+
+TEST(ResponseBody, OutcomesReadTheAnswersBody) {
+  World world(R"(
+events:
+  pay: {match: POST /pay}
+  declined: {is: pay, when: 'response.body.result == "declined"'}
+policies: [{name: p, watch: declined, key: ip, window: 1h, then: [{over: 1, do: deny}]}]
+)");
+  for (int i = 0; i < 3; ++i) {
+    auto judged = world.judge(TestRequest("POST /pay"));
+    EXPECT_EQ(judged.effect, "pass");
+    EXPECT_TRUE(world.evaluator.answer_needs_body(*judged.settlement));
+    world.answer(*judged.settlement, 200, R"({"result": "fine"})");
+  }
+  auto judged = world.judge(TestRequest("POST /pay"));
+  world.answer(*judged.settlement, 200, R"({"result": "declined"})");
+  EXPECT_EQ(world.judge(TestRequest("POST /pay")).effect, "deny");
+}
+
+TEST(Lists, DenyListsRefuseUncountedAndExpire) {
+  World world(R"(
+lists:
+  bad: {of: ip, kind: deny, entries: [{key: 203.0.113.0/24, until: 2027-01-16, why: scan}]}
+policies: [{name: p, watch: request, key: ip, window: 1h, then: [{over: 1, do: flag}]}]
+)");
+  world.now = from_ms(1'800'000'000'000);  // 2027-01-15
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.judge(TestRequest("GET /")).status, 403);
+  world.now += hours(48);
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+}
+
+TEST(InList, ExpressionsAskLists) {
+  World world(R"(
+fields: {user: header.x_user}
+lists: {vip: {of: user, kind: gray, effect: none, entries: [anna]}}
+policies: [{name: p, watch: request, when: 'not inList("vip", user)', key: ip, window: 1h, then: [{over: 1, do: deny}]}]
+)");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "anna")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "bert")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "bert")), "deny");
+}
+
+}  // namespace
+}  // namespace weir::policies

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Checks what a compiler does not: the arrows between rooms, banned calls, a test for every row.
+
+    tools/tidy.py            the whole tree; exit 1 and a line per finding if something is out of place
+
+Run by ctest. A finding is `file:line: what; what to do`.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# A room may include rooms to its left in its own row of this table: never its own row, never upward.
+ROOMS = {
+    "core": [],
+    "telemetry": ["core"],
+    "config": ["telemetry", "core"],
+    "limiter": ["telemetry", "core"],
+    "net": ["telemetry", "core"],
+    "policies": ["config", "limiter", "telemetry", "core"],
+    "gate": ["policies", "config", "limiter", "telemetry", "core"],
+    "proxy": ["gate", "net", "telemetry", "core"],
+    "admin": ["proxy", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
+    "app": ["admin", "proxy", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
+}
+
+# Rooms that never wait, never read a clock and know no sockets.
+PURE = ["core", "config", "limiter", "policies"]
+
+BANNED = [
+    # pattern, rooms it is banned in (None: all), files excepted, why
+    (r"\bdetached\b", None, set(), "spawn into a TaskGroup: nobody waits for a detached coroutine"),
+    (r"\b(system_clock|steady_clock|high_resolution_clock)::now\b", None, set(),
+     "time is an argument; core/clock.cc alone asks for it"),
+    (r"\bclock_gettime\s*\(", None, {"core/clock.cc"}, "time is an argument; core/clock.cc alone asks for it"),
+    (r"\bsleep_for\b|\busleep\s*\(|\bnanosleep\s*\(", None, set(), "wait for events, not for time"),
+    (r"\b(strcpy|strcat|sprintf|gets|strtok)\s*\(", None, set(), "has no bound"),
+    (r"\b(atoi|atol|atof|stoi|stol|stoul|stod)\s*\(", None, set(), "std::from_chars says what went wrong"),
+    (r"\brand\s*\(\)", None, set(), "libsodium for secrets, <random> with a seed for tests"),
+    (r"\bstd::system\s*\(|\bpopen\s*\(", None, set(), "weir starts no processes"),
+    (r"\bassert\s*\(", None, set(), "WEIR_ASSERT is on in release too"),
+    (r"boost/asio|boost/beast|sys/socket\.h|sys/epoll\.h", PURE, set(), "a pure room knows no sockets"),
+    (r"http::message\b|beast::tcp_stream", ["proxy"], set(), "the hot path parses in place (docs/architecture.md)"),
+]
+
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+LINES_MOST = 600
+
+
+def sources(room: str):
+    for path in sorted((ROOT / room).rglob("*")):
+        if path.suffix in {".cc", ".h"}:
+            yield path
+
+
+def code_of(line: str) -> str:
+    """The line without comment and string contents, so that prose may name a banned call."""
+    line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+    return line.split("//", 1)[0]
+
+
+def check_rooms(report) -> None:
+    for room, below in ROOMS.items():
+        for path in sources(room):
+            name = path.relative_to(ROOT).as_posix()
+            lines = path.read_text(encoding="utf-8").splitlines()
+            if len(lines) > LINES_MOST:
+                report(name, LINES_MOST, f"{len(lines)} lines: it has become two ideas; split it")
+            if path.suffix == ".h" and not any("#pragma once" in line for line in lines[:40]):
+                report(name, 1, "a header begins with #pragma once")
+            for number, line in enumerate(lines, 1):
+                included = INCLUDE.match(line)
+                if included:
+                    target = included.group(1).split("/")[0]
+                    if target in ROOMS and target != room and target not in below:
+                        report(name, number, f"{room} may not include {target}: arrows point downwards")
+                    if target == "tests":
+                        report(name, number, "the product does not include its tests")
+                if UNFINISHED.search(line):
+                    report(name, number, "unfinished work; finish it or file an issue")
+                for pattern, rooms, excepted, why in BANNED:
+                    if rooms is not None and room not in rooms:
+                        continue
+                    text = line if "boost/" in pattern else code_of(line)
+                    if name not in excepted and re.search(pattern, text):
+                        report(name, number, f"{why}")
+
+
+def rows(file: str, pattern: str):
+    path = ROOT / file
+    return re.findall(pattern, path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def tests_text(room: str) -> str:
+    folder = ROOT / "tests" / room
+    return "\n".join(p.read_text(encoding="utf-8") for p in sorted(folder.rglob("*")) if p.suffix in {".cc", ".h"})
+
+
+def check_tables(report) -> None:
+    """Every row of a table has help (the compiler sees to the field; we to its text) and is named in a test."""
+    policies = tests_text("policies")
+    for name in rows("policies/actions.cc", r'\{Action::\w+, "(\w+)"'):
+        if name != "none" and name not in policies:
+            report("policies/actions.cc", 1, f'no test of tests/policies names the action "{name}"')
+    functions = ROOT / "policies/expr/functions.cc"
+    if functions.exists():
+        for name in rows("policies/expr/functions.cc", r'^\s*\{"(\w+)",'):
+            if not re.search(rf"\b{name}\(", policies):
+                report("policies/expr/functions.cc", 1, f'no test of tests/policies calls "{name}()"')
+    for family in sorted((ROOT / "policies/extractors").glob("*.cc")):
+        file = family.relative_to(ROOT).as_posix()
+        for name in rows(file, r'^\s*\{"([\w.]+)", ArgumentForm'):
+            if name not in policies:
+                report(file, 1, f'no test of tests/policies reads "{name}"')
+    config = tests_text("config") + "\n".join(
+        p.read_text(encoding="utf-8") for p in sorted((ROOT / "tests/golden/config").glob("*")) if p.is_file())
+    for path in sorted((ROOT / "config").glob("*.cc")):
+        file = path.relative_to(ROOT).as_posix()
+        for name, help_text, later in rows(file, r'\{\{"(\w+)",[^}]*?"([^"]*)"\},\s*(nullptr)?'):
+            if later:
+                continue  # a word of a later version, refused where it stands
+            if not help_text.strip():
+                report(file, 1, f'the key "{name}" has no help')
+            if not re.search(rf"\b{name}\b", config):
+                report(file, 1, f'no test of tests/config names the key "{name}"')
+
+
+def check_tests_mirror_rooms(report) -> None:
+    for room in ROOMS:
+        folder = ROOT / "tests" / room
+        if any(sources(room)) and not any(folder.glob("*_test.cc")):
+            report(f"tests/{room}", 1, "a room without tests")
+
+
+def main() -> int:
+    findings = []
+
+    def report(file: str, line: int, what: str) -> None:
+        findings.append(f"{file}:{line}: {what}")
+
+    check_rooms(report)
+    check_tables(report)
+    check_tests_mirror_rooms(report)
+    print("\n".join(findings) if findings else "tidy: nothing out of place")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
