@@ -51,7 +51,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
       return out;
     case policies::Verdict::Kind::refuse:
       if (verdict.crowded && verdict.effect == policies::Action::delay) metrics_.add(Metric::limit_held);
-      wake_next(now);
+      wake_next();
       return out;
     case policies::Verdict::Kind::hold:
       metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
@@ -65,13 +65,12 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
   return out;
 }
 
-void Gate::wake_next(TimePoint now) {
+void Gate::wake_next() {
   // Whoever is refused by what has settled takes no place: the next in the queue is told at once.
   if (waiters_.size() == 0) return;
   for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
-    if (counter.reserves && counter.reading.refused) waiters_.wake(counter.key, now);
+    if (counter.reserves && counter.reading.refused) wake_.push_back(counter.key);
   }
-  note_waiting();
 }
 
 Ticket* Gate::take_ticket() {
@@ -122,7 +121,7 @@ bool Gate::answered(Ticket& ticket, const Answer& answer, TimePoint now) {
 void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
   ticket.answered = true;
   evaluator_.answered(ticket.settlement, answer, instant(now));
-  settled(ticket, now);
+  settled(ticket);
 }
 
 void Gate::finish(Ticket& ticket, End end, TimePoint now) {
@@ -134,23 +133,26 @@ void Gate::finish(Ticket& ticket, End end, TimePoint now) {
     }
   }
   evaluator_.ended(ticket.settlement);
-  if (!ticket.answered) settled(ticket, now);
+  if (!ticket.answered) settled(ticket);
   ticket.answered = false;
   ticket.settlement.clear();
   free_tickets_.push_back(&ticket);
 }
 
-void Gate::settled(const Ticket& ticket, TimePoint now) {
+void Gate::settled(const Ticket& ticket) {
   if (shared_.waiting.load(std::memory_order_relaxed) == 0) return;
   shared_.settlements.fetch_add(1, std::memory_order_relaxed);
   if (waiters_.size() == 0) return;
-  for (const policies::PlannedCounter& counter : ticket.settlement.counters) {
-    waiters_.wake(counter.key, now);
-  }
-  note_waiting();
+  for (const policies::PlannedCounter& counter : ticket.settlement.counters) wake_.push_back(counter.key);
 }
 
 void Gate::tick(TimePoint now) {
+  // A resumed waiter judges on the spot, and a refusal there asks for the next one: wake_ grows meanwhile.
+  for (std::size_t i = 0; i < wake_.size(); ++i) {
+    const Hash128 key = wake_[i];
+    waiters_.wake(key, now);
+  }
+  wake_.clear();
   const std::uint64_t settlements = shared_.settlements.load(std::memory_order_relaxed);
   waiters_.tick(now, settlements != settlements_seen_);
   settlements_seen_ = settlements;

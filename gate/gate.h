@@ -62,8 +62,8 @@ class Gate final : public Judge {
  private:
   policies::Instant instant(TimePoint now) const noexcept;
   Ticket* take_ticket();
-  void settled(const Ticket& ticket, TimePoint now);
-  void wake_next(TimePoint now);
+  void settled(const Ticket& ticket);
+  void wake_next();
   void note_waiting();
 
   Shared& shared_;
@@ -79,6 +79,7 @@ class Gate final : public Judge {
   std::size_t held_ = 0;
   std::vector<std::unique_ptr<Ticket>> tickets_;  // all that were ever made
   std::vector<Ticket*> free_tickets_;
+  std::vector<Hash128> wake_;           // keys whose first waiter is to be resumed by the next tick()
 };
 
 }  // namespace weir::gate

@@ -30,8 +30,7 @@ enum class End : std::uint8_t {
 /// Judge's queue between park() and resume() or unpark().
 class Waiter {
  public:
-  /// Note that it is time to judge again (at the end of the turn); the Waiter is no longer parked. Called
-  /// from within any Judge call of another session and from tick(); must not call the Judge.
+  /// Judge again now; the Waiter is no longer parked. Called from within tick() only.
   virtual void resume(TimePoint now) = 0;
 
  protected:
@@ -79,8 +78,8 @@ class Judge {
   /// Exactly once per ticket, last.
   virtual void finish(Ticket& ticket, End end, TimePoint now) = 0;
 
-  /// Call it once per event-loop turn while has_waiters(), at least every 20 ms: resumes waiters whose
-  /// deadline has passed or whose reservations have settled on another worker.
+  /// Call it at the end of every event-loop turn while has_waiters(), and at least every 20 ms: resumes
+  /// waiters whose reservations have settled, here or on another worker, or whose deadline has passed.
   virtual bool has_waiters() const = 0;
   virtual void tick(TimePoint now) = 0;
 };

@@ -10,8 +10,7 @@
 namespace weir::gate {
 
 /// Who waits for reservations to settle, first come first served per key. Intrusive: parking allocates
-/// nothing. Used by one worker's thread. Waiter::resume() only notes that a session has to judge again; it
-/// parks or unparks nobody before it returns.
+/// nothing. Used by one worker's thread. Within Waiter::resume() only that waiter may park or unpark.
 ///
 /// A settlement frees at most one place, so it wakes one waiter of its key. That one takes the place, or
 /// parks again at the front, or is refused: then it wakes the next (Gate::judge). So the cost of a

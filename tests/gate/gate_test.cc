@@ -1,0 +1,192 @@
+#include "gate/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "tests/policies/world.h"
+
+namespace weir::gate {
+namespace {
+
+using policies::TestRequest;
+
+/// A door with sessions that park and resume, as the proxy's do.
+class GateTest : public testing::Test {
+ protected:
+  struct Session final : Waiter {
+    explicit Session(GateTest& t, int n) : test(t), number(n) {}
+    void resume(TimePoint now) override {
+      test.judge(*this, now < test.gate.waiting_until(*this));
+    }
+    GateTest& test;
+    int number;
+    TestRequest request{"POST /login"};
+    Ticket* ticket = nullptr;
+    int status = 0;
+    bool passed = false;
+  };
+
+  void judge(Session& session, bool may_wait = true) {
+    const Judgement judgement = gate.judge(session.request.view(now), now, may_wait);
+    switch (judgement.effect.kind) {
+      case Effect::Kind::wait:
+        if (!gate.park(session, now)) return judge(session, false);
+        return;
+      case Effect::Kind::answer: session.status = judgement.effect.status; break;
+      default:
+        session.passed = true;
+        session.ticket = judgement.ticket;
+        order.push_back(session.number);
+    }
+    gate.unpark(session);
+  }
+  void answer(Session& session, int status) {
+    Answer answer;
+    answer.status = status;
+    EXPECT_FALSE(gate.answered(*session.ticket, answer, now));
+    gate.finish(*session.ticket, End::complete, now);
+    session.ticket = nullptr;
+  }
+  std::deque<Session>& arrive(int count) {
+    for (int i = 0; i < count; ++i) judge(sessions.emplace_back(*this, static_cast<int>(sessions.size())));
+    return sessions;
+  }
+  int passed() const {
+    return static_cast<int>(std::count_if(sessions.begin(), sessions.end(), [](const auto& s) { return s.passed; }));
+  }
+  int refused(int status) const {
+    return static_cast<int>(
+        std::count_if(sessions.begin(), sessions.end(), [&](const auto& s) { return s.status == status; }));
+  }
+  /// Everything in flight is answered at once, then the turn ends.
+  void answer_all(int status) {
+    for (Session& session : sessions) {
+      if (session.ticket != nullptr) answer(session, status);
+    }
+    gate.tick(now);
+  }
+
+  policies::World world{R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+policies:
+  - {name: p, watch: failed, key: ip, window: 10m, then: [{over: 5, do: deny, for: 1h}]}
+)"};
+  telemetry::Metrics metrics{1};
+  Shared shared{world.bank, world.lists, world.secret, world.stats};
+  Gate gate{shared, 0, GateLimits{10, 2'000, milliseconds{1'000}}, metrics.cells(0), nullptr};
+  TimePoint now = world.now;
+  std::deque<Session> sessions;
+  std::vector<int> order;
+
+  void SetUp() override { gate.use(world.set_); }
+};
+
+TEST_F(GateTest, AThousandParallelGuessesGetFiveTries) {
+  arrive(1000);
+  EXPECT_EQ(passed(), 5);
+  EXPECT_TRUE(gate.has_waiters());
+  now += milliseconds{200};
+  answer_all(401);
+  EXPECT_EQ(passed(), 5);
+  EXPECT_EQ(refused(429) + refused(403), 995) << "settled failures refuse; the ban refuses those after them";
+  EXPECT_FALSE(gate.has_waiters());
+}
+
+TEST_F(GateTest, TwentyRightLoginsAllPassWithinTheWait) {
+  arrive(20);
+  for (int round = 0; round < 4; ++round) {
+    EXPECT_EQ(passed(), 5 * (round + 1));
+    now += milliseconds{200};
+    answer_all(200);
+  }
+  EXPECT_EQ(passed(), 20);
+  EXPECT_FALSE(gate.has_waiters());
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << "first come, first served";
+  EXPECT_EQ(world.lists.size(world.set_->lists[0].id), 0u);
+}
+
+TEST_F(GateTest, WhoWaitsTooLongIsToldToComeBack) {
+  arrive(7);
+  now += milliseconds{999};
+  gate.tick(now);
+  EXPECT_EQ(refused(429), 0);
+  now += milliseconds{1};
+  gate.tick(now);
+  EXPECT_EQ(refused(429), 2);
+  EXPECT_EQ(world.lists.size(world.set_->lists[0].id), 0u) << "crowded is not guilty";
+}
+
+TEST_F(GateTest, AFullQueueRefusesAtOnce) {
+  arrive(5 + 2'000 + 3);
+  EXPECT_EQ(refused(429), 3);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::requests_waiting), 2'000);
+}
+
+TEST_F(GateTest, SettlementsOnAnotherWorkerWakeAWaiter) {
+  Gate other(shared, 0, GateLimits{}, metrics.cells(0), nullptr);
+  other.use(world.set_);
+  std::vector<Ticket*> tickets;
+  TestRequest request("POST /login");
+  for (int i = 0; i < 5; ++i) tickets.push_back(other.judge(request.view(now), now, true).ticket);
+  arrive(1);
+  EXPECT_EQ(passed(), 0);
+  other.finish(*tickets[0], End::upstream_failed, now);
+  gate.tick(now);
+  EXPECT_EQ(passed(), 1);
+}
+
+TEST_F(GateTest, AClientThatLeavesAfterSendingCountsAndOneThatWasNotSentDoesNot) {
+  for (int i = 0; i < 3; ++i) {
+    Session& session = sessions.emplace_back(*this, i);
+    judge(session);
+    gate.finish(*session.ticket, End::not_sent, now);
+    session.ticket = nullptr;
+  }
+  arrive(5);
+  EXPECT_EQ(passed(), 8);
+  for (Session& session : sessions) {
+    if (session.ticket != nullptr) gate.finish(*session.ticket, End::aborted, now);
+    session.ticket = nullptr;
+  }
+  arrive(1);
+  EXPECT_EQ(refused(429), 1) << "five hang-ups are five tries";
+}
+
+TEST_F(GateTest, AReloadSettlesByTheSetThatJudged) {
+  arrive(5);
+  world.use("policies: [{name: q, watch: request, key: ip, window: 1m, then: [{over: 1000, do: deny}]}]\n");
+  gate.use(world.set_);
+  answer_all(401);
+  world.use(R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+policies:
+  - {name: again, watch: failed, key: ip, window: 10m, then: [{over: 5, do: deny}]}
+)");
+  gate.use(world.set_);
+  arrive(1);
+  EXPECT_EQ(refused(429), 1) << "the count outlived both reloads";
+}
+
+TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
+  policies::World world("policies: [{name: slow, watch: request, then: [{if: 'true', do: delay, hold: 2s}]}]\n");
+  telemetry::Metrics metrics(1);
+  Shared shared{world.bank, world.lists, world.secret, world.stats};
+  Gate gate(shared, 0, GateLimits{2, 10, milliseconds{1'000}}, metrics.cells(0), nullptr);
+  gate.use(world.set_);
+  TestRequest request("GET /");
+  const auto kind = [&] { return gate.judge(request.view(world.now), world.now, true).effect; };
+  EXPECT_EQ(kind().hold, milliseconds{2'000});
+  EXPECT_EQ(kind().kind, Effect::Kind::delay);
+  EXPECT_EQ(kind().status, 429);
+  gate.unhold(world.now);
+  EXPECT_EQ(kind().kind, Effect::Kind::delay);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::limit_held), 1);
+}
+
+}  // namespace
+}  // namespace weir::gate
