@@ -21,14 +21,16 @@ void set_option(int fd, int level, int name, const T& value) noexcept {
   ::setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-Result<Fd> open_listener(const SocketAddress& address) {
+Result<Fd> bind_listener(const SocketAddress& address, bool share_port, unsigned unix_mode) {
   Fd fd(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return last_error();
   if (!address.is_unix()) {
     set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-    set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (share_port) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
     set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted sockets inherit it
     if (address.raw()->sa_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  } else {
+    ::fchmod(fd.get(), unix_mode);  // Linux: the file has this mode (less the umask) from bind() on
   }
   if (::bind(fd.get(), address.raw(), address.size()) != 0) return last_error();
   if (::listen(fd.get(), 4096) != 0) return last_error();
@@ -131,15 +133,22 @@ std::string SocketAddress::to_string() const {
   return text + ":" + std::to_string(port());
 }
 
+Result<Fd> open_listener(const SocketAddress& address, unsigned unix_mode) {
+  if (!address.is_unix()) return bind_listener(address, false, 0);
+  const std::string path = address.to_string().substr(5);
+  remove_stale(address, path.c_str());
+  auto fd = bind_listener(address, false, unix_mode);
+  if (fd && ::chmod(path.c_str(), unix_mode) != 0) return last_error();
+  return fd;
+}
+
 Result<std::vector<Fd>> open_listeners(const SocketAddress& address, std::size_t workers,
                                        unsigned unix_mode) {
   std::vector<Fd> out;
   if (address.is_unix()) {
     const std::string path = address.to_string().substr(5);
-    remove_stale(address, path.c_str());
-    auto first = open_listener(address);
+    auto first = open_listener(address, unix_mode);
     if (!first) return first.error();
-    if (::chmod(path.c_str(), unix_mode) != 0) return last_error();
     out.push_back(std::move(*first));
     while (out.size() < workers) {
       out.emplace_back(::fcntl(out.front().get(), F_DUPFD_CLOEXEC, 0));
@@ -149,7 +158,7 @@ Result<std::vector<Fd>> open_listeners(const SocketAddress& address, std::size_t
   }
   SocketAddress bound = address;
   while (out.size() < workers) {
-    auto next = open_listener(bound);
+    auto next = bind_listener(bound, true, 0);
     if (!next) return next.error();
     if (out.empty()) {
       auto chosen = SocketAddress::of_socket(next->get());

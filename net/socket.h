@@ -43,6 +43,11 @@ class SocketAddress {
   socklen_t size_ = 0;
 };
 
+/// One non-blocking listening socket. A TCP port is not shared (a second process gets "in use"); a
+/// stale socket file is replaced, and the file has `unix_mode` from its first moment. The error is
+/// the system's.
+Result<Fd> open_listener(const SocketAddress& address, unsigned unix_mode);
+
 /// One non-blocking listening socket per worker: SO_REUSEPORT sockets for TCP (port 0 is chosen
 /// once for all), descriptors of one shared socket for a Unix path (a stale socket file is
 /// replaced; the file gets `unix_mode`). The error is the system's.

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/json.h"
+#include "admin/operations.h"
+#include "admin/uri.h"
+
+namespace weir::admin {
+
+class Explainer;
+
+/// One call of the API, as a handler gets it: checked, routed, parsed. Lives until the answer.
+struct Call {
+  Operations& operations;
+  const Stores& stores;
+  Explainer& explainer;
+  const net::HttpRequest& request;
+  std::shared_ptr<const policies::PolicySet> set;  ///< never null
+  policies::Instant at;
+  std::vector<std::string> names;  ///< what stood in the places of `{...}`
+  Query query;
+
+  std::string_view name(std::size_t i = 0) const { return names[i]; }
+  /// The problem with the query, if it has parameters other than these.
+  std::optional<net::HttpReply> refuse_unknown(std::initializer_list<std::string_view> known) const;
+};
+
+}  // namespace weir::admin

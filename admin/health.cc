@@ -1,0 +1,129 @@
+#include "admin/health.h"
+
+#include "admin/metrics_page.h"
+#include "admin/pulse.h"
+
+namespace weir::admin {
+namespace {
+
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+net::HttpServerLimits health_limits() {
+  net::HttpServerLimits limits;
+  limits.head_bytes = 8 << 10;
+  limits.body_bytes = 0;
+  limits.head = milliseconds{5'000};
+  return limits;
+}
+
+/// One fact a line, as the API server of Kubernetes prints them: `[+]workers ok`.
+class Checks {
+ public:
+  void add(bool good, std::string_view name, std::string_view words) {
+    all_good_ = all_good_ && good;
+    lines_ += good ? "[+]" : "[-]";
+    lines_.append(name).append(" ").append(words).append("\n");
+  }
+  net::HttpReply reply(std::string_view what, bool verbose) const {
+    net::HttpReply reply;
+    reply.status = all_good_ ? 200 : 503;
+    reply.content_type = kText;
+    if (verbose) {
+      reply.body = lines_;
+      reply.body.append(what).append(all_good_ ? " check passed\n" : " check failed\n");
+    } else {
+      reply.body = all_good_ ? "ok\n" : lines_;
+    }
+    reply.fields.emplace_back("Cache-Control", "no-store");
+    return reply;
+  }
+
+ private:
+  bool all_good_ = true;
+  std::string lines_;
+};
+
+bool is_verbose(std::string_view query) {
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view item = query.substr(0, end);
+    if (item.substr(0, item.find('=')) == "verbose") return true;
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+HealthServer::HealthServer(boost::asio::io_context& io, const HealthSettings& settings,
+                           Operations& operations, Pulse& pulse, const Stores& stores)
+    : settings_(settings),
+      operations_(operations),
+      pulse_(pulse),
+      stores_(stores),
+      server_(io, *this, health_limits()) {}
+
+Result<void> HealthServer::start() { return server_.listen(settings_.listen); }
+
+boost::asio::awaitable<net::HttpReply> HealthServer::handle(net::HttpRequest request) {
+  const bool known = request.path == "/livez" || request.path == "/readyz" ||
+                     request.path == "/startupz" || request.path == "/metrics";
+  if (!known) co_return refuse(404, "there are /livez, /readyz, /startupz and /metrics");
+  if (request.method != "GET" && request.method != "HEAD") {
+    net::HttpReply reply = refuse(405, "nothing changes here: GET and HEAD only");
+    reply.fields.emplace_back("Allow", "GET, HEAD");
+    co_return reply;
+  }
+  const bool verbose = is_verbose(request.query);
+  if (request.path == "/livez") co_return co_await livez(verbose);
+  if (request.path == "/readyz") co_return readyz(verbose);
+  if (request.path == "/startupz") co_return startupz(verbose);
+  net::HttpReply reply;
+  reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  reply.body = metrics_page(operations_, stores_);
+  co_return reply;
+}
+
+net::HttpReply HealthServer::refuse(int status, std::string_view detail) {
+  net::HttpReply reply;
+  reply.status = status;
+  reply.content_type = kText;
+  reply.body.append(detail).append("\n");
+  return reply;
+}
+
+// Tests the workers' loops and nothing else: a restart of weir mends neither Redis nor the app.
+boost::asio::awaitable<net::HttpReply> HealthServer::livez(bool verbose) {
+  const std::vector<std::size_t> silent = co_await silent_workers(pulse_, settings_.pulse_limit);
+  Checks checks;
+  for (std::size_t i = 0; i < pulse_.workers(); ++i) {
+    bool turns = true;
+    for (const std::size_t worker : silent) turns = turns && worker != i;
+    checks.add(
+        turns, "worker " + std::to_string(i),
+        turns ? "ok" : "gave no sign for " + std::to_string(settings_.pulse_limit.count()) + " ms");
+  }
+  co_return checks.reply("livez", verbose);
+}
+
+net::HttpReply HealthServer::readyz(bool verbose) const {
+  const StatusFacts status = operations_.status();
+  Checks checks;
+  checks.add(status.loaded, "policies",
+             status.loaded ? "ok, " + status.config_hash : "not loaded yet");
+  checks.add(!status.draining, "drain", status.draining ? "is going on" : "ok, not draining");
+  // Degraded is ready: a broken file leaves the running set in force, and readers must see it.
+  if (!status.last_load.ok && status.loaded) {
+    checks.add(true, "reload", "failed; the policies before it are in force");
+  }
+  return checks.reply("readyz", verbose);
+}
+
+net::HttpReply HealthServer::startupz(bool verbose) const {
+  const StatusFacts status = operations_.status();
+  Checks checks;
+  checks.add(status.loaded, "policies", status.loaded ? "ok" : "not loaded yet");
+  return checks.reply("startupz", verbose);
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "admin/operations.h"
+#include "net/http_server.h"
+
+namespace weir::admin {
+
+struct HealthSettings {
+  net::SocketAddress listen;
+  milliseconds pulse_limit{900};  ///< /livez answers before a probe's own default of 1 s is over
+};
+
+/// The door of the kubelet and of Prometheus: `/livez /readyz /startupz /metrics`, GET and HEAD
+/// only, no secrets, nothing changes. On the control thread. Everything given must outlive stop().
+class HealthServer final : net::HttpHandler {
+ public:
+  HealthServer(boost::asio::io_context& io, const HealthSettings& settings, Operations& operations,
+               Pulse& pulse, const Stores& stores);
+
+  Result<void> start();  ///< binds; the error is the system's
+  const net::SocketAddress& address() const noexcept { return server_.address(); }
+  /// Last of all doors: while draining, /readyz must be able to say so.
+  boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }
+  const net::HttpServer& server() const noexcept { return server_; }
+
+ private:
+  boost::asio::awaitable<net::HttpReply> handle(net::HttpRequest request) override;
+  net::HttpReply refuse(int status, std::string_view detail) override;
+  boost::asio::awaitable<net::HttpReply> livez(bool verbose);
+  net::HttpReply readyz(bool verbose) const;
+  net::HttpReply startupz(bool verbose) const;
+
+  HealthSettings settings_;
+  Operations& operations_;
+  Pulse& pulse_;
+  Stores stores_;
+  net::HttpServer server_;
+};
+
+}  // namespace weir::admin

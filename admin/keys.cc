@@ -1,0 +1,45 @@
+#include "admin/keys.h"
+
+namespace weir::admin {
+
+std::variant<std::vector<std::string>, std::string> canonical_parts(
+    const std::vector<std::string_view>& given, const std::vector<policies::KeySlot>& slots,
+    const std::vector<std::string>& names) {
+  if (given.size() != slots.size()) {
+    if (slots.empty()) return std::string("this policy has one counter for all: give no key");
+    std::string words =
+        "the key has " + std::to_string(slots.size()) +
+        (slots.size() == 1 ? " part: " : " parts, one `key` for each, in this order: ");
+    for (std::size_t i = 0; i < names.size(); ++i)
+      words.append(i == 0 ? "" : ", ").append(names[i]);
+    return words;
+  }
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i].size() > kKeyPartBytesMax) {
+      return "a key part has at most " + std::to_string(kKeyPartBytesMax) + " bytes";
+    }
+    if (!slots[i].is_address) {
+      out.emplace_back(given[i]);
+      continue;
+    }
+    const auto address = Address::parse(given[i]);
+    if (!address)
+      return "\"" + names[i] +
+             "\" is an IP address, such as 203.0.113.7; networks can only stand in the "
+             "configuration";
+    out.push_back(address->masked(slots[i].v4_bits, slots[i].v6_bits).to_string());
+  }
+  return out;
+}
+
+std::vector<std::string_view> as_views(const std::vector<std::string>& parts) {
+  return {parts.begin(), parts.end()};
+}
+
+const std::vector<policies::KeySlot>& slots_of(const policies::PolicySet& set,
+                                               const policies::List& list) {
+  return list.owner ? set.policies[*list.owner].bindings.front().key : list.bindings.front().key;
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "admin/call.h"
+
+/// Keys as callers of the API write them: one text per part.
+namespace weir::admin {
+
+inline constexpr std::size_t kKeyPartBytesMax = 4096;
+
+/// The parts in canonical text: addresses masked and spelt as everywhere. Else what is wrong, in
+/// words. `slots`: of the policy's or list's first binding; `names`: of the parts.
+std::variant<std::vector<std::string>, std::string> canonical_parts(
+    const std::vector<std::string_view>& given, const std::vector<policies::KeySlot>& slots,
+    const std::vector<std::string>& names);
+
+std::vector<std::string_view> as_views(const std::vector<std::string>& parts);
+
+/// The key parts of a list, as its first binding has them.
+const std::vector<policies::KeySlot>& slots_of(const policies::PolicySet& set,
+                                               const policies::List& list);
+
+}  // namespace weir::admin

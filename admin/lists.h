@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "admin/call.h"
+
+namespace weir::admin {
+
+/// What `{list}` stands for: one list of the set, or all own lists of a policy, none of them
+/// shadow. Empty: there is no such list.
+std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
+                                               std::string_view name);
+
+/// The answer when lists_named() is empty, in words that fit.
+net::HttpReply no_such_list(const policies::PolicySet& set, std::string_view name);
+
+}  // namespace weir::admin

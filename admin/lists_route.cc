@@ -1,0 +1,142 @@
+#include <boost/json/array.hpp>
+#include <charconv>
+
+#include "admin/lists.h"
+#include "admin/routes.h"
+#include "admin/views.h"
+
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kPageDefault = 100;
+constexpr std::size_t kPageMax = 1000;
+
+template <class T>
+bool read_number(std::string_view text, T& out, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+// Where a page goes on: in which of the lists, among its static entries (an offset) or its dynamic
+// ones (the last key shown). As text `0s12` or `1d<32 hex digits>`: opaque to callers.
+struct Cursor {
+  std::size_t list = 0;
+  bool dynamic = false;
+  std::size_t offset = 0;
+  std::optional<Hash128> after;
+
+  std::string text() const {
+    if (!dynamic) return std::to_string(list) + "s" + std::to_string(offset);
+    if (!after) return std::to_string(list) + "d";
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%016llx%016llx",
+                  static_cast<unsigned long long>(after->hi),
+                  static_cast<unsigned long long>(after->lo));
+    return std::to_string(list) + "d" + digits;
+  }
+
+  static std::optional<Cursor> parse(std::string_view text) {
+    Cursor out;
+    const std::size_t mark = text.find_first_of("sd");
+    if (mark == std::string_view::npos || !read_number(text.substr(0, mark), out.list)) return {};
+    const std::string_view rest = text.substr(mark + 1);
+    out.dynamic = text[mark] == 'd';
+    if (!out.dynamic) return read_number(rest, out.offset) ? std::optional(out) : std::nullopt;
+    if (rest.empty()) return out;
+    Hash128 key;
+    if (rest.size() != 32 || !read_number(rest.substr(0, 16), key.hi, 16) ||
+        !read_number(rest.substr(16), key.lo, 16)) {
+      return {};
+    }
+    out.after = key;
+    return out;
+  }
+};
+
+// Fills `rows` up to `limit` and moves the cursor; nullopt: that was all.
+std::optional<Cursor> fill_page(const Call& call, const std::vector<const policies::List*>& lists,
+                                Cursor at, std::size_t limit, json::array& rows) {
+  for (; at.list < lists.size(); ++at.list, at.dynamic = false, at.offset = 0, at.after.reset()) {
+    const policies::List& list = *lists[at.list];
+    const auto& fixed = list.fixed.entries();
+    for (; !at.dynamic && at.offset < fixed.size(); ++at.offset) {
+      if (rows.size() == limit) return at;
+      if (fixed[at.offset].until <= call.at.now) continue;
+      rows.push_back(static_entry_view(call, list, fixed[at.offset]));
+    }
+    at.dynamic = true;
+    if (rows.size() == limit) return at;
+    const auto entries =
+        call.stores.lists.page(list.id, call.at.now, at.after, limit - rows.size());
+    for (const limiter::ListEntry& entry : entries) {
+      rows.push_back(entry_view(call, list, entry));
+      at.after = entry.key;
+    }
+    if (rows.size() == limit) return at;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
+                                               std::string_view name) {
+  if (const policies::List* list = set.find_list(name); list != nullptr && !list->shadow)
+    return {list};
+  std::vector<const policies::List*> out;
+  const policies::Policy* const policy = set.find_policy(name);
+  if (policy == nullptr) return out;
+  for (const policies::ListIndex index : policy->own_lists) {
+    if (!set.lists[index].shadow) out.push_back(&set.lists[index]);
+  }
+  return out;
+}
+
+net::HttpReply no_such_list(const policies::PolicySet& set, std::string_view name) {
+  if (set.find_policy(name) != nullptr) {
+    return problem(404, "this policy has no list of its own");
+  }
+  return problem(404, "there is neither a list nor a policy of that name");
+}
+
+net::HttpReply get_lists(Call& call) {
+  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  json::array rows;
+  for (const policies::List& list : call.set->lists) {
+    if (!list.shadow) rows.push_back(list_view(call, list));
+  }
+  return json_reply({{"lists", std::move(rows)}});
+}
+
+net::HttpReply get_list(Call& call) {
+  if (auto refused = call.refuse_unknown({"limit", "after"})) return std::move(*refused);
+  const auto lists = lists_named(*call.set, call.name());
+  if (lists.empty()) return no_such_list(*call.set, call.name());
+  std::size_t limit = kPageDefault;
+  if (call.query.has("limit")) {
+    const auto text = call.query.one("limit");
+    if (!text || !read_number(*text, limit) || limit == 0 || limit > kPageMax) {
+      return problem(400, "`limit` is a number from 1 to " + std::to_string(kPageMax));
+    }
+  }
+  Cursor at;
+  if (call.query.has("after")) {
+    const auto text = call.query.one("after");
+    const auto cursor = text ? Cursor::parse(*text) : std::nullopt;
+    if (!cursor) return problem(400, "`after` is what a page before gave as `next`");
+    at = *cursor;
+  }
+  json::array summaries, rows;
+  for (const policies::List* list : lists) summaries.push_back(list_view(call, *list));
+  const auto next = fill_page(call, lists, at, limit, rows);
+  json::object body;
+  body["name"] = call.name();
+  body["lists"] = std::move(summaries);
+  body["entries"] = std::move(rows);
+  body["next"] = next ? json::value(next->text()) : json::value();
+  return json_reply(body);
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,64 @@
+#include "admin/metrics_page.h"
+
+#include "admin/process_facts.h"
+
+namespace weir::admin {
+namespace {
+
+using telemetry::Metric;
+
+void set_bank_gauges(const Stores& stores) {
+  const limiter::BankStats stats = stores.counters.stats();
+  telemetry::MetricCells& cells = stores.metrics.control();
+  const auto set = [&cells](Metric metric, std::uint64_t value) {
+    cells.set(metric, static_cast<std::int64_t>(value));
+  };
+  set(Metric::table_keys, stats.keys);
+  set(Metric::table_capacity, stats.capacity);
+  set(Metric::memory_used, stats.memory_used);
+  set(Metric::memory_limit, stats.memory_limit);
+  set(Metric::evicted, stats.evicted);
+  set(Metric::table_full, stats.full);
+}
+
+void write_info(std::string& out, std::string_view name, std::string_view help,
+                std::string_view label, std::string_view value) {
+  out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+  out.append(name).append(" gauge\n").append(name).append("{").append(label).append("=\"");
+  out.append(telemetry::escape_label(value)).append("\"} 1\n");
+}
+
+// Only the lists of the set in use: their names come from the configuration, never from a client.
+void write_lists(std::string& out, const policies::PolicySet& set, const Stores& stores) {
+  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
+                          auto value_of) {
+    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+    out.append(name).append(" ").append(kind).append("\n");
+    for (const policies::List& list : set.lists) {
+      out.append(name).append("{list=\"").append(telemetry::escape_label(list.name));
+      out.append("\"} ").append(std::to_string(value_of(list))).append("\n");
+    }
+  };
+  family(
+      "weir_list_entries", "gauge", "Entries of a list, those of the configuration included.",
+      [&](const policies::List& list) { return stores.lists.size(list.id) + list.fixed.size(); });
+  family("weir_list_refused_total", "counter", "New entries refused because the list was full.",
+         [&](const policies::List& list) { return stores.lists.refused(list.id); });
+}
+
+}  // namespace
+
+std::string metrics_page(const Operations& operations, const Stores& stores) {
+  std::string out;
+  set_bank_gauges(stores);
+  stores.metrics.write(out);
+  stores.stats.write(out);
+  if (const auto set = operations.policies()) write_lists(out, *set, stores);
+  const StatusFacts status = operations.status();
+  write_info(out, "weir_build_info", "The running version.", "version", status.version);
+  write_info(out, "weir_config_info", "The configuration in use.", "hash", status.config_hash);
+  write_process_metrics(out);
+  return out;
+}
+
+}  // namespace weir::admin

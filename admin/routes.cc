@@ -1,0 +1,81 @@
+#include "admin/routes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::admin {
+namespace {
+
+constexpr std::array kRoutes{
+    Route{"GET", "/v1/status", false, get_status, nullptr,
+          "version, configuration, workers, memory, problems of the last reload"},
+    Route{"GET", "/v1/policies", false, get_policies, nullptr,
+          "all policies with what they have done"},
+    Route{"GET", "/v1/policies/{policy}", false, get_policy, nullptr, "one policy"},
+    Route{"GET", "/v1/counters/{policy}", false, get_counters, nullptr,
+          "what a policy has counted for a key; never counts"},
+    Route{"DELETE", "/v1/counters/{policy}", false, reset_counters, nullptr,
+          "empties what a policy has counted for a key"},
+    Route{"GET", "/v1/lists", false, get_lists, nullptr, "all lists and how full they are"},
+    Route{"GET", "/v1/lists/{list}", false, get_list, nullptr, "the entries of a list, by pages"},
+    Route{"GET", "/v1/lists/{list}/entries", false, find_entry, nullptr, "the entries of a key"},
+    Route{"POST", "/v1/lists/{list}/entries", true, add_entry, nullptr,
+          "lists a key, or extends its entry"},
+    Route{"DELETE", "/v1/lists/{list}/entries", false, remove_entry, nullptr,
+          "takes a key off a list"},
+    Route{"POST", "/v1/explain", true, explain_request, nullptr,
+          "how a request would be judged now; changes nothing"},
+    Route{"POST", "/v1/reload", false, nullptr, reload_config, "reads the configuration again"},
+    Route{"POST", "/v1/drain", true, begin_drain, nullptr, "begins to drain, or ends that"},
+};
+
+// Whether the segments have the form of a pattern; what stands in its braces goes into `names`.
+bool matches(std::string_view pattern, const std::vector<std::string>& segments,
+             std::vector<std::string>& names) {
+  names.clear();
+  for (const std::string& segment : segments) {
+    if (pattern.empty()) return false;
+    pattern.remove_prefix(1);  // '/'
+    const std::string_view expected = pattern.substr(0, pattern.find('/'));
+    pattern.remove_prefix(expected.size());
+    if (expected.starts_with('{')) {
+      names.push_back(segment);
+    } else if (segment != expected) {
+      return false;
+    }
+  }
+  return pattern.empty();
+}
+
+}  // namespace
+
+std::span<const Route> routes() noexcept { return kRoutes; }
+
+Match find_route(std::string_view method, const std::vector<std::string>& segments) {
+  Match match;
+  std::vector<std::string> names;
+  for (const Route& route : routes()) {
+    if (!matches(route.pattern, segments, names)) continue;
+    if (route.method == method || (method == "HEAD" && route.method == "GET")) {
+      match.route = &route;
+      match.names = std::move(names);
+      match.allowed.clear();
+      return match;
+    }
+    match.allowed.push_back(route.method);
+    if (route.method == "GET") match.allowed.emplace_back("HEAD");
+  }
+  return match;
+}
+
+std::optional<net::HttpReply> Call::refuse_unknown(
+    std::initializer_list<std::string_view> known) const {
+  const auto unknown = query.unknown(known);
+  if (!unknown) return std::nullopt;
+  std::string words;
+  for (const std::string_view word : known) words.append(words.empty() ? "" : ", ").append(word);
+  return problem(400, "unknown parameter \"" + utf8_text(unknown->substr(0, 64)) + "\"" +
+                          (words.empty() ? "; there are none here" : "; known are " + words));
+}
+
+}  // namespace weir::admin

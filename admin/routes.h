@@ -1,0 +1,49 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "admin/call.h"
+
+namespace weir::admin {
+
+/// A row of the API. The dispatcher, the answer to a wrong method, and the test that compares the
+/// API with docs/openapi.yaml all walk the table.
+struct Route {
+  std::string_view method;
+  std::string_view pattern;  ///< `/v1/lists/{list}`: a segment in braces matches any
+  bool body;                 ///< takes a JSON body; others take none
+  net::HttpReply (*handler)(Call&);
+  boost::asio::awaitable<net::HttpReply> (*waiting)(Call&);  ///< instead, where it has to wait
+  std::string_view help;
+};
+
+std::span<const Route> routes() noexcept;
+
+/// Which row answers.
+struct Match {
+  const Route* route = nullptr;
+  std::vector<std::string> names;
+  std::vector<std::string_view> allowed;  ///< methods of the path, if its method was the wrong one
+};
+/// A HEAD is answered by the GET row.
+Match find_route(std::string_view method, const std::vector<std::string>& segments);
+
+// The handlers, by file.
+net::HttpReply get_status(Call& call);    // status_route.cc
+net::HttpReply get_policies(Call& call);  // policies_route.cc
+net::HttpReply get_policy(Call& call);
+net::HttpReply get_counters(Call& call);  // counters_route.cc
+net::HttpReply reset_counters(Call& call);
+net::HttpReply get_lists(Call& call);  // lists_route.cc
+net::HttpReply get_list(Call& call);
+net::HttpReply find_entry(Call& call);  // entries_route.cc
+net::HttpReply add_entry(Call& call);
+net::HttpReply remove_entry(Call& call);
+net::HttpReply explain_request(Call& call);                        // explain_route.cc
+boost::asio::awaitable<net::HttpReply> reload_config(Call& call);  // control_route.cc
+net::HttpReply begin_drain(Call& call);
+
+}  // namespace weir::admin

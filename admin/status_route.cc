@@ -1,0 +1,43 @@
+#include <boost/json/array.hpp>
+
+#include "admin/process_facts.h"
+#include "admin/routes.h"
+#include "admin/views.h"
+#include "policies/describe.h"
+
+namespace weir::admin {
+
+namespace json = boost::json;
+
+net::HttpReply get_status(Call& call) {
+  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  const StatusFacts status = call.operations.status();
+  json::object config;
+  config["hash"] = status.config_hash;
+  put_time(config, "loaded", status.config_loaded);
+  config["last_load"] = load_view(status.last_load);
+
+  const limiter::BankStats bank = call.stores.counters.stats();
+  json::object counters;
+  counters["keys"] = bank.keys;
+  counters["capacity"] = bank.capacity;
+  counters["memory_used_bytes"] = bank.memory_used;
+  counters["memory_limit_bytes"] = bank.memory_limit;
+  counters["evicted"] = bank.evicted;
+  counters["refused_for_want_of_room"] = bank.full;
+
+  json::object body;
+  body["version"] = status.version;
+  put_time(body, "started", status.started);
+  body["uptime_seconds"] = static_cast<double>((call.at.now - status.started).count()) / 1000;
+  body["draining"] = status.draining;
+  body["workers"] = status.workers;
+  body["resident_bytes"] = process_facts().resident_bytes;
+  body["config"] = std::move(config);
+  body["counters"] = std::move(counters);
+  body["policies"] = call.set->policies.size();
+  body["lists"] = call.set->lists.size();
+  return json_reply(body);
+}
+
+}  // namespace weir::admin

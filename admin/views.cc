@@ -1,0 +1,186 @@
+#include "admin/views.h"
+
+#include <boost/json/array.hpp>
+
+#include "policies/describe.h"
+
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+using config::MetricDef;
+
+json::array texts(const std::vector<std::string>& from) {
+  json::array out;
+  for (const std::string& text : from) out.emplace_back(utf8_text(text));
+  return out;
+}
+
+json::object by_action(const std::array<std::uint64_t, 6>& cells) {
+  json::object out;
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    out[row.name] = cells[static_cast<std::size_t>(row.action)];
+  }
+  return out;
+}
+
+std::string key_part_text(const std::string& name, const policies::KeySlot& slot) {
+  if (!slot.is_address) return name;
+  return name + "/" + std::to_string(slot.v4_bits) + "," + std::to_string(slot.v6_bits);
+}
+
+}  // namespace
+
+json::object load_view(const LoadReport& report) {
+  json::array problems;
+  for (const ProblemLine& problem : report.problems) {
+    json::object row;
+    row["severity"] = problem.is_error ? "error" : "warning";
+    row["file"] = utf8_text(problem.file);
+    row["line"] = problem.line;
+    row["column"] = problem.column;
+    row["message"] = utf8_text(problem.message);
+    row["hint"] = utf8_text(problem.hint);
+    problems.push_back(std::move(row));
+  }
+  json::object out;
+  out["ok"] = report.ok;
+  put_time(out, "at", report.at);
+  out["hash"] = report.hash;
+  out["problem_count"] = report.problems.size();
+  out["problems"] = std::move(problems);
+  return out;
+}
+
+std::string metric_text(const policies::Policy& policy) {
+  if (!policy.has_metric) return "none";
+  std::string out;
+  switch (policy.metric) {
+    case MetricDef::Kind::count:
+      return "count";
+    case MetricDef::Kind::in_flight:
+      return "in_flight";
+    case MetricDef::Kind::sum:
+      out = "sum(";
+      break;
+    case MetricDef::Kind::distinct:
+      out = "distinct(";
+      break;
+  }
+  const auto& arguments = policy.bindings.front().arguments;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    out.append(i == 0 ? "" : ", ").append(arguments[i].canonical());
+  }
+  return out += ")";
+}
+
+json::value window_value(const policies::Counter& counter) {
+  const std::string length = policies::duration_text(counter.window);
+  switch (counter.spec.window) {
+    case limiter::Window::ring:
+      if (counter.spec.buckets == 60) return json::value(length);
+      return json::value(length + " in " + std::to_string(counter.spec.buckets) + " buckets");
+    case limiter::Window::log:
+      return json::value(length + " exact");
+    case limiter::Window::every:
+      return json::value("every " + length);
+    case limiter::Window::every_first:
+      return json::value("every " + length + " from the first");
+    case limiter::Window::none:
+      break;
+  }
+  return nullptr;
+}
+
+json::object policy_view(const Call& call, const policies::Policy& policy) {
+  const policies::PolicySet& set = *call.set;
+  json::array watch, guard, key, rungs;
+  json::value when = nullptr;
+  for (const policies::Binding& binding : policy.bindings) {
+    if (binding.counts) watch.emplace_back(set.events[binding.event].name);
+    if (binding.when) when = binding.when->canonical();
+  }
+  for (const policies::EventIndex event : policy.guards) guard.emplace_back(set.events[event].name);
+  for (std::size_t i = 0; i < policy.key_names.size(); ++i) {
+    key.emplace_back(key_part_text(policy.key_names[i], policy.bindings.front().key[i]));
+  }
+  for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
+    rungs.emplace_back(policies::rung_text(set, policy, i));
+  }
+  json::array lists;
+  for (const policies::ListIndex index : policy.own_lists) {
+    if (!set.lists[index].shadow) lists.emplace_back(set.lists[index].name);
+  }
+  const policies::StatsBank::Totals totals = call.stores.stats.totals("policy", policy.name);
+  json::object sums;
+  sums["verdicts"] = by_action(totals.verdicts);
+  sums["shadows"] = by_action(totals.shadows);
+  sums["missing"] = totals.missing;
+  sums["amounts_refused"] = totals.amounts_refused;
+  sums["listed"] = totals.listed;
+
+  json::object out;
+  out["name"] = policy.name;
+  out["mode"] = policy.shadow ? "shadow" : "enforce";
+  out["watch"] = std::move(watch);
+  out["guard"] = std::move(guard);
+  out["when"] = std::move(when);
+  out["key"] = std::move(key);
+  out["metric"] = metric_text(policy);
+  out["window"] =
+      policy.counters.empty() ? json::value() : window_value(set.counters[policy.counters.front()]);
+  out["rungs"] = std::move(rungs);
+  out["lists"] = std::move(lists);
+  out["totals"] = std::move(sums);
+  return out;
+}
+
+json::object list_view(const Call& call, const policies::List& list) {
+  json::object out;
+  out["name"] = list.name;
+  out["policy"] = list.owner ? json::value(call.set->policies[*list.owner].name) : json::value();
+  out["kind"] = policies::list_kind_text(list.kind);
+  out["effect"] = policies::action_row(list.effect).name;
+  out["of"] = texts(list.of);
+  out["max"] = list.max;
+  out["entries"] = call.stores.lists.size(list.id);
+  out["static_entries"] = list.fixed.size();
+  out["refused"] = call.stores.lists.refused(list.id);
+  return out;
+}
+
+json::object entry_view(const Call& call, const policies::List& list,
+                        const limiter::ListEntry& entry) {
+  json::object out;
+  out["list"] = list.name;
+  out["effect"] = policies::action_row(list.effect).name;
+  out["static"] = false;
+  out["key"] = texts(entry.parts);
+  put_time(out, "since", entry.since);
+  put_until(out, entry.until, call.at.now);
+  out["why"] = utf8_text(entry.why);
+  out["by"] = utf8_text(entry.by);
+  out["times"] = entry.times;
+  out["level"] = entry.level;
+  if (!entry.policy.empty()) {
+    out["policy"] = entry.policy;
+    out["value"] = number_value(entry.value);
+    out["limit"] = number_value(entry.limit);
+  }
+  return out;
+}
+
+json::object static_entry_view(const Call& call, const policies::List& list,
+                               const limiter::StaticList::Entry& entry) {
+  json::object out;
+  out["list"] = list.name;
+  out["effect"] = policies::action_row(list.effect).name;
+  out["static"] = true;
+  out["key"] = json::array{json::value(utf8_text(entry.text))};
+  put_until(out, entry.until, call.at.now);
+  out["why"] = utf8_text(entry.why);
+  out["by"] = "config";
+  return out;
+}
+
+}  // namespace weir::admin

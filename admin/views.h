@@ -1,0 +1,25 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include "admin/call.h"
+#include "limiter/static_list.h"
+
+/// The things of the API as JSON; docs/openapi.yaml has their schemas.
+namespace weir::admin {
+
+boost::json::object load_view(const LoadReport& report);
+boost::json::object policy_view(const Call& call, const policies::Policy& policy);
+boost::json::object list_view(const Call& call, const policies::List& list);
+/// An entry that was added while running.
+boost::json::object entry_view(const Call& call, const policies::List& list,
+                               const limiter::ListEntry& entry);
+/// An entry of the configuration.
+boost::json::object static_entry_view(const Call& call, const policies::List& list,
+                                      const limiter::StaticList::Entry& entry);
+/// What a policy's metric is and over which window: `sum(int(body.gold))`; `10m`, null if there is
+/// none.
+std::string metric_text(const policies::Policy& policy);
+boost::json::value window_value(const policies::Counter& counter);
+
+}  // namespace weir::admin

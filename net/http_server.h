@@ -1,0 +1,92 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/result.h"
+#include "net/socket.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+/// A small HTTP/1.1 server for what is not hot: health and admin, on Boost.Beast, one coroutine a
+/// connection. The proxy does not use it.
+namespace weir::net {
+
+/// One whole request. Owned: handlers may wait.
+struct HttpRequest {
+  std::string method;  ///< as received, case-sensitive
+  std::string path;    ///< as received, still percent-encoded; begins with '/'
+  std::string query;   ///< after the first '?', still percent-encoded
+  std::vector<std::pair<std::string, std::string>> fields;  ///< names in lower case
+  std::string body;
+
+  std::size_t count(std::string_view name) const noexcept;
+  /// The first value of a field, empty if there is none. `name` in lower case.
+  std::string_view field(std::string_view name) const noexcept;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> fields;  ///< further ones
+};
+
+/// Answers requests, on the server's thread.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  virtual boost::asio::awaitable<HttpReply> handle(HttpRequest request) = 0;
+  /// The answer to what never became a request: 400, 408, 413, 431, 500.
+  virtual HttpReply refuse(int status, std::string_view detail) = 0;
+};
+
+struct HttpServerLimits {
+  std::size_t connections = 64;
+  std::size_t head_bytes = 16 << 10;
+  std::size_t body_bytes = 64 << 10;
+  milliseconds idle{60'000};  ///< until the first byte of the next request
+  milliseconds head{10'000};  ///< from there to the end of its head
+  milliseconds body{10'000};
+  milliseconds write{10'000};
+};
+
+/// Listens, reads requests with limits and deadlines, keeps connections alive, drains. When all
+/// connections are taken, the one that has waited longest for a complete request makes room: idle
+/// or slow peers cannot shut a probe out. On one thread, that of the io_context; the handler must
+/// outlive stop().
+class HttpServer {
+ public:
+  HttpServer(boost::asio::io_context& io, HttpHandler& handler, const HttpServerLimits& limits);
+  ~HttpServer();  ///< without stop(): connections are closed at once
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Binds and begins to accept once the io_context runs. A Unix socket gets `unix_mode`, and its
+  /// file is removed by stop_accepting(). The error is the system's.
+  Result<void> listen(const SocketAddress& address, unsigned unix_mode = 0600);
+  const SocketAddress& address() const noexcept;  ///< as bound: port 0 has become a number
+
+  /// No new connections or requests; idle connections are closed, others after their answer.
+  void stop_accepting();
+  /// The same, and waits for requests in flight, at most `grace`; what is left then is cancelled.
+  boost::asio::awaitable<void> stop(milliseconds grace);
+
+  std::size_t open_connections() const noexcept;
+  std::uint64_t displaced() const noexcept;  ///< connections closed to make room
+  std::uint64_t failures() const noexcept;   ///< handlers that ended by an exception
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace weir::net

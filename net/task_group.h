@@ -1,0 +1,41 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "core/clock.h"
+
+namespace weir::net {
+
+/// Owns coroutines: whoever spawns one here can cancel all of them and wait until they have ended.
+/// (A bare `detached` coroutine can be neither; it is banned.) For one thread, that of the
+/// executor.
+///
+/// A coroutine that ends by an exception other than "cancelled" is told to `on_failure`. The group
+/// may go before its coroutines do: they then run on, or are dropped with their io_context.
+class TaskGroup {
+ public:
+  using OnFailure = std::function<void(std::exception_ptr)>;
+  TaskGroup(boost::asio::any_io_executor executor, OnFailure on_failure);
+  ~TaskGroup();
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+
+  /// Starts it. A coroutine takes what it keeps by value (or keeps its owner alive).
+  void spawn(boost::asio::awaitable<void> task);
+  std::size_t size() const noexcept;
+  /// Asks every coroutine to stop where it waits.
+  void cancel();
+  /// Waits until none is left, at most `limit`; says whether none is.
+  boost::asio::awaitable<bool> wait(milliseconds limit);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weir::net
