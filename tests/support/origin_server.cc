@@ -169,7 +169,8 @@ void Stream::close() noexcept {
 }
 
 void Stream::shrink_receive_buffer() noexcept {
-  const int bytes = 4096;
+  // Under the loopback's segment size of 64 KiB every segment would wait for the persist timer.
+  const int bytes = 256 << 10;
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 

@@ -1,0 +1,135 @@
+#include "net/reactor.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+
+#include "net/worker_pool.h"
+
+namespace weir::net {
+namespace {
+
+struct Pair {
+  Pair() {
+    int fds[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    ours = Fd(fds[0]);
+    theirs = Fd(fds[1]);
+  }
+  Fd ours, theirs;
+};
+
+struct Handler final : EventHandler {
+  void on_events(std::uint32_t events) override { function(events); }
+  std::function<void(std::uint32_t)> function;
+};
+
+struct Ring final : Timer {
+  void on_timer(TimePoint now) override { function(now); }
+  std::function<void(TimePoint)> function;
+};
+
+class ReactorTest : public ::testing::Test {
+ protected:
+  ReactorTest() { pool.start(); }
+  void on_worker(std::function<void()> function) {
+    std::promise<void> done;
+    worker.post([&] {
+      function();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  WorkerPool pool{1};
+  Worker& worker = pool[0];
+};
+
+TEST_F(ReactorTest, tells_of_readability_once_per_edge) {
+  Pair pair;
+  Handler handler;
+  std::atomic<int> calls{0};
+  std::promise<void> first, second;
+  handler.function = [&](std::uint32_t events) {
+    EXPECT_NE(events & EPOLLIN, 0u);
+    (++calls == 1 ? first : second).set_value();
+  };
+  on_worker(
+      [&] { ASSERT_TRUE(worker.reactor().add(pair.ours.get(), EPOLLIN | EPOLLET, handler)); });
+  ASSERT_EQ(::send(pair.theirs.get(), "a", 1, 0), 1);
+  first.get_future().wait();
+  on_worker([] {});
+  EXPECT_EQ(calls, 1);  // unread, yet no second event
+  ASSERT_EQ(::send(pair.theirs.get(), "b", 1, 0), 1);
+  second.get_future().wait();
+  on_worker([&] { pair.ours.close(); });
+}
+
+TEST_F(ReactorTest, rings_timers_without_anything_else_happening) {
+  Ring ring;
+  std::promise<TimePoint> rung;
+  ring.function = [&](TimePoint now) { rung.set_value(now); };
+  TimePoint deadline{};
+  on_worker([&] {
+    deadline = worker.now() + milliseconds(30);
+    worker.wheel().arm(ring, deadline);
+  });
+  EXPECT_GE(rung.get_future().get(), deadline);
+}
+
+TEST_F(ReactorTest, an_idle_worker_uses_no_cpu) {
+  Ring ring;  // rings after 300 ms, in which nothing else happens
+  std::promise<void> rung;
+  rusage before{}, after{};
+  ring.function = [&](TimePoint) {
+    ::getrusage(RUSAGE_THREAD, &after);
+    rung.set_value();
+  };
+  on_worker([&] {
+    worker.wheel().arm(ring, worker.now() + milliseconds(300));
+    ::getrusage(RUSAGE_THREAD, &before);
+  });
+  rung.get_future().wait();
+  EXPECT_LE(after.ru_nvcsw - before.ru_nvcsw, 5);  // asleep all the time, not ticking
+}
+
+TEST_F(ReactorTest, hooks_run_at_the_end_of_each_turn) {
+  struct Hook final : TurnHook {
+    void end_of_turn(TimePoint) override { ++turns; }
+    std::atomic<int> turns{0};
+  } hook;
+  on_worker([&] { worker.reactor().add_hook(hook); });
+  on_worker([] {});
+  on_worker([] {});
+  EXPECT_GE(hook.turns, 2);
+  on_worker([&] { worker.reactor().remove_hook(hook); });
+}
+
+TEST_F(ReactorTest, a_busy_socket_does_not_starve_posted_work) {
+  Pair pair;
+  Handler handler;
+  handler.function = [&](std::uint32_t) {
+    worker.reactor().modify(pair.ours.get(), EPOLLIN | EPOLLET, handler);  // ready again at once
+  };
+  on_worker([&] {
+    ASSERT_TRUE(worker.reactor().add(pair.ours.get(), EPOLLIN | EPOLLET, handler));
+    EXPECT_EQ(::send(pair.theirs.get(), "x", 1, 0), 1);
+  });
+  for (int i = 0; i < 100; ++i) on_worker([] {});
+  on_worker([&] { pair.ours.close(); });
+}
+
+TEST_F(ReactorTest, a_pool_stops_twice_and_runs_what_was_posted_before) {
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 100; ++i) worker.post([&] { ++ran; });
+  pool.stop();
+  pool.stop();
+  EXPECT_EQ(ran, 100);
+}
+
+}  // namespace
+}  // namespace weir::net
