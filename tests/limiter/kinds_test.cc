@@ -97,8 +97,9 @@ void run_schedule(const CounterSpec& spec, const Schedule& schedule, std::uint64
     latest += random_step(spec, rule, latest, random);
     // Another worker's clock may be some ms behind.
     const std::int64_t now =
-        latest -
-        (clock_runs_evenly || random() % 4 != 0 ? 0 : static_cast<std::int64_t>(random() % 4));
+        std::max<std::int64_t>(0, latest - (clock_runs_evenly || random() % 4 != 0
+                                                ? 0
+                                                : static_cast<std::int64_t>(random() % 4)));
     const TimePoint t = from_ms(now);
     const Amount amount = random_amount(spec, random);
     const bool reserved_too = !open.empty();

@@ -1,0 +1,61 @@
+#include "limiter/footprint.h"
+
+#include "limiter/arena.h"
+#include "limiter/bank.h"
+#include "limiter/state.h"
+
+namespace weir::limiter {
+namespace {
+
+// Of state.h: a block's head, and an entry's stamp and value.
+template <class V>
+constexpr std::size_t block_bytes(std::size_t entries) noexcept {
+  constexpr std::size_t kHead = 8 + (kHasTotal<V> ? (sizeof(V) == 8 ? 16 : 8) : 0);
+  return kHead + entries * kEntryBytes<V>;
+}
+
+std::size_t block_bytes(const CounterSpec& spec, std::size_t entries) noexcept {
+  switch (spec.metric) {
+    case Metric::count:
+      return spec.window == Window::log ? block_bytes<Unit>(entries)
+                                        : block_bytes<std::uint32_t>(entries);
+    case Metric::sum:
+      return spec.real ? block_bytes<double>(entries) : block_bytes<std::int64_t>(entries);
+    case Metric::distinct:
+      return block_bytes<std::uint64_t>(entries);
+    case Metric::in_flight:
+      return 0;
+  }
+  return 0;
+}
+
+std::size_t entries_at_most(const CounterSpec& spec) noexcept {
+  if (spec.metric == Metric::in_flight) return 1;
+  if (spec.window == Window::ring) return spec.buckets + 1;
+  if (spec.metric != Metric::distinct && spec.window != Window::log) return 1;
+  return spec.keep;
+}
+
+std::size_t entries_in_slot(const CounterSpec& spec) noexcept {
+  const std::size_t words = spec.outcome || spec.metric == Metric::in_flight ? 3 : 4;
+  if (spec.metric != Metric::count) return 1;
+  return spec.window == Window::ring ? 2 * words - 2 : spec.window == Window::log ? words : 1;
+}
+
+}  // namespace
+
+Footprint footprint(const CounterSpec& spec) noexcept {
+  constexpr std::size_t kMany = 1 << 20;
+  Footprint out;
+  out.sparse = Bank::table_bytes(kMany) / kMany;
+  out.sparse_entries = entries_in_slot(spec);
+  out.worst = out.sparse;
+  const std::size_t most = entries_at_most(spec);
+  if (most <= out.sparse_entries) return out;
+  // One byte of the arena's side table per granule.
+  const std::size_t block = Arena::bytes_of(Arena::order_for(block_bytes(spec, most)));
+  out.worst += block + block / Arena::kGranule;
+  return out;
+}
+
+}  // namespace weir::limiter

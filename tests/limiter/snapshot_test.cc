@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+
+#include "limiter/bank.h"
+#include "limiter/kinds.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr std::int64_t kNow = 1'700'000'000'000;
+constexpr TimePoint at(std::int64_t ms) { return from_ms(kNow + ms); }
+
+struct Counters {
+  std::vector<CounterId> ids;
+  explicit Counters(Bank& bank) {
+    std::uint64_t n = 0;
+    for (const Kind& kind : kinds()) {
+      CounterSpec spec;
+      spec.metric = kind.metric;
+      spec.window = kind.window;
+      spec.real = kind.real;
+      spec.length = milliseconds(kind.window == Window::log ? 86'400'000 : 60'000);
+      ids.push_back(bank.open({7, ++n}, spec).value());
+    }
+  }
+};
+
+Hash128 key_of(std::uint64_t i) {
+  return {(i + 1) * 0x9E37'79B9'7F4A'7C15U, i * 0xD6E8'FEB8'6659'FD93U};
+}
+
+Amount amount_of(const Kind& kind, std::uint64_t i) {
+  if (kind.metric == Metric::count || kind.metric == Metric::in_flight) return {};
+  return {
+      kind.real ? Number::real(static_cast<double>(i) / 8) : Number(static_cast<std::int64_t>(i)),
+      i * i};
+}
+
+void fill(Bank& bank, const Counters& counters) {
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    for (std::size_t k = 0; k < counters.ids.size(); ++k) {
+      bank.charge(counters.ids[k], key_of(i % 300), at(static_cast<std::int64_t>(i * 5)),
+                  amount_of(kinds()[k], i), nullptr, nullptr);
+    }
+  }
+}
+
+std::string snapshot_of(const Bank& bank, TimePoint now) {
+  std::string out;
+  Bank::Snapshot snapshot(bank, now, now);
+  while (snapshot.next(out, 4096)) {
+  }
+  return out;
+}
+
+TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
+  Bank bank({std::uint64_t{16} << 20, 10'000});
+  const Counters counters(bank);
+  fill(bank, counters);
+  const std::string bytes = snapshot_of(bank, at(20'000));
+  for (const std::uint64_t keys : {std::uint64_t{6000}, std::uint64_t{100'000}}) {
+    Bank other({std::uint64_t{32} << 20, keys});
+    const Counters same(other);
+    const Result<std::size_t> taken = other.import(bytes, at(21'000), at(21'000));
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_EQ(*taken, 300 * (kinds().size() - 1));  // what is in flight does not survive a restart
+    for (std::size_t k = 0; k + 1 < kinds().size(); ++k) {
+      for (std::uint64_t i = 0; i < 300; ++i) {
+        for (const std::int64_t later : {21'000, 30'000, 70'000, 79'000}) {
+          ASSERT_EQ(other.peek(same.ids[k], key_of(i), at(later)).value,
+                    bank.peek(counters.ids[k], key_of(i), at(later)).value)
+              << kinds()[k].name << " key " << i << " at " << later;
+        }
+      }
+    }
+  }
+}
+
+TEST(Snapshot, KeepsPinsAndSkipsWhatExpiredMeanwhileAndWhatIsNotOpen) {
+  Bank bank({std::uint64_t{4} << 20, 1000});
+  CounterSpec spec;
+  const CounterId id = bank.open({1, 1}, spec).value();
+  const CounterId gone = bank.open({1, 2}, spec).value();
+  bank.charge(id, {1, 1}, at(0), {}, nullptr, nullptr);
+  bank.charge(gone, {1, 1}, at(0), {}, nullptr, nullptr);
+  bank.charge(id, {2, 2}, at(50'000), {}, nullptr, nullptr);
+  const std::string bytes = snapshot_of(bank, at(50'000));
+  Bank other({std::uint64_t{4} << 20, 1000});
+  const CounterId same = other.open({1, 1}, spec).value();
+  EXPECT_EQ(other.import(bytes, at(100'000), at(100'000)).value(), 1u);
+  EXPECT_EQ(other.peek(same, {2, 2}, at(100'000)).value, Number(1));
+  EXPECT_EQ(other.import(bytes, at(100'000), at(100'000)).value(), 0u)
+      << "what counts already stays";
+}
+
+TEST(Snapshot, MovesBackWithAClockThatWasSetBack) {
+  Bank bank({std::uint64_t{4} << 20, 1000});
+  CounterSpec spec;
+  const CounterId id = bank.open({1, 1}, spec).value();
+  bank.charge(id, {1, 1}, at(0), {}, nullptr, nullptr);
+  const std::string bytes = snapshot_of(bank, at(10'000));
+  Bank other({std::uint64_t{4} << 20, 1000});
+  const CounterId same = other.open({1, 1}, spec).value();
+  const TimePoint day_before = at(-86'400'000);
+  EXPECT_EQ(other.import(bytes, day_before, day_before).value(), 1u);
+  EXPECT_EQ(other.peek(same, {1, 1}, day_before).value, Number(1));
+  EXPECT_EQ(other.peek(same, {1, 1}, day_before + milliseconds(52'000)).value, Number(0));
+}
+
+TEST(Snapshot, TornOrRottenBytesChangeNothing) {
+  const std::uint64_t seed = std::random_device{}();
+  std::cout << "seed " << seed << '\n';
+  std::mt19937_64 random(seed);
+  Bank bank({std::uint64_t{4} << 20, 1000});
+  const Counters counters(bank);
+  for (std::size_t k = 0; k < counters.ids.size(); ++k) {
+    for (std::uint64_t i = 1; i < 30; ++i) {
+      bank.charge(counters.ids[k], key_of(i % 5), at(0), amount_of(kinds()[k], i), nullptr,
+                  nullptr);
+    }
+  }
+  const std::string bytes = snapshot_of(bank, at(0));
+  Bank other({std::uint64_t{4} << 20, 1000});
+  const Counters same(other);
+  for (std::size_t n = 0; n < bytes.size(); n += 1 + random() % 7) {
+    EXPECT_EQ(other.import(std::string_view(bytes).substr(0, n), at(0), at(0)).error(),
+              Error::malformed)
+        << n;
+  }
+  for (int i = 0; i < 3000; ++i) {
+    std::string changed = bytes;
+    changed[random() % changed.size()] ^= static_cast<char>(1 + random() % 255);
+    EXPECT_EQ(other.import(changed, at(0), at(0)).error(), Error::malformed);
+  }
+  EXPECT_EQ(other.stats().keys, 0u);
+  EXPECT_TRUE(other.import(bytes, at(0), at(0)).has_value());
+}
+
+}  // namespace
+}  // namespace weir::limiter
