@@ -8,6 +8,10 @@ function(embed_text target namespace)
     COMMAND python3 "${PROJECT_SOURCE_DIR}/tools/embed_text.py" "${namespace}" "${header}" "${source}" ${ARGN}
     DEPENDS ${ARGN} "${PROJECT_SOURCE_DIR}/tools/embed_text.py"
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" VERBATIM)
+  # The library was made in the directory above (weir_room), where this command's outputs are unknown.
+  add_custom_target(embed_${target}_${namespace} DEPENDS "${header}" "${source}")
+  set_source_files_properties("${source}" "${header}" TARGET_DIRECTORY ${target} PROPERTIES GENERATED TRUE)
+  add_dependencies(${target} embed_${target}_${namespace})
   target_sources(${target} PRIVATE "${source}" "${header}")
   target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}")
 endfunction()

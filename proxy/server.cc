@@ -42,7 +42,7 @@ void Server::use_names(std::vector<std::string> names) {
   context_->used_name_views.assign(context_->used_names.begin(), context_->used_names.end());
 }
 
-void Server::begin_drain() { context_->draining = true; }
+void Server::begin_drain(bool draining) { context_->draining = draining || stopping_; }
 
 void Server::stop_accepting() {
   begin_drain();

@@ -36,7 +36,8 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   void use_names(std::vector<std::string> names);
 
   // Drain, in this order:
-  void begin_drain();     ///< still accepts; every response says Connection: close
+  /// Still accepts; every response says Connection: close. `draining` false ends that again.
+  void begin_drain(bool draining = true);
   void stop_accepting();  ///< takes what the kernel has accepted, closes listeners and idle clients
   /// Calls `stopped` once no connection is left, at the latest at `deadline`, when the rest is cut.
   void finish_by(TimePoint deadline, std::function<void()> stopped);

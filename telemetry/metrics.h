@@ -53,6 +53,7 @@ class Metrics {
   explicit Metrics(std::size_t writers);
   MetricCells& cells(std::size_t writer) noexcept { return *cells_[writer]; }
   MetricCells& control() noexcept { return *cells_.back(); }
+  std::size_t writers() const noexcept { return cells_.size(); }
   std::int64_t sum(Metric metric) const noexcept;
   /// Prometheus text format 0.0.4.
   void write(std::string& out) const;

@@ -1,0 +1,92 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/command.h"
+#include "app/configuration.h"
+#include "app/exit_code.h"
+#include "app/memory_plan.h"
+#include "app/text.h"
+#include "config/render.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  weir check                      the file that \"weir serve\" would take\n"
+    "  weir check weir.yaml --strict   warnings fail too (exit code 3)\n"
+    "  weir check -o json weir.yaml    the same as data\n"
+    "\n"
+    "Exit codes: 0 ok, 1 errors, 3 warnings under --strict.";
+
+struct Flags {
+  std::vector<std::string> paths;
+  bool strict = false;
+};
+
+std::string counted(std::size_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+// "weir.yaml: ok: 4 policies, 7 events, 3 lists, 1 table"
+std::string summary(const std::string& path, const Configuration& configuration) {
+  const config::Model& model = configuration.model();
+  return path + ": ok: " + counted(model.policies.size(), "policy", "policies") + ", " +
+         counted(model.events.size(), "event", "events") + ", " +
+         counted(model.lists.size(), "list", "lists") + ", " +
+         counted(model.tables.size(), "table", "tables") + "\n";
+}
+
+int check(const Flags& flags, const Globals& globals) {
+  const config::Environment environment = process_environment();
+  std::vector<std::string> paths = flags.paths;
+  if (paths.empty()) paths.push_back(default_config_path(environment));
+  const bool json = globals.output == Output::json;
+  bool errors = false;
+  bool warnings = false;
+  std::string out = json ? "[" : "";
+  for (const std::string& path : paths) {
+    const Configuration configuration = compile(config::load_file(path, environment));
+    const config::Problems& problems = configuration.loaded.problems;
+    warnings = warnings || problems.warnings() != 0;
+    std::optional<MemoryPlan> plan;
+    if (configuration.good())
+      plan = plan_memory(*configuration.set, configuration.model().server.limits);
+    const bool good = plan && plan->fits;
+    errors = errors || !good;
+    if (json) {
+      out += out.size() > 1 ? ",\n{\"path\":" : "{\"path\":";
+      append_json(out, path);
+      out += std::string(",\"ok\":") + (good ? "true" : "false") + ",\"problems\":";
+      std::string list = config::render_json(problems, configuration.loaded.views());
+      while (list.ends_with('\n')) list.pop_back();
+      out += list;
+      if (plan) out += ",\"memory\":" + to_json(*plan);
+      out += "}";
+      continue;
+    }
+    out += config::render_human(problems, configuration.loaded.views(),
+                                globals.colours(STDOUT_FILENO));
+    if (!plan) continue;
+    if (good) out += summary(path, configuration);
+    out += to_text(*plan);
+  }
+  if (json) out += "]\n";
+  print(out);
+  return errors ? kNo : warnings && flags.strict ? kWarnings : kOk;
+}
+
+std::function<int()> declare(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("PATH", flags->paths, "Main files; each is checked with what it includes");
+  app.add_flag("--strict", flags->strict, "Warnings fail too");
+  return [flags, &globals] { return check(*flags, globals); };
+}
+
+}  // namespace
+
+const Command kCheck{"check", "Say what is wrong with a configuration, and what fits into memory",
+                     kExamples, declare};
+
+}  // namespace weir::app

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace weir::app {
+
+enum class Output : std::uint8_t { human, json, raw };
+enum class Colour : std::uint8_t { automatic, always, never };
+
+/// What every command understands.
+struct Globals {
+  Output output = Output::human;
+  Colour colour = Colour::automatic;
+  /// Whether to colour what goes to this descriptor: a terminal, unless NO_COLOR or a dumb one.
+  bool colours(int fd) const;
+};
+
+/// A subcommand: one row of the table in main.cc, one source file.
+struct Command {
+  std::string_view name;
+  std::string_view help;      ///< one line
+  std::string_view examples;  ///< below its options
+  /// Declares its options, and gives what runs once they are parsed. `globals` outlives both.
+  std::function<int()> (*declare)(CLI::App& app, const Globals& globals);
+};
+
+extern const Command kServe, kDev, kCheck, kExplain, kSchema, kHealth, kCtl;
+
+/// Prints to stdout; a reader that has left (`weir check | head`) is no error.
+void print(std::string_view text);
+/// `weir: message`, on stderr.
+void complain(std::string_view message);
+
+inline constexpr std::string_view kVersion = WEIR_VERSION;
+
+}  // namespace weir::app

@@ -1,0 +1,139 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/command.h"
+#include "app/exit_code.h"
+#include "app/text.h"
+#include "app/verdict_line.h"
+#include "app/wiring.h"
+#include "config/problem.h"
+#include "embedded/recipes.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kDefaults = "dev_defaults.yaml";
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  weir dev 3000                    before the app on port 3000; policies that only flag\n"
+    "  weir dev 3000 --recipe login     also against password guessing\n"
+    "  weir dev http://10.0.0.7:8080 --listen :9000\n"
+    "\n"
+    "Then send requests to http://127.0.0.1:8480 and watch the verdicts. No file is read or "
+    "written;\n"
+    "whoever sends X-Forwarded-For from this machine is believed, so that one can play many "
+    "callers.";
+
+struct Flags {
+  std::string target;
+  std::vector<std::string> recipes;
+  std::string listen = "127.0.0.1:8480";
+};
+
+std::string name_of(std::string_view file) { return std::string(file.substr(0, file.rfind('.'))); }
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> out;
+  for (int i = 0; i < embedded::recipes::kFileCount; ++i) {
+    const std::string_view file = embedded::recipes::kFiles[i].name;
+    if (file != kDefaults) out.push_back(name_of(file));
+  }
+  return out;
+}
+
+std::string_view text_of(std::string_view name) {
+  for (int i = 0; i < embedded::recipes::kFileCount; ++i) {
+    const auto& file = embedded::recipes::kFiles[i];
+    if (file.name == name || name_of(file.name) == name) return file.text;
+  }
+  return {};
+}
+
+std::string upstream_of(const std::string& target) {
+  const bool port = !target.empty() && target.size() <= 5 &&
+                    target.find_first_not_of("0123456789") == std::string::npos;
+  if (port) return "http://127.0.0.1:" + target;
+  const bool whole = target.find("://") != std::string::npos || target.starts_with("unix:");
+  return whole ? target : "http://" + target;
+}
+
+std::string banner(const config::Model& model, const Flags& flags, bool colour) {
+  const auto bold = [&](const std::string& text) {
+    return colour ? "\x1b[1m" + text + "\x1b[0m" : text;
+  };
+  const auto at = [](const config::Endpoint& e) {
+    if (e.is_unix()) return "unix:" + e.path;
+    const std::string host = e.host == "0.0.0.0" || e.host == "::" ? "127.0.0.1" : e.host;
+    return "http://" + (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
+           std::to_string(e.port);
+  };
+  std::string names;
+  for (const config::PolicyDef& policy : model.policies)
+    names += (names.empty() ? "" : ", ") + policy.name.value;
+  std::string out = "\n  " + bold("weir " + std::string(kVersion)) + "\n";
+  out += "  send requests to  " + bold(at(model.server.proxy.listen.value)) + "\n";
+  out += "  the app           " + upstream_of(flags.target) + "\n";
+  out += "  policies          " + names + "\n";
+  out += "  lists, counters   " + at(model.server.admin.listen.value) + "/v1/status\n";
+  out += "  metrics           " + at(model.server.health.listen.value) + "/metrics\n";
+  out += "\n  Verdicts appear below; Ctrl-C ends it.\n\n";
+  return out;
+}
+
+int dev(const Flags& flags, const Globals& globals) {
+  std::vector<config::SourceText> texts{{std::string(kDefaults), std::string(text_of(kDefaults))}};
+  const std::vector<std::string> known = recipe_names();
+  for (const std::string& name : flags.recipes) {
+    const std::string_view text = text_of(name);
+    if (text.empty()) {
+      const std::vector<std::string_view> views(known.begin(), known.end());
+      complain("no recipe \"" + name + "\"; " + config::suggest(name, views));
+      return kUsage;
+    }
+    texts.push_back({"recipes/" + name + ".yaml", std::string(text)});
+  }
+  config::Environment environment = process_environment();
+  environment["WEIR_PROXY_UPSTREAM"] = upstream_of(flags.target);
+  environment["WEIR_PROXY_LISTEN"] = flags.listen;
+  // What the user's own environment says goes before these.
+  for (const auto& [name, value] :
+       {std::pair{"WEIR_PROXY_CLIENT_IP_TRUST", "127.0.0.1/32,::1/128"},
+        std::pair{"WEIR_HEALTH_LISTEN", "127.0.0.1:8482"}, std::pair{"WEIR_DRAIN_DELAY", "0s"},
+        std::pair{"WEIR_DRAIN_TIMEOUT", "2s"}, std::pair{"WEIR_LIMITS_MEMORY", "64MiB"},
+        std::pair{"WEIR_LOG_FORMAT", "text"}, std::pair{"WEIR_LOG_LEVEL", "warn"}}) {
+    environment.emplace(name, value);
+  }
+  const bool colour = globals.colours(STDOUT_FILENO);
+  Wiring::Options options;
+  options.colours = globals.colours(STDERR_FILENO);
+  options.watch_files = false;
+  options.load = [texts, environment] { return compile(config::load_texts(texts, environment)); };
+  options.viewer = [colour](const News& news) { print(verdict_line(news, colour)); };
+  options.started = [&flags, colour](const config::Model& model) {
+    print(banner(model, flags, colour));
+  };
+  return Wiring(std::move(options)).run();
+}
+
+std::function<int()> declare(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<Flags>();
+  std::string recipes;
+  for (const std::string& name : recipe_names()) recipes += (recipes.empty() ? "" : ", ") + name;
+  app.add_option("APP", flags->target, "The app: a port on this machine, or a URL")->required();
+  app.add_option("--recipe", flags->recipes, "Policies to add; may be repeated: " + recipes)
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--listen", flags->listen, "Where requests come in")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  return [flags, &globals] { return dev(*flags, globals); };
+}
+
+}  // namespace
+
+const Command kDev{"dev", "Try weir before an app, without a file", kExamples, declare};
+
+}  // namespace weir::app

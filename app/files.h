@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "net/fd.h"
+
+/// The few file operations that weir needs, each with the system's error. Files are opened with
+/// O_NOFOLLOW where weir writes: the state directory may be shared with others of the same group.
+namespace weir::app {
+
+/// The whole file; Error::too_large above `bytes_max`.
+Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
+/// Writes everything, whatever it takes; EINTR is no error.
+Result<void> write_all(int fd, std::string_view bytes) noexcept;
+Result<void> rename_file(const std::string& from, const std::string& to) noexcept;
+/// Creates the directory (its parent must be there) unless it is there.
+Result<void> make_directory(const std::string& path, mode_t mode) noexcept;
+
+/// A file that takes the place of another as a whole or not at all: written beside it, synced, then
+/// renamed over it. Dropped without commit(), it leaves the old one alone.
+class FileReplacement {
+ public:
+  /// Truncates what a crash has left of an earlier attempt.
+  static Result<FileReplacement> begin(std::string path, mode_t mode);
+  FileReplacement(FileReplacement&& other) noexcept;
+  FileReplacement& operator=(FileReplacement&&) = delete;
+  ~FileReplacement();
+
+  Result<void> append(std::string_view bytes) noexcept { return write_all(fd_.get(), bytes); }
+  Result<void> commit() noexcept;
+
+ private:
+  FileReplacement(std::string path, net::Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  std::string path_;
+  net::Fd fd_;
+};
+
+/// Takes `path` for this process, for as long as the descriptor is open. Error::refused: another
+/// process has it. (flock: gone with the process, however it ends.)
+Result<net::Fd> lock_file(const std::string& path);
+
+}  // namespace weir::app

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/result.h"
+#include "net/socket.h"
+
+namespace weir::app {
+
+struct HttpAnswer {
+  int status = 0;
+  std::string body;
+};
+
+/// One request on a connection of its own, for commands: blocks, until `deadline` has passed at the
+/// latest. `head_lines`: whole lines to add. The error is the system's, Error::timed_out, or
+/// Error::malformed for what is no HTTP answer (or is over 16 MiB).
+Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_view method,
+                                std::string_view target, std::string_view authority,
+                                std::string_view head_lines, std::string_view body,
+                                milliseconds deadline);
+
+/// The addresses of a name or address, IPv4 before IPv6 (an app on `localhost` more often listens
+/// on 127.0.0.1 alone). Blocks while the system resolves. Empty: `message` says why.
+Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
+                                   std::string* message);
+
+}  // namespace weir::app

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// What the machine and its cgroup grant to this process.
+namespace weir::app {
+
+/// Cores that a cgroup's `cpu.max` grants ("200000 100000" -> 2.0); none: "max", or no such text.
+std::optional<double> cpu_quota(std::string_view cpu_max) noexcept;
+/// Bytes that `memory.max` grants; none: "max".
+std::optional<std::uint64_t> memory_limit(std::string_view memory_max) noexcept;
+/// The path of a process in the unified hierarchy, from /proc/self/cgroup ("0::/pods/x" ->
+/// "/pods/x"); empty: not in one.
+std::string_view unified_cgroup(std::string_view proc_self_cgroup) noexcept;
+
+/// Worker threads: `configured`, else min(affinity, max(1, ceil(quota))), and without a quota at
+/// most 2: a sidecar shares its node with others, and one thread carries more than most apps.
+unsigned worker_threads(std::optional<unsigned> configured, unsigned affinity,
+                        std::optional<double> quota) noexcept;
+
+struct Machine {
+  unsigned affinity = 1;                ///< cores that this process may run on
+  std::optional<double> quota;          ///< the tightest of its cgroup and those above
+  std::optional<std::uint64_t> memory;  ///< the same for memory
+};
+/// Reads /sys/fs/cgroup and the affinity mask; what can't be read is no limit.
+Machine look_at_machine();
+
+/// The soft limit of open files becomes the hard one; returns it.
+std::uint64_t raise_open_files() noexcept;
+
+}  // namespace weir::app

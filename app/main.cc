@@ -1,0 +1,171 @@
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <map>
+
+#include "app/command.h"
+#include "app/exit_code.h"
+#include "config/problem.h"
+
+namespace weir::app {
+namespace {
+
+const std::array<const Command*, 7> kCommands{&kServe,  &kDev,    &kCheck, &kExplain,
+                                              &kSchema, &kHealth, &kCtl};
+
+constexpr std::string_view kAbout =
+    "weir stands before an app, counts what its callers do, and flags, gray-lists, delays, "
+    "challenges\n"
+    "or refuses them by policies of a few lines of YAML.";
+
+constexpr std::string_view kExamples =
+    "First steps:\n"
+    "  weir dev 3000 --recipe login     before an app on port 3000; no file needed\n"
+    "  weir check weir.yaml             what is wrong with a configuration, and what fits into "
+    "memory\n"
+    "  weir serve --config weir.yaml    run it\n"
+    "  weir COMMAND --help              more, with examples\n"
+    "\n"
+    "Exit codes: 0 ok, 1 the answer is no, 2 usage, 3 warnings under --strict, 4 can't reach,\n"
+    "5 refused, 70 a bug in weir.";
+
+void declare_globals(CLI::App& app, Globals& globals) {
+  static const std::map<std::string, Output> kOutputs{
+      {"human", Output::human}, {"json", Output::json}, {"raw", Output::raw}};
+  static const std::map<std::string, Colour> kColours{
+      {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
+  const auto choice = [](const auto& words) {
+    std::string allowed;
+    for (const auto& [word, value] : words) allowed += (allowed.empty() ? "" : "|") + word;
+    return [words, allowed](const std::string& given) {
+      return words.count(given) != 0 ? std::string()
+                                     : "must be one of " + allowed + ", not \"" + given + "\"";
+    };
+  };
+  app.add_option_function<std::string>(
+         "-o,--output", [&globals](const std::string& word) { globals.output = kOutputs.at(word); },
+         "human, json or raw")
+      ->check(CLI::Validator(choice(kOutputs), ""))
+      ->type_name("FORMAT");
+  app.add_option_function<std::string>(
+         "--color", [&globals](const std::string& word) { globals.colour = kColours.at(word); },
+         "auto, always or never")
+      ->check(CLI::Validator(choice(kColours), ""))
+      ->type_name("WHEN");
+}
+
+int usage(const std::string& message, const std::string& see) {
+  complain(message + "\ntry \"" + see + " --help\"");
+  return kUsage;
+}
+
+std::string with_suggestion(const std::string& message, std::string_view found,
+                            const std::vector<std::string>& allowed) {
+  const std::vector<std::string_view> views(allowed.begin(), allowed.end());
+  const std::string_view near = config::nearest(found, views);
+  return near.empty() ? message : message + "; did you mean \"" + std::string(near) + "\"?";
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+  }
+  if (app.get_parent() != nullptr) {
+    for (std::string& name : flags_of(*app.get_parent())) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+// The first word that is no flag, if it is no command either. (-o and --color take a value.)
+const char* unknown_command(int argc, char** argv, const std::vector<std::string>& names) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "-o" || word == "--output" || word == "--color") {
+      ++i;
+    } else if (!word.starts_with('-')) {
+      return std::find(names.begin(), names.end(), word) == names.end() ? argv[i] : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+int explain_usage(const CLI::App& root, const CLI::ParseError& error) {
+  const CLI::App* command = &root;
+  for (const CLI::App* used = command; used != nullptr;) {
+    command = used;
+    const auto chosen = used->get_subcommands();
+    used = chosen.empty() ? nullptr : chosen.front();
+  }
+  std::string see = "weir";
+  if (command != &root) see += " " + command->get_name();
+  for (const std::string& left : command->remaining()) {
+    if (!left.starts_with('-')) continue;
+    const std::string flag = left.substr(0, left.find('='));
+    return usage(with_suggestion("unknown flag " + flag, flag, flags_of(*command)), see);
+  }
+  return usage(error.what(), see);
+}
+
+int run(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);  // a peer that has left is an error code, not the end
+  CLI::App app{std::string(kAbout), "weir"};
+  Globals globals;
+  app.set_version_flag("--version", "weir " + std::string(kVersion));
+  app.set_help_flag("-h,--help", "Say this, or more about a command");
+  app.footer(std::string(kExamples));
+  app.fallthrough();
+  app.get_formatter()->column_width(28);
+  declare_globals(app, globals);
+  std::vector<std::string> names;
+  std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
+  for (const Command* command : kCommands) {
+    names.emplace_back(command->name);
+    CLI::App* sub = app.add_subcommand(names.back(), std::string(command->help));
+    sub->footer(std::string(command->examples));
+    sub->set_help_flag("-h,--help", "Say this");
+    commands.emplace_back(sub, command->declare(*sub, globals));
+  }
+  if (const char* word = unknown_command(argc, argv, names)) {
+    return usage(with_suggestion("unknown command \"" + std::string(word) + "\"", word, names),
+                 "weir");
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* asked = &app;
+    for (const auto& [sub, command] : commands) {
+      if (sub->parsed()) asked = sub;
+    }
+    print(asked->help());
+    return kOk;
+  } catch (const CLI::CallForVersion& version) {
+    print(std::string(version.what()) + "\n");
+    return kOk;
+  } catch (const CLI::ParseError& error) {
+    return explain_usage(app, error);
+  }
+  for (const auto& [sub, command] : commands) {
+    if (sub->parsed()) return command();
+  }
+  print(app.help());
+  return argc == 1 ? kOk : kUsage;
+}
+
+}  // namespace
+}  // namespace weir::app
+
+int main(int argc, char** argv) {
+  // Whatever reaches this place is a bug of ours: what can go wrong is a Result or a Problem.
+  try {
+    return weir::app::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    weir::app::complain("out of memory");
+  } catch (const std::exception& error) {
+    weir::app::complain(std::string("a bug in weir; please report it: ") + error.what());
+  }
+  return weir::app::kBug;
+}

@@ -1,0 +1,136 @@
+#include "app/memory_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "app/text.h"
+#include "limiter/footprint.h"
+
+namespace weir::app {
+namespace {
+
+std::string what_of(const policies::Counter& counter) {
+  static constexpr std::string_view kMetrics[] = {"count", "sum", "distinct", "in_flight"};
+  std::string out(kMetrics[static_cast<std::size_t>(counter.spec.metric)]);
+  switch (counter.spec.window) {
+    case limiter::Window::ring:
+      out += " over " + human_duration(counter.spec.length);
+      break;
+    case limiter::Window::log:
+      out += " over " + human_duration(counter.spec.length) + ", exact";
+      break;
+    case limiter::Window::every:
+      out += " every " + human_duration(counter.spec.length);
+      break;
+    case limiter::Window::every_first:
+      out += " every " + human_duration(counter.spec.length) + " from the first";
+      break;
+    case limiter::Window::none:
+      break;
+  }
+  return out;
+}
+
+std::string users_of(const policies::PolicySet& set, std::size_t index) {
+  std::string out;
+  for (const policies::Policy& policy : set.policies) {
+    if (std::find(policy.counters.begin(), policy.counters.end(), index) == policy.counters.end())
+      continue;
+    out += (out.empty() ? "" : ", ") + policy.name;
+  }
+  return out;
+}
+
+std::string cell(const std::string& text, std::size_t width, bool right = false) {
+  const std::string blanks(text.size() < width ? width - text.size() : 0, ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits) {
+  MemoryPlan out;
+  out.memory = limits.memory;
+  for (const policies::Counter& counter : set.counters) {
+    if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
+  }
+  const std::uint64_t one_slot = limiter::footprint({}).sparse;
+  // As the bank sizes it: at most three quarters for slots, the rest for keys with many events.
+  out.common_keys = std::min<std::uint64_t>(limits.keys, limits.memory / 4 * 3 / one_slot);
+  out.common_bytes = limiter::Bank::table_bytes(out.common_keys);
+  out.fits = out.common_bytes + out.own_bytes <= limits.memory;
+  const std::uint64_t rest =
+      limits.memory - std::min(limits.memory, out.common_bytes + out.own_bytes);
+  for (std::size_t i = 0; i < set.counters.size(); ++i) {
+    const policies::Counter& counter = set.counters[i];
+    const limiter::Footprint print = limiter::footprint(counter.spec);
+    MemoryPlan::Row row{};
+    row.counter = users_of(set, i);
+    row.what = what_of(counter);
+    row.sparse_bytes = print.sparse;
+    row.sparse_entries = print.sparse_entries;
+    row.worst_bytes = print.worst;
+    row.own_table = counter.keys != 0 ? limiter::Bank::table_bytes(counter.keys) : 0;
+    row.keys_typical = counter.keys != 0 ? counter.keys : out.common_keys;
+    row.keys_worst = print.worst == print.sparse
+                         ? row.keys_typical
+                         : std::min(row.keys_typical, rest / (print.worst - print.sparse));
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::string to_text(const MemoryPlan& plan) {
+  std::string out = "memory: " + human_size(plan.memory) + " for counters (limits.memory), " +
+                    human_size(plan.common_bytes) + " of it a table for " +
+                    human_count(plan.common_keys) + " keys";
+  if (plan.own_bytes != 0)
+    out += ", " + human_size(plan.own_bytes) + " tables of their own (keys:)";
+  out += "\n";
+  if (!plan.fits)
+    out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
+  if (plan.rows.empty()) return out;
+  std::size_t wide = 7;
+  std::size_t wide_what = 6;
+  for (const MemoryPlan::Row& row : plan.rows) {
+    wide = std::max(wide, row.counter.size());
+    wide_what = std::max(wide_what, row.what.size());
+  }
+  wide = std::min<std::size_t>(wide, 40);
+  out += "  " + cell("policies", wide) + "  " + cell("counts", wide_what) + "  " +
+         cell("bytes a key", 12, true) + cell("at worst", 10, true) +
+         cell("keys that fit", 15, true) + cell("at worst", 12, true) + "\n";
+  for (const MemoryPlan::Row& row : plan.rows) {
+    out += "  " + cell(row.counter, wide) + "  " + cell(row.what, wide_what) + "  " +
+           cell(std::to_string(row.sparse_bytes), 12, true) +
+           cell(human_count(row.worst_bytes), 10, true) +
+           cell(human_count(row.keys_typical), 15, true) +
+           cell(human_count(row.keys_worst), 12, true) + "\n";
+  }
+  out += "  (counters without keys: share the table; a full one lets the idlest keys go)\n";
+  return out;
+}
+
+std::string to_json(const MemoryPlan& plan) {
+  std::string out = "{\"memory_bytes\":" + std::to_string(plan.memory) +
+                    ",\"common_keys\":" + std::to_string(plan.common_keys) +
+                    ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
+                    ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
+                    ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+  bool first = true;
+  for (const MemoryPlan::Row& row : plan.rows) {
+    out += first ? "{\"policies\":" : ",{\"policies\":";
+    first = false;
+    append_json(out, row.counter);
+    out += ",\"counts\":";
+    append_json(out, row.what);
+    out += ",\"bytes_per_key\":" + std::to_string(row.sparse_bytes) +
+           ",\"bytes_per_key_worst\":" + std::to_string(row.worst_bytes) +
+           ",\"keys\":" + std::to_string(row.keys_typical) +
+           ",\"keys_worst\":" + std::to_string(row.keys_worst) +
+           ",\"own_table_bytes\":" + std::to_string(row.own_table) + "}";
+  }
+  return out + "]}";
+}
+
+}  // namespace weir::app

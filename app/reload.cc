@@ -1,0 +1,159 @@
+#include "app/reload.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "net/deadline.h"
+
+namespace weir::app {
+
+namespace asio = boost::asio;
+using telemetry::Metric;
+
+namespace {
+// Editors and the kubelet touch several files: look when they have been quiet for so long.
+constexpr std::chrono::milliseconds kSettle{150};
+constexpr std::chrono::seconds kPoll{5};
+}  // namespace
+
+Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
+               telemetry::MetricCells& cells)
+    : control_(control),
+      loader_(std::move(loader)),
+      swap_(swap),
+      log_(log),
+      cells_(cells),
+      turns_(std::make_shared<Turns>(
+          Turns{false, asio::steady_timer(control, asio::steady_timer::time_point::max())})),
+      changes_(control),
+      settle_(control),
+      poll_(control),
+      tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
+        log.write(Level::error, LogLine("a reload ended by an exception: a bug in weir"));
+      }) {}
+
+Reload::~Reload() {
+  if (changes_.is_open()) changes_.release();  // the descriptor is the watch's
+}
+
+void Reload::started_with(const Configuration& configuration) {
+  last_ = report_of(configuration, Clock::wall());
+  last_tried_hash_ = configuration.loaded.hash;
+  directories_ = configuration.loaded.directories;
+  cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problems.size()));
+}
+
+void Reload::watch() {
+  watching_ = true;
+  watch_.watch(directories_);
+  if (watch_.fd() >= 0) {
+    changes_.assign(watch_.fd());
+    wait_for_change();
+  }
+  if (watch_.must_poll()) poll_later();
+}
+
+void Reload::stop() {
+  watching_ = false;
+  settle_.cancel();
+  poll_.cancel();
+  if (changes_.is_open()) changes_.release();
+}
+
+void Reload::wait_for_change() {
+  changes_.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [this](const boost::system::error_code& error) {
+                        if (error || !watching_) return;
+                        if (watch_.drain()) something_changed();
+                        wait_for_change();
+                      });
+}
+
+void Reload::something_changed() {
+  settle_.expires_after(kSettle);  // a wait that is under way ends as cancelled
+  settle_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && watching_) ask("the files have changed", true);
+  });
+}
+
+void Reload::poll_later() {
+  poll_.expires_after(kPoll);
+  poll_.async_wait([this](const boost::system::error_code& error) {
+    if (error || !watching_) return;
+    ask("the files have changed", true);
+    if (watch_.must_poll()) poll_later();
+  });
+}
+
+void Reload::ask(std::string cause, bool only_if_changed) {
+  tasks_.spawn(run_for_nobody(std::move(cause), only_if_changed));
+}
+
+asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_changed) {
+  co_await run(std::move(cause), only_if_changed);
+}
+
+asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
+  struct Turn {
+    std::shared_ptr<Turns> turns;
+    ~Turn() {
+      turns->busy = false;
+      turns->waiting.cancel();
+    }
+  };
+  while (turns_->busy) co_await turns_->waiting.async_wait(net::kToken);
+  turns_->busy = true;
+  const Turn turn{turns_};
+  co_return co_await load_and_swap(std::move(cause), only_if_changed);
+}
+
+asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {
+  Configuration next = loader_();
+  if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
+  last_tried_hash_ = next.loaded.hash;
+  directories_ = next.loaded.directories;
+  if (watching_) {
+    const bool polled = watch_.must_poll();
+    watch_.watch(directories_);
+    if (!polled && watch_.must_poll()) poll_later();
+  }
+  admin::LoadReport report = report_of(next, Clock::wall());
+  std::string refusal;
+  if (next.good()) {
+    // put_in_use takes the set, not what is to say about it.
+    Configuration use;
+    use.loaded.model = next.loaded.model;
+    use.loaded.hash = next.loaded.hash;
+    use.set = next.set;
+    refusal = co_await swap_.put_in_use(std::move(use));
+    if (!refusal.empty()) {
+      report.ok = false;
+      report.problems.push_back({true, {}, 0, 0, refusal, {}});
+    }
+  }
+  tell(next, cause, refusal);
+  cells_.add(report.ok ? Metric::reloads_ok : Metric::reloads_failed);
+  cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problems.size()));
+  last_ = report;
+  co_return report;
+}
+
+void Reload::tell(const Configuration& configuration, const std::string& cause,
+                  const std::string& refusal) {
+  const bool good = configuration.good() && refusal.empty();
+  for (const config::Problem& problem : configuration.loaded.problems.all()) {
+    const bool error = problem.severity == config::Problem::Severity::error;
+    LogLine line(error ? "error in the configuration" : "warning about the configuration");
+    line.add("at", place_of(configuration, problem.where)).add("problem", problem.message);
+    if (!problem.hint.empty()) line.add("hint", problem.hint);
+    log_.write(error ? Level::error : Level::warn, line);
+  }
+  LogLine line(good ? "reloaded" : "not reloaded; the policies before it stay in force");
+  line.add("cause", cause);
+  if (!refusal.empty()) line.add("reason", refusal);
+  if (!configuration.loaded.hash.empty()) line.add("config", configuration.loaded.hash);
+  log_.write(good ? Level::info : Level::error, line);
+}
+
+}  // namespace weir::app

@@ -1,0 +1,270 @@
+#include "app/report.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+
+#include "app/text.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::chrono::milliseconds kGather{20};
+
+bool is_refusal(const policies::Verdict& verdict) noexcept {
+  return verdict.kind == policies::Verdict::Kind::refuse ||
+         verdict.kind == policies::Verdict::Kind::hold;
+}
+
+// The enforced standing that decided, else the first one (a shadow).
+const policies::Standing* telling(const policies::Verdict& verdict) noexcept {
+  if (verdict.decider >= 0) return &verdict.standings[static_cast<std::size_t>(verdict.decider)];
+  return verdict.standings.empty() ? nullptr : &verdict.standings.front();
+}
+
+}  // namespace
+
+/// One worker's end. Called on that worker's thread within a judgement.
+class Report::Reporter final : public policies::Observer {
+ public:
+  explicit Reporter(Report& report) : report_(report) {}
+
+  void judged(const policies::PolicySet& set, const Request& request,
+              const policies::Verdict& verdict) override {
+    const Wanted wanted = report_.wanted_.load(std::memory_order_relaxed);
+    if (wanted == Wanted::nothing || (wanted == Wanted::refusals && !is_refusal(verdict))) return;
+    News* news = report_.muted_.load(std::memory_order_relaxed) ? nullptr : queue.reserve();
+    if (news == nullptr) {
+      count_left_out();
+      return;
+    }
+    news->kind = News::Kind::verdict;
+    news->time = request.time;
+    news->until = {};
+    news->client = request.client;
+    news->method = request.method;
+    news->path = request.path;
+    news->effect = verdict.effect;
+    news->status = static_cast<std::uint16_t>(verdict.status);
+    news->list_name.clear();
+    news->key.clear();
+    news->notify.clear();
+    news->decider.clear();
+    news->defect = verdict.defect;
+    news->shadow = false;
+    news->list = false;
+    news->limit.reset();
+    news->value = Number{};
+    news->window = {};
+    if (const policies::Standing* standing = telling(verdict); standing != nullptr)
+      tell(set, *standing, *news);
+    queue.publish();
+    report_.ring();
+  }
+
+  void listed(const policies::PolicySet& set, const Listed& listed, TimePoint now) override {
+    News* news = queue.reserve();
+    if (news == nullptr) {
+      count_left_out();
+      return;
+    }
+    news->kind = News::Kind::listed;
+    news->time = now;
+    news->until = listed.until;
+    news->client = {};
+    news->method.clear();
+    news->path.clear();
+    news->effect = listed.rung->action;
+    news->status = 0;
+    news->shadow = listed.rung->shadow;
+    news->created = listed.created;
+    news->decider = listed.policy->name;
+    news->list = listed.list != nullptr;
+    news->list_name =
+        listed.list != nullptr ? std::string_view(listed.list->name) : std::string_view();
+    news->notify = listed.rung->notify
+                       ? std::string_view(set.notify[*listed.rung->notify].name.value)
+                       : std::string_view();
+    news->key = listed.key;
+    news->defect.clear();
+    news->value = listed.value;
+    news->limit = listed.limit;
+    news->window = listed.rung->window;
+    queue.publish();
+    report_.ring();
+  }
+
+  Ring<News, kQueue> queue;
+  std::atomic<std::int64_t> left_out{0};
+
+ private:
+  void count_left_out() noexcept {
+    left_out.store(left_out.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  static void tell(const policies::PolicySet& set, const policies::Standing& standing,
+                   News& news) noexcept {
+    news.list = standing.list.has_value();
+    news.decider = standing.list     ? std::string_view(set.lists[*standing.list].name)
+                   : standing.policy ? std::string_view(set.policies[*standing.policy].name)
+                                     : std::string_view();
+    news.shadow = standing.shadow;
+    if (standing.shadow) news.effect = standing.effect;
+    news.value = standing.value;
+    news.limit = standing.limit;
+    news.window = standing.window;
+    if (standing.until) news.until = *standing.until;
+  }
+
+  Report& report_;
+};
+
+Report::Report(boost::asio::io_context& control, std::size_t workers, const HashSecret& secret,
+               Log& log, telemetry::MetricCells& cells)
+    : secret_(secret),
+      log_(log),
+      notifier_(std::make_unique<Notifier>(control, log, cells)),
+      bell_(control, ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      delay_(control) {
+  for (std::size_t i = 0; i < workers; ++i) reporters_.push_back(std::make_unique<Reporter>(*this));
+}
+
+Report::~Report() = default;
+
+policies::Observer& Report::observer(std::size_t worker) noexcept { return *reporters_[worker]; }
+
+void Report::start() { wait(); }
+
+void Report::use(const config::Model& model) {
+  log_.use(level_named(model.server.log.level), model.server.log.json);
+  readable_keys_ = model.server.log.readable_keys;
+  notifier_->use(model.notify);
+  update_wanted();
+}
+
+void Report::watch(std::function<void(const News&)> viewer) {
+  viewer_ = std::move(viewer);
+  update_wanted();
+}
+
+void Report::update_wanted() {
+  wanted_ = viewer_ || log_.wants(Level::debug) ? Wanted::all
+            : log_.wants(Level::info)           ? Wanted::refusals
+                                                : Wanted::nothing;
+}
+
+void Report::ring() noexcept {
+  if (rung_.load(std::memory_order_relaxed) || rung_.exchange(true, std::memory_order_acq_rel))
+    return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = ::write(bell_.native_handle(), &one, sizeof(one));
+}
+
+void Report::wait() {
+  bell_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                   [this](const boost::system::error_code& error) {
+                     if (error || stopped_) return;
+                     delay_.expires_after(kGather);
+                     delay_.async_wait([this](const boost::system::error_code& cancelled) {
+                       if (cancelled || stopped_) return;
+                       drain();
+                       wait();
+                     });
+                   });
+}
+
+void Report::drain() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t n = ::read(bell_.native_handle(), &count, sizeof(count));
+  // Before the queues are looked at: whoever publishes from here on rings again.
+  rung_.exchange(false, std::memory_order_acq_rel);
+  for (const auto& reporter : reporters_) {
+    while (const News* news = reporter->queue.front()) {
+      handle(*news);
+      reporter->queue.drop();
+    }
+  }
+}
+
+void Report::handle(const News& news) {
+  if (viewer_) {
+    viewer_(news);
+  } else {
+    const bool refusal = policies::refuses(news.effect) || news.effect == policies::Action::delay ||
+                         (news.status != 0 && !news.shadow);
+    const bool notable = news.kind == News::Kind::listed ? news.created : refusal && !news.shadow;
+    log_.write(notable ? Level::info : Level::debug, line_of(news));
+  }
+  if (news.kind == News::Kind::verdict) {
+    if (++lines_ >= kLinesPerSecond) muted_.store(true, std::memory_order_relaxed);
+  } else if (news.created && !news.notify.view().empty()) {
+    notifier_->notify(news, shown_key(news.key.view()), news.time);
+  }
+}
+
+void Report::tick(TimePoint now) {
+  lines_ = 0;
+  muted_.store(false, std::memory_order_relaxed);
+  std::int64_t left_out = 0;
+  for (const auto& reporter : reporters_)
+    left_out += reporter->left_out.load(std::memory_order_relaxed);
+  if (left_out != left_out_before_) {
+    log_.write(Level::info,
+               LogLine("verdicts left out of the log").add("count", left_out - left_out_before_));
+    left_out_before_ = left_out;
+  }
+  // A worker's bell that crossed drain() on its way may not have been heard.
+  for (const auto& reporter : reporters_) {
+    if (reporter->queue.front() != nullptr) {
+      drain();
+      break;
+    }
+  }
+  notifier_->tick(now);
+}
+
+void Report::stop() {
+  if (stopped_) return;
+  drain();
+  stopped_ = true;
+  notifier_->stop();
+  boost::system::error_code ignored;
+  bell_.cancel(ignored);
+  delay_.cancel();
+}
+
+std::string Report::shown_key(std::string_view key) const {
+  if (readable_keys_) return std::string(key);
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  const std::uint64_t hash = secret_.hash(key).lo;
+  std::string out = "#";
+  for (int shift = 60; shift >= 0; shift -= 4) out += kHex[hash >> shift & 15];
+  return out;
+}
+
+LogLine Report::line_of(const News& news) const {
+  const bool verdict = news.kind == News::Kind::verdict;
+  LogLine line(verdict ? "verdict" : "listed");
+  if (verdict) {
+    line.add("client", shown_key(news.client.to_string()));
+    line.add("method", news.method.view()).add("path", news.path.view());
+    line.add(news.shadow ? "shadow_effect" : "effect", policies::action_row(news.effect).name);
+    if (news.status != 0) line.add("status", std::int64_t{news.status});
+    if (!news.decider.view().empty()) line.add(news.list ? "list" : "policy", news.decider.view());
+    if (!news.defect.view().empty()) line.add("defect", news.defect.view());
+  } else {
+    line.add("policy", news.decider.view()).add("key", shown_key(news.key.view()));
+    if (news.list) line.add("list", news.list_name.view());
+  }
+  if (news.window.count() != 0) {
+    line.add("value", news.value);
+    if (news.limit) line.add("limit", *news.limit);
+    line.add("window", human_duration(news.window));
+  }
+  if (news.until != TimePoint{}) line.add("until", iso_time(news.until));
+  return line;
+}
+
+}  // namespace weir::app

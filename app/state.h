@@ -1,0 +1,108 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "app/log.h"
+#include "core/clock.h"
+#include "core/key.h"
+#include "core/result.h"
+#include "limiter/bank.h"
+#include "limiter/lists.h"
+#include "net/fd.h"
+#include "telemetry/metrics.h"
+
+/// What survives a restart, in `state.dir`:
+///
+///   lock               taken while weir runs: one directory, one process
+///   secret             the 16 bytes that key every hash, mode 0600; the files below are worth
+///   nothing
+///                      without it
+///   lists.journal      list entries: first all of them, then every change as it came
+///   counters.snapshot  all settled counts at some instant
+///
+/// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
+/// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
+/// file that can't be read is kept as *.bad and weir starts without it; a torn end of the journal
+/// is what was being written when the process died, and is left out.
+namespace weir::app {
+
+/// Takes the directory: makes it if need be, locks it, reads or makes the secret.
+class StateDirectory {
+ public:
+  /// The message says what is wrong, for people.
+  struct Opened;
+  static Opened open(const std::string& path);
+
+  const HashSecret& secret() const noexcept { return secret_; }
+  std::string journal() const { return path_ + "/lists.journal"; }
+  std::string snapshot() const { return path_ + "/counters.snapshot"; }
+
+ private:
+  StateDirectory(std::string path, net::Fd lock, HashSecret secret)
+      : path_(std::move(path)), lock_(std::move(lock)), secret_(secret) {}
+  std::string path_;
+  net::Fd lock_;
+  HashSecret secret_;
+};
+struct StateDirectory::Opened {
+  std::unique_ptr<StateDirectory> directory;  ///< null: see message
+  std::string message;
+  bool taken = false;  ///< by another process
+};
+
+/// Keeps the banks' contents in a state directory. A thread of its own writes, so that a slow disk
+/// holds up neither requests nor health checks. Its errors are logged (seldom) and counted; weir
+/// runs on.
+class State {
+ public:
+  State(StateDirectory& directory, limiter::Bank& counters, limiter::ListBank& lists, Log& log,
+        telemetry::MetricCells& cells);
+  ~State();  ///< ends the thread; writes nothing
+
+  /// Takes in what an earlier process left. Once, after the counters have been opened and before
+  /// any request.
+  void restore(TimePoint now, TimePoint wall);
+
+  /// The thread: flush() every 500 ms, snapshot() every 30 s.
+  void start(const Clock& clock);
+  /// Ends the thread; then writes everything a last time.
+  void stop(TimePoint now, TimePoint wall);
+  /// Ends the thread and appends what has changed in the lists: for an end in a hurry.
+  void stop_at_once(TimePoint now);
+
+  // What the thread does; for it and for tests.
+  /// Appends what has changed in the lists since the last call.
+  void flush(TimePoint now);
+  /// Rewrites both files. `cancelled` ends it early (the old files stay).
+  void snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* cancelled = nullptr);
+
+ private:
+  void run(const Clock& clock);
+  void join();
+  bool open_journal();
+  void rewrite_journal(TimePoint now);
+  void failed(const char* what, const std::string& path, const boost::system::error_code& error);
+  void set_aside(const std::string& path, const char* why);
+
+  StateDirectory& directory_;
+  limiter::Bank& counters_;
+  limiter::ListBank& lists_;
+  Log& log_;
+  telemetry::MetricCells& cells_;
+  net::Fd journal_;
+  bool rewrite_ = true;    // the journal on the disk does not hold everything
+  bool appended_ = false;  // since it was rewritten
+  std::string records_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace weir::app

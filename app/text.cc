@@ -1,0 +1,149 @@
+#include "app/text.h"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+/// Length of the UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629: no overlong
+/// forms, no surrogates, nothing above U+10FFFF).
+std::size_t sequence_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return tail(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if (!tail(1) || !tail(2)) return 0;
+    if (first == 0xe0 && byte(1) < 0xa0) return 0;
+    if (first == 0xed && byte(1) > 0x9f) return 0;
+    return 3;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if (!tail(1) || !tail(2) || !tail(3)) return 0;
+    if (first == 0xf0 && byte(1) < 0x90) return 0;
+    if (first == 0xf4 && byte(1) > 0x8f) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+void append_escape(std::string& out, unsigned code) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  out += "\\u00";
+  out += kHex[code >> 4 & 15];
+  out += kHex[code & 15];
+}
+
+void append_safe(std::string& out, std::string_view text, bool json) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7f) {
+      append_escape(out, c);
+      ++i;
+      continue;
+    }
+    if (c < 0x80) {
+      if (json && (c == '"' || c == '\\')) out += '\\';
+      out += static_cast<char>(c);
+      ++i;
+      continue;
+    }
+    const std::size_t length = sequence_length(text.substr(i));
+    if (length == 0) {
+      out += kReplacement;
+      ++i;
+      continue;
+    }
+    const auto second = static_cast<unsigned char>(text[i + 1]);
+    if (c == 0xc2 && second < 0xa0) {  // C1: some terminals obey it
+      append_escape(out, second);
+    } else {
+      out.append(text.substr(i, length));
+    }
+    i += length;
+  }
+}
+
+struct Moment {
+  std::tm parts{};
+  int ms = 0;
+};
+
+Moment split(TimePoint time) {
+  Moment out;
+  const std::int64_t ms = to_ms(time);
+  const auto seconds = static_cast<std::time_t>(ms / 1000);
+  out.ms = static_cast<int>(ms % 1000);
+  ::gmtime_r(&seconds, &out.parts);
+  return out;
+}
+
+}  // namespace
+
+void append_json(std::string& out, std::string_view text) {
+  out += '"';
+  append_safe(out, text, true);
+  out += '"';
+}
+
+void append_plain(std::string& out, std::string_view text) { append_safe(out, text, false); }
+
+std::string iso_time(TimePoint time) {
+  const Moment m = split(time);
+  std::array<char, 40> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &m.parts);
+  std::array<char, 8> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), ".%03dZ", m.ms);
+  return std::string(text.data(), length) + fraction.data();
+}
+
+std::string clock_time(TimePoint time) { return iso_time(time).substr(11, 12); }
+
+std::string human_size(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 4> kUnits{"B", "KiB", "MiB", "GiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::array<char, 32> text{};
+  const bool whole =
+      unit == 0 || value >= 100 || value == static_cast<double>(static_cast<int>(value));
+  std::snprintf(text.data(), text.size(), whole ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text.data();
+}
+
+std::string human_count(std::uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (std::size_t i = digits.size(); i > 3;) {
+    i -= 3;
+    digits.insert(i, 1, ',');
+  }
+  return digits;
+}
+
+std::string human_duration(milliseconds duration) {
+  std::int64_t left = duration.count();
+  if (left <= 0) return "0s";
+  struct Unit {
+    std::int64_t ms;
+    const char* name;
+  };
+  static constexpr std::array<Unit, 5> kUnits{
+      {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
+  std::string out;
+  for (const Unit& unit : kUnits) {
+    if (left < unit.ms) continue;
+    out += std::to_string(left / unit.ms) + unit.name;
+    left %= unit.ms;
+  }
+  return out;
+}
+
+}  // namespace weir::app

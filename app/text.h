@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+
+/// Text that came from elsewhere, made fit for a log line or a terminal. Pure.
+namespace weir::app {
+
+/// Appends a JSON string with its quotes. Control bytes (C1 and DEL too) become \u00XX, what is not
+/// UTF-8 becomes U+FFFD: no input can break the line or speak to a terminal.
+void append_json(std::string& out, std::string_view text);
+
+/// Appends text for people: as append_json without quotes around it, but quotes stay as they are.
+void append_plain(std::string& out, std::string_view text);
+
+/// 2026-11-21T08:00:00.123Z
+std::string iso_time(TimePoint time);
+/// 08:00:00.123, UTC
+std::string clock_time(TimePoint time);
+
+/// `1.5 MiB`, `640 KiB`, `12 B`: rounded, for people.
+std::string human_size(std::uint64_t bytes);
+/// `12,345,678`
+std::string human_count(std::uint64_t n);
+/// `90 s` -> `1m30s`, `15m`, `1h`, `250ms`
+std::string human_duration(milliseconds duration);
+
+}  // namespace weir::app

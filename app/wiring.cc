@@ -1,0 +1,275 @@
+#include "app/wiring.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <future>
+#include <new>
+
+#include "app/command.h"
+#include "app/exit_code.h"
+#include "app/http_client.h"
+#include "app/text.h"
+#include "app/wiring_worker.h"
+#include "config/render.h"
+
+/// How weir starts: every step says what is wrong with it in a sentence, and gives the exit code.
+namespace weir::app {
+namespace {
+
+// The program itself, buffers of some thousand connections, lists: beside the counters.
+constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
+
+int fail(ExitCode code, const std::string& message) {
+  complain(message);
+  return code;
+}
+
+std::string shown(const config::Endpoint& endpoint) {
+  if (endpoint.is_unix()) return "unix:" + endpoint.path;
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+Result<net::SocketAddress> address_of(const config::Endpoint& endpoint, std::string* message) {
+  if (endpoint.is_unix()) return net::SocketAddress::unix_path(endpoint.path);
+  return resolve(endpoint.host, endpoint.port, message);
+}
+
+// With SO_REUSEPORT a second weir of the same user would share the port in silence, each with
+// counts of its own. Without it the kernel says that the port is taken.
+boost::system::error_code is_taken(const net::SocketAddress& address) {
+  if (address.is_unix() || address.port() == 0) return {};
+  const net::Fd probe(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  const int zero = 0;
+  // REUSEADDR: connections of a process that has ended do not count.
+  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (address.raw()->sa_family == AF_INET6) {
+    ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+  }
+  if (!probe || ::bind(probe.get(), address.raw(), address.size()) == 0) return {};
+  return {errno, boost::system::system_category()};
+}
+
+int cannot_listen(const char* door, const std::string& where,
+                  const boost::system::error_code& error) {
+  std::string message = std::string(door) + ": can't listen on " + where + ": " + error.message();
+  if (error == boost::system::errc::address_in_use) {
+    message += " (another weir, or the app itself?)";
+  } else if (error == boost::system::errc::permission_denied) {
+    message += " (ports below 1024 are the system's)";
+    return fail(kRefused, message);
+  }
+  return fail(kUnreachable, message);
+}
+
+}  // namespace
+
+Wiring::Wiring(Options options)
+    : options_(std::move(options)),
+      log_(Level::info, true),
+      started_(Clock::wall()),
+      secret_(HashSecret::random()),
+      signals_(control_),
+      second_(control_),
+      tasks_(control_.get_executor(), [this](const std::exception_ptr&) {
+        log_.write(Level::error, LogLine("a task ended by an exception: a bug in weir"));
+      }) {}
+
+Wiring::~Wiring() {
+  if (pool_ != nullptr) pool_->stop();
+}
+
+int Wiring::load() {
+  first_ = options_.load();
+  const config::Problems& problems = first_.loaded.problems;
+  if (!first_.good()) {
+    complain("can't start with this configuration:");
+    const std::string text =
+        config::render_human(problems, first_.loaded.views(), options_.colours);
+    static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+    return kNo;
+  }
+  settings_ = first_.model().server;
+  log_.use(level_named(settings_.log.level), settings_.log.json);
+  for (const config::Problem& problem : problems.all()) {
+    LogLine line("warning about the configuration");
+    line.add("at", place_of(first_, problem.where)).add("problem", problem.message);
+    if (!problem.hint.empty()) line.add("hint", problem.hint);
+    log_.write(Level::warn, line);
+  }
+  if (!settings_.proxy.upstream) {
+    return fail(kNo,
+                "proxy.upstream is missing: where is the app? For instance\n"
+                "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM");
+  }
+  return kOk;
+}
+
+int Wiring::fit_into_machine() {
+  machine_ = look_at_machine();
+  const std::uint64_t files = raise_open_files();
+  const std::uint64_t wanted = 2 * settings_.limits.connections + 64;
+  if (files != 0 && files < wanted) {
+    log_.write(Level::warn, LogLine("too few open files for limits.connections")
+                                .add("open_files", static_cast<std::int64_t>(files))
+                                .add("wanted", static_cast<std::int64_t>(wanted)));
+  }
+  if (machine_.memory && settings_.limits.memory + kBesideCounters > *machine_.memory) {
+    const std::uint64_t room =
+        *machine_.memory > kBesideCounters ? *machine_.memory - kBesideCounters : 0;
+    return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
+                         ", but the cgroup grants " + human_size(*machine_.memory) +
+                         " in all (memory.max), and weir needs " + human_size(kBesideCounters) +
+                         " beside its counters: set limits.memory to " + human_size(room) +
+                         " or less, or raise the container's memory limit");
+  }
+  return kOk;
+}
+
+int Wiring::open_state() {
+  if (!settings_.state.dir) return kOk;
+  auto opened = StateDirectory::open(settings_.state.dir->value);
+  if (opened.directory == nullptr)
+    return fail(opened.taken ? kRefused : kUnreachable, opened.message);
+  directory_ = std::move(opened.directory);
+  secret_ = directory_->secret();
+  return kOk;
+}
+
+int Wiring::build_stores() {
+  const unsigned threads = worker_threads(
+      settings_.threads ? std::optional<unsigned>(settings_.threads->value) : std::nullopt,
+      machine_.affinity, machine_.quota);
+  metrics_ =
+      std::make_unique<telemetry::Metrics>(threads + 2);  // the state's thread, the control thread
+  try {
+    counters_ = std::make_unique<limiter::Bank>(
+        limiter::BankLimits{settings_.limits.memory, settings_.limits.keys});
+  } catch (const std::bad_alloc&) {
+    return fail(
+        kNo, "no memory for the counters: limits.memory is " + human_size(settings_.limits.memory));
+  }
+  lists_ = std::make_unique<limiter::ListBank>();
+  stats_ = std::make_unique<policies::StatsBank>(threads);
+  shared_ = std::make_unique<gate::Shared>(*counters_, *lists_, secret_, *stats_);
+  shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
+  set_ = first_.set;
+  if (auto attached = set_->attach(*counters_, *lists_, secret_); !attached) {
+    return fail(kNo, "the counters do not fit into limits.memory, " +
+                         human_size(settings_.limits.memory) + " (" + attached.error().message() +
+                         "); \"weir check\" says what each needs");
+  }
+  if (directory_ != nullptr) {
+    state_ =
+        std::make_unique<State>(*directory_, *counters_, *lists_, log_, metrics_->cells(threads));
+    state_->restore(clock_.now(), Clock::wall());
+  }
+  report_ = std::make_unique<Report>(control_, threads, secret_, log_, metrics_->control());
+  report_->use(first_.model());
+  if (options_.viewer) report_->watch(options_.viewer);
+  return kOk;
+}
+
+int Wiring::build_workers() {
+  std::string why;
+  auto upstream = address_of(settings_.proxy.upstream->value, &why);
+  if (!upstream) {
+    return fail(kUnreachable, "proxy.upstream: can't resolve " +
+                                  settings_.proxy.upstream_authority + ": " +
+                                  (why.empty() ? upstream.error().message() : why));
+  }
+  connections_ = std::make_unique<net::ConnectionBudget>(settings_.limits.connections);
+  proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
+  proxy_settings_.used_names = used_header_names(*set_);
+  const std::size_t count = metrics_->writers() - 2;
+  pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,
+                                                proxy_settings_, metrics_->cells(i),
+                                                report_->observer(i)));
+    workers_.back()->gate.use(set_);
+  }
+  return kOk;
+}
+
+int Wiring::open_doors() {
+  admin::Operations& operations = *this;  // private bases: make_unique may not convert
+  admin::Pulse& pulse = *this;
+  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_};
+  const auto bound = [](const config::Endpoint& endpoint) { return address_of(endpoint, nullptr); };
+
+  const config::Endpoint& at = settings_.health.listen.value;
+  const auto health_address = bound(at);
+  if (!health_address) return cannot_listen("health", shown(at), health_address.error());
+  health_ = std::make_unique<admin::HealthServer>(control_, admin::HealthSettings{*health_address},
+                                                  operations, pulse, stores);
+  if (auto started = health_->start(); !started)
+    return cannot_listen("health", shown(at), started.error());
+
+  const config::Endpoint& back = settings_.admin.listen.value;
+  const auto admin_address = bound(back);
+  if (!admin_address) return cannot_listen("admin", shown(back), admin_address.error());
+  admin::AdminSettings admin_settings{*admin_address, std::nullopt};
+  if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
+  admin_ = std::make_unique<admin::AdminServer>(control_, admin_settings, operations, stores);
+  if (auto started = admin_->start(); !started) {
+    if (started.error() == make_error_code(Error::refused)) {
+      return fail(
+          kNo, "admin.listen " + shown(back) +
+                   " can be reached from other machines: it needs admin.token_file, or listen on "
+                   "127.0.0.1 or a Unix socket");
+    }
+    if (started.error() == make_error_code(Error::unavailable)) {
+      return fail(kUnreachable, "admin.token_file " + admin_settings.token_file.value_or("") +
+                                    " can't be read, or is empty");
+    }
+    return cannot_listen("admin", shown(back), started.error());
+  }
+
+  const config::Endpoint& front = settings_.proxy.listen.value;
+  const auto address = bound(front);
+  if (!address) return cannot_listen("proxy", shown(front), address.error());
+  if (const auto taken = is_taken(*address)) return cannot_listen("proxy", shown(front), taken);
+  auto sockets = net::open_listeners(*address, workers_.size());
+  if (!sockets) return cannot_listen("proxy", shown(front), sockets.error());
+
+  pool_->start();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    std::promise<Result<void>> listening;
+    auto done = listening.get_future();
+    (*pool_)[i].post([&, fd = std::move((*sockets)[i])]() mutable {
+      listening.set_value(workers_[i]->server.listen(std::move(fd)));
+    });
+    if (auto started = done.get(); !started)
+      return cannot_listen("proxy", shown(front), started.error());
+  }
+  return kOk;
+}
+
+void Wiring::begin_service() {
+  loaded_ = Clock::wall();
+  Swap& swap = *this;
+  reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
+  reload_->started_with(first_);
+  if (options_.watch_files) reload_->watch();
+  report_->start();
+  if (state_ != nullptr) state_->start(clock_);
+  tick();
+  LogLine line("weir is ready");
+  line.add("version", kVersion)
+      .add("proxy", shown(settings_.proxy.listen.value))
+      .add("upstream", settings_.proxy.upstream_authority)
+      .add("admin", shown(settings_.admin.listen.value))
+      .add("health", shown(settings_.health.listen.value))
+      .add("threads", static_cast<std::int64_t>(workers_.size()))
+      .add("policies", static_cast<std::int64_t>(set_->policies.size()))
+      .add("config", set_->source_hash);
+  if (!options_.viewer) log_.write(Level::info, line);
+  if (options_.started) options_.started(first_.model());
+  first_ = {};  // its texts are not needed any more
+}
+
+}  // namespace weir::app

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/health.h"
+#include "admin/operations.h"
+#include "admin/server.h"
+#include "app/configuration.h"
+#include "app/log.h"
+#include "app/machine.h"
+#include "app/reload.h"
+#include "app/report.h"
+#include "app/state.h"
+#include "gate/gate.h"
+#include "net/task_group.h"
+#include "net/worker_pool.h"
+#include "proxy/server.h"
+
+namespace weir::app {
+
+/// The running process: builds every room bottom-up, runs until it is told to end, drains in
+/// reverse.
+///
+/// Threads: the calling one is the control thread (signals, admin and health doors, reloads,
+/// reports, timers of one second); N workers, each with a Gate and a proxy; with `state.dir` one
+/// that writes.
+class Wiring final : admin::Operations, admin::Pulse, app::Swap {
+ public:
+  struct Options {
+    Loader load;
+    bool watch_files = true;
+    /// `weir dev`: told of every verdict, instead of the log.
+    std::function<void(const News&)> viewer;
+    /// Called once, when all doors are open.
+    std::function<void(const config::Model&)> started;
+    bool colours = false;  ///< of what is printed when it can't start
+  };
+  explicit Wiring(Options options);
+  ~Wiring() override;
+
+  /// Blocks until the end; the process's exit code. Why it can't start is said on stderr.
+  int run();
+
+ private:
+  struct Worker;  // a Gate and a proxy
+
+  // Start, in this order; each says what is wrong and gives an exit code, 0 = go on.
+  int load();
+  int fit_into_machine();
+  int open_state();
+  int build_stores();
+  int build_workers();
+  int open_doors();
+  void begin_service();
+
+  // Operations
+  admin::StatusFacts status() const override;
+  policies::Instant instant() const override;
+  std::shared_ptr<const policies::PolicySet> policies() const override { return set_; }
+  boost::asio::awaitable<admin::LoadReport> reload() override;
+  bool drain(bool begin) override;
+  // Pulse
+  std::size_t workers() const override { return workers_.size(); }
+  void ask(std::size_t worker, std::function<void()> beat) override;
+  // Swap
+  boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
+
+  boost::asio::awaitable<bool> on_every_worker(std::function<void(Worker&)> what);
+  void close_unused_counters(const policies::PolicySet& set);
+  void wait_for_signal();
+  void tick();
+  boost::asio::awaitable<void> shut_down();
+  void end();
+
+  Options options_;
+  Log log_;
+  Clock clock_;
+  Machine machine_;
+  TimePoint started_{};
+  TimePoint loaded_{};
+  config::Server settings_;  // as at the start, but for what reloads may change
+  std::shared_ptr<policies::PolicySet> set_;
+  Configuration first_;
+
+  std::unique_ptr<telemetry::Metrics> metrics_;
+  std::unique_ptr<StateDirectory> directory_;
+  HashSecret secret_;
+  std::unique_ptr<limiter::Bank> counters_;
+  std::unique_ptr<limiter::ListBank> lists_;
+  std::unique_ptr<policies::StatsBank> stats_;
+  std::unique_ptr<gate::Shared> shared_;
+  std::unique_ptr<State> state_;
+
+  // The doors hold on to the io_context and the stores, and go before them.
+  boost::asio::io_context control_{1};
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer second_;
+  net::TaskGroup tasks_;
+  std::unique_ptr<Report> report_;
+  std::unique_ptr<Reload> reload_;
+  std::unique_ptr<net::ConnectionBudget> connections_;
+  proxy::Settings proxy_settings_;
+  std::unique_ptr<net::WorkerPool> pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
+  std::unique_ptr<admin::HealthServer> health_;
+  std::unique_ptr<admin::AdminServer> admin_;
+
+  bool draining_ = false;
+  bool ending_ = false;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,222 @@
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <csignal>
+
+#include "app/command.h"
+#include "app/exit_code.h"
+#include "app/wiring_worker.h"
+#include "net/deadline.h"
+
+/// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.
+namespace weir::app {
+
+namespace asio = boost::asio;
+
+namespace {
+// A worker that takes longer than this to take a policy set is stuck, and /livez says so.
+constexpr milliseconds kSwapLimit{5'000};
+constexpr milliseconds kDoorGrace{1'000};
+}  // namespace
+
+proxy::Settings proxy_settings(const config::Server& settings, const net::SocketAddress& upstream,
+                               net::ConnectionBudget& connections) {
+  proxy::Settings out;
+  out.upstream = upstream;
+  out.upstream_authority = settings.proxy.upstream_authority;
+  out.client_rules = net::ClientAddressRules(settings.proxy.trust, settings.proxy.client_header);
+  out.head.head = static_cast<std::uint32_t>(settings.limits.head);
+  out.body_bytes_max = settings.limits.body;
+  out.connections = &connections;
+  out.connect = settings.proxy.connect;
+  out.head_time = settings.proxy.head;
+  out.body_time = settings.proxy.body;
+  out.answer = settings.proxy.answer;
+  out.idle = settings.proxy.idle;
+  return out;
+}
+
+int Wiring::run() {
+  // Before anything waits: with a process id of 1 a signal without a handler does nothing.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
+  using Step = int (Wiring::*)();
+  for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state,
+                          &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors}) {
+    if (const int code = (this->*step)(); code != kOk) return code;
+  }
+  wait_for_signal();
+  begin_service();
+  control_.run();
+  return kOk;
+}
+
+void Wiring::wait_for_signal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int number) {
+    if (error) return;
+    wait_for_signal();
+    if (number == SIGHUP) {
+      if (!ending_) reload_->ask("SIGHUP", false);
+      return;
+    }
+    if (ending_) {
+      log_.write(Level::warn, LogLine("a second signal: ending at once"));
+      if (state_ != nullptr) state_->stop_at_once(clock_.now());
+      std::_Exit(kOk);
+    }
+    ending_ = true;
+    log_.write(Level::info, LogLine("draining")
+                                .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
+                                .add("delay_ms", settings_.drain.delay.count())
+                                .add("timeout_ms", settings_.drain.timeout.count()));
+    tasks_.spawn(shut_down());
+  });
+}
+
+void Wiring::tick() {
+  const TimePoint now = clock_.now();
+  const TimePoint wall = Clock::wall();
+  shared_->wall_offset_ms.store(to_ms(wall) - to_ms(now), std::memory_order_relaxed);
+  counters_->maintain(now, wall);
+  report_->tick(wall);
+  second_.expires_after(std::chrono::seconds{1});
+  second_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+admin::StatusFacts Wiring::status() const {
+  admin::StatusFacts out;
+  out.version = kVersion;
+  out.started = started_;
+  out.loaded = reload_ != nullptr;
+  out.config_hash = set_ != nullptr ? set_->source_hash : std::string();
+  out.config_loaded = loaded_;
+  if (reload_ != nullptr) out.last_load = reload_->last();
+  out.workers = workers_.size();
+  out.draining = draining_ || ending_;
+  return out;
+}
+
+policies::Instant Wiring::instant() const {
+  const TimePoint now = clock_.now();
+  return {now, now + milliseconds{shared_->wall_offset_ms.load(std::memory_order_relaxed)}};
+}
+
+asio::awaitable<admin::LoadReport> Wiring::reload() { return reload_->run("the admin API", false); }
+
+bool Wiring::drain(bool begin) {
+  if (ending_ || draining_ == begin) return draining_ || ending_;
+  draining_ = begin;
+  log_.write(Level::info, LogLine(begin ? "draining, still accepting" : "draining no more")
+                              .add("cause", "the admin API"));
+  for (const auto& worker : workers_) {
+    worker->thread.post([w = worker.get(), begin] { w->server.begin_drain(begin); });
+  }
+  return draining_;
+}
+
+void Wiring::ask(std::size_t worker, std::function<void()> beat) {
+  workers_[worker]->thread.post(std::move(beat));
+}
+
+asio::awaitable<bool> Wiring::on_every_worker(std::function<void(Worker&)> what) {
+  struct Call {
+    explicit Call(asio::io_context& io) : timer(io, kSwapLimit) {}
+    std::size_t left = 0;
+    asio::steady_timer timer;
+  };
+  const auto call = std::make_shared<Call>(control_);
+  call->left = workers_.size();
+  for (const auto& worker : workers_) {
+    worker->thread.post([this, w = worker.get(), what, call] {
+      what(*w);
+      asio::post(control_, [call] {
+        if (--call->left == 0) call->timer.cancel();
+      });
+    });
+  }
+  if (call->left != 0) co_await call->timer.async_wait(net::kToken);
+  co_return call->left == 0;
+}
+
+void Wiring::close_unused_counters(const policies::PolicySet& set) {
+  std::vector<limiter::CounterId> used;
+  used.reserve(set.counters.size());
+  for (const policies::Counter& counter : set.counters) used.push_back(counter.id);
+  counters_->close_unused(used);
+}
+
+asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
+  if (auto attached = next.set->attach(*counters_, *lists_, secret_); !attached) {
+    close_unused_counters(*set_);  // what it has opened before it found no room
+    co_return "the counters do not fit into limits.memory beside those of the running policies (" +
+        attached.error().message() + ")";
+  }
+  const std::shared_ptr<const policies::PolicySet> set = next.set;
+  const auto names = used_header_names(*set);
+  const bool all = co_await on_every_worker([set, names](Worker& worker) {
+    worker.gate.use(set);
+    worker.server.use_names(names);
+  });
+  set_ = next.set;
+  loaded_ = Clock::wall();
+  if (all) {
+    close_unused_counters(*set);
+  } else {
+    log_.write(Level::error,
+               LogLine("a worker has not taken the new policies; it seems to be stuck"));
+  }
+  const config::Server& server = next.model().server;
+  const auto waiting = needs_restart(settings_, server);
+  if (!waiting.empty()) {
+    std::string names_text;
+    for (const std::string& name : waiting) names_text += (names_text.empty() ? "" : ", ") + name;
+    log_.write(Level::warn,
+               LogLine("these settings take effect at the next start").add("settings", names_text));
+  }
+  settings_.drain = server.drain;
+  report_->use(next.model());
+  co_return std::string();
+}
+
+asio::awaitable<void> Wiring::shut_down() {
+  reload_->stop();
+  co_await on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
+  // Whoever sends requests here needs time to see that /readyz says no.
+  if (settings_.drain.delay.count() > 0) co_await net::pause(settings_.drain.delay);
+
+  struct Stopped {
+    Stopped(asio::io_context& io, std::size_t workers) : left(workers), timer(io) {}
+    std::size_t left;
+    asio::steady_timer timer;
+  };
+  const auto stopped = std::make_shared<Stopped>(control_, workers_.size());
+  // The workers cut at the deadline; a stuck one is not waited for.
+  stopped->timer.expires_after(settings_.drain.timeout + kDoorGrace);
+  for (const auto& worker : workers_) {
+    worker->thread.post([this, w = worker.get(), stopped] {
+      w->server.stop_accepting();
+      w->server.finish_by(w->thread.now() + settings_.drain.timeout, [this, stopped] {
+        asio::post(control_, [stopped] {
+          if (--stopped->left == 0) stopped->timer.cancel();
+        });
+      });
+    });
+  }
+  if (stopped->left != 0) co_await stopped->timer.async_wait(net::kToken);
+  co_await admin_->stop(kDoorGrace);
+  co_await health_->stop(kDoorGrace);
+  end();
+}
+
+void Wiring::end() {
+  second_.cancel();
+  pool_->stop();
+  report_->stop();
+  if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
+  if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
+  signals_.cancel();
+  control_.stop();
+}
+
+}  // namespace weir::app

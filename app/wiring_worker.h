@@ -1,0 +1,26 @@
+#pragma once
+
+#include "app/wiring.h"
+
+namespace weir::app {
+
+/// One worker's front door and what it asks.
+struct Wiring::Worker {
+  Worker(net::Worker& in, std::size_t index, gate::Shared& shared, const config::Server& settings,
+         const proxy::Settings& proxy, telemetry::MetricCells& cells, policies::Observer& observer)
+      : thread(in),
+        gate(shared, index,
+             gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
+             cells, &observer),
+        server(in, proxy, gate, cells) {}
+
+  net::Worker& thread;
+  gate::Gate gate;
+  proxy::Server server;
+};
+
+/// What the configuration says, as the proxy wants it.
+proxy::Settings proxy_settings(const config::Server& settings, const net::SocketAddress& upstream,
+                               net::ConnectionBudget& connections);
+
+}  // namespace weir::app
