@@ -293,7 +293,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       } else if (!from.list || rung.shadow) {
         rung.list = own_list(policy, rung.action, rung.shadow);
         List& own = set_.lists[*rung.list];
-        if (from.status) own.status = rung.status;
+        // Who says what to tell says it of the ban too; else a ban gives no hint.
+        if (from.status || from.tell) own.status = rung.status;
         if (from.tell) own.tell = rung.tell;
         if (rung.action == Action::delay) own.hold = rung.hold;
       }
