@@ -102,7 +102,7 @@ int explain_usage(const CLI::App& root, const CLI::ParseError& error) {
   }
   std::string see = "weir";
   if (command != &root) see += " " + command->get_name();
-  for (const std::string& left : command->remaining()) {
+  for (const std::string& left : root.remaining(true)) {
     if (!left.starts_with('-')) continue;
     const std::string flag = left.substr(0, left.find('='));
     return usage(with_suggestion("unknown flag " + flag, flag, flags_of(*command)), see);

@@ -72,7 +72,9 @@ class Wiring final : admin::Operations, admin::Pulse, app::Swap {
   // Swap
   boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
 
-  boost::asio::awaitable<bool> on_every_worker(std::function<void(Worker&)> what);
+  /// Answers still to come: from every worker, once. On the control thread.
+  struct RollCall;
+  std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
   void close_unused_counters(const policies::PolicySet& set);
   void wait_for_signal();
   void tick();

@@ -119,24 +119,32 @@ void Wiring::ask(std::size_t worker, std::function<void()> beat) {
   workers_[worker]->thread.post(std::move(beat));
 }
 
-asio::awaitable<bool> Wiring::on_every_worker(std::function<void(Worker&)> what) {
-  struct Call {
-    explicit Call(asio::io_context& io) : timer(io, kSwapLimit) {}
-    std::size_t left = 0;
-    asio::steady_timer timer;
-  };
-  const auto call = std::make_shared<Call>(control_);
-  call->left = workers_.size();
+struct Wiring::RollCall {
+  RollCall(asio::io_context& io, std::size_t workers, milliseconds limit)
+      : left(workers), timer(io, limit) {}
+  void answered() {
+    if (--left == 0) timer.cancel();
+  }
+  /// False: not all have answered within the limit.
+  static asio::awaitable<bool> complete(std::shared_ptr<RollCall> call) {
+    if (call->left != 0) co_await call->timer.async_wait(net::kToken);
+    co_return call->left == 0;
+  }
+
+  std::size_t left;
+  asio::steady_timer timer;
+};
+
+// Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
+std::shared_ptr<Wiring::RollCall> Wiring::on_every_worker(std::function<void(Worker&)> what) {
+  const auto call = std::make_shared<RollCall>(control_, workers_.size(), kSwapLimit);
   for (const auto& worker : workers_) {
     worker->thread.post([this, w = worker.get(), what, call] {
       what(*w);
-      asio::post(control_, [call] {
-        if (--call->left == 0) call->timer.cancel();
-      });
+      asio::post(control_, [call] { call->answered(); });
     });
   }
-  if (call->left != 0) co_await call->timer.async_wait(net::kToken);
-  co_return call->left == 0;
+  return call;
 }
 
 void Wiring::close_unused_counters(const policies::PolicySet& set) {
@@ -154,10 +162,11 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   }
   const std::shared_ptr<const policies::PolicySet> set = next.set;
   const auto names = used_header_names(*set);
-  const bool all = co_await on_every_worker([set, names](Worker& worker) {
+  const auto switched = on_every_worker([set, names](Worker& worker) {
     worker.gate.use(set);
     worker.server.use_names(names);
   });
+  const bool all = co_await RollCall::complete(switched);
   set_ = next.set;
   loaded_ = Clock::wall();
   if (all) {
@@ -181,29 +190,23 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
 
 asio::awaitable<void> Wiring::shut_down() {
   reload_->stop();
-  co_await on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
+  const auto draining = on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
+  co_await RollCall::complete(draining);
   // Whoever sends requests here needs time to see that /readyz says no.
   if (settings_.drain.delay.count() > 0) co_await net::pause(settings_.drain.delay);
 
-  struct Stopped {
-    Stopped(asio::io_context& io, std::size_t workers) : left(workers), timer(io) {}
-    std::size_t left;
-    asio::steady_timer timer;
-  };
-  const auto stopped = std::make_shared<Stopped>(control_, workers_.size());
   // The workers cut at the deadline; a stuck one is not waited for.
-  stopped->timer.expires_after(settings_.drain.timeout + kDoorGrace);
+  const auto stopped =
+      std::make_shared<RollCall>(control_, workers_.size(), settings_.drain.timeout + kDoorGrace);
   for (const auto& worker : workers_) {
     worker->thread.post([this, w = worker.get(), stopped] {
       w->server.stop_accepting();
       w->server.finish_by(w->thread.now() + settings_.drain.timeout, [this, stopped] {
-        asio::post(control_, [stopped] {
-          if (--stopped->left == 0) stopped->timer.cancel();
-        });
+        asio::post(control_, [stopped] { stopped->answered(); });
       });
     });
   }
-  if (stopped->left != 0) co_await stopped->timer.async_wait(net::kToken);
+  co_await RollCall::complete(stopped);
   co_await admin_->stop(kDoorGrace);
   co_await health_->stop(kDoorGrace);
   end();
