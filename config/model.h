@@ -86,10 +86,15 @@ struct ListDef {
 
 /// A level of a table: either a limit or the values of the next dimension ("*" = any other). The
 /// limit `unlimited` is plus infinity, so that no value is over it.
+struct TableChild;
 struct TableNode {
   Where where;
   std::optional<Number> limit;
-  std::vector<std::pair<Text, TableNode>> children;
+  std::vector<TableChild> children;
+};
+struct TableChild {
+  Text value;
+  TableNode node;
 };
 
 struct TableDef {

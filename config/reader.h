@@ -176,7 +176,7 @@ Located<T> located(const Member& m, T value) {
 /// Stores what was read; leaves the default where nothing was.
 template <class T, class U>
 void set(std::optional<T> from, U& to) {
-  if (from) to = std::move(*from);
+  if (from) to = static_cast<U>(std::move(*from));
 }
 template <class T, class U>
 void set(const Member& m, std::optional<T> from, U& to) {

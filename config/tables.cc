@@ -35,11 +35,9 @@ void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t d
     }
     if (m.value->items.empty()) reader.error(*m.value, "a level of a table is empty");
     for (const Member& child : m.value->items) {
-      TableNode& node =
-          out.children
-              .emplace_back(Text{std::string(child.key->text), child.key->where}, TableNode{})
-              .second;
-      read_node(reader, child, depth + 1, dimensions, node);
+      TableChild& entry = out.children.emplace_back();
+      entry.value = {std::string(child.key->text), child.key->where};
+      read_node(reader, child, depth + 1, dimensions, entry.node);
     }
     return;
   }

@@ -66,9 +66,9 @@ TEST(Load, the_example_of_the_design) {
   EXPECT_EQ(m.lists[1].effect.value, Action::flag);
   ASSERT_EQ(m.tables.size(), 1u);
   ASSERT_EQ(m.tables[0].values.children.size(), 3u);
-  EXPECT_EQ(m.tables[0].values.children[1].second.children[1].first.value, "*");
-  EXPECT_EQ(m.tables[0].values.children[1].second.children[1].second.limit->integer(), 1800);
-  EXPECT_EQ(m.tables[0].values.children[2].second.limit->integer(), 1500);
+  EXPECT_EQ(m.tables[0].values.children[1].node.children[1].value.value, "*");
+  EXPECT_EQ(m.tables[0].values.children[1].node.children[1].node.limit->integer(), 1800);
+  EXPECT_EQ(m.tables[0].values.children[2].node.limit->integer(), 1500);
   ASSERT_EQ(m.policies.size(), 4u);
   const PolicyDef& ip = m.policies[0];
   EXPECT_EQ(ip.name.value, "login-per-ip");
