@@ -126,6 +126,18 @@ bool split_authority(std::string_view authority, std::string_view& host) noexcep
   return !port.empty() && port.size() <= 5;
 }
 
+enum class HostByte : std::uint8_t { bad, good, upper, dot };
+constexpr auto kHostBytes = [] {
+  std::array<HostByte, 256> table{};
+  for (unsigned c = 0; c < 128; ++c) {
+    const auto byte = static_cast<char>(c);
+    if (scan::is_plain_name(byte) || byte == '_' || byte == '~') table[c] = HostByte::good;
+    if (byte >= 'A' && byte <= 'Z') table[c] = HostByte::upper;
+  }
+  table['.'] = HostByte::dot;
+  return table;
+}();
+
 /// Reads Host into `authority` and `host`. Stricter than RFC 3986's reg-name: no escapes, no
 /// sub-delims, no empty label; a comma or a blank here has made caches and apps disagree.
 bool read_host(std::string_view value, RequestHead& head) noexcept {

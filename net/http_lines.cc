@@ -143,7 +143,7 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
       p = outcome.next;
     }
     if (count == limit) return Outcome::refused(Refusal::too_many_fields);
-    HeaderField& field = list.fields[count];
+    HeaderField& field = list.fields.data()[count];
     field.name = {name, static_cast<std::size_t>(p - name)};
     do {
       ++p;
@@ -151,12 +151,16 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
     const char* const value = p;
     p = scan::find<scan::Control>(p, end);
     if (p == end) return Outcome::incomplete();
-    const Outcome line = parse_line_end(p, end);
-    if (line.next == nullptr) return line;
-    while (p != value && is_blank(p[-1])) --p;
-    field.value = {value, static_cast<std::size_t>(p - value)};
-    list.kinds[count] = underscore ? FieldKind::underscore : field_kind(field.name);
-    p = line.next;
+    const char* const line_end = p;
+    if (end - p >= 2 && p[0] == '\r' && p[1] == '\n') [[likely]] {
+      p += 2;
+    } else {
+      return parse_line_end(p, end);  // refused or incomplete
+    }
+    const char* value_end = line_end;
+    while (value_end != value && is_blank(value_end[-1])) --value_end;
+    field.value = {value, static_cast<std::size_t>(value_end - value)};
+    list.kinds.data()[count] = underscore ? FieldKind::underscore : field_kind(field.name);
     ++count;
   }
 }
@@ -176,9 +180,10 @@ void decide(FieldList& list, bool http_1_0, Decided& out) noexcept {
   int versions = 0;
   int accepts = 0;
   for (std::size_t i = 0; i < list.count; ++i) {
-    if (list.kinds[i] == FieldKind::plain) continue;
-    const HeaderField& field = list.fields[i];
-    switch (list.kinds[i]) {
+    const FieldKind kind = list.kinds.data()[i];
+    if (kind == FieldKind::plain) continue;
+    const HeaderField& field = list.fields.data()[i];
+    switch (kind) {
       case FieldKind::host:
         out.host_repeated |= out.host != nullptr;
         out.host = &field;
