@@ -47,7 +47,8 @@ struct RequestHead {
 
 /// Parses one request head at the start of `bytes`, strictly: whatever two parsers could read in
 /// two ways is refused (RFC 9112, and the list in SECURITY.md). The outcome depends on the bytes
-/// alone, not on how they were split over calls.
+/// alone, not on how they were split over calls; but a head that must be refused may count as
+/// incomplete until the offending line, or the whole head, is there.
 ///
 /// Accepted beyond the bare grammar: one empty line before the request line (RFC 9112, 2.2);
 /// HTTP/1.0 without a Host; absolute-form `http://` or `https://` whose authority equals Host (its

@@ -11,9 +11,8 @@ namespace weir::net {
 struct PathRules {
   /// Also folds what servers fold each in their own way: `//`, `;params`, trailing dots of a
   /// segment and the trailing slash, and decodes every character that may stand bare in a segment;
-  /// refuses `%2f`,
-  /// `%5c`, `%00`, bare `\`, broken escapes and escapes that are not UTF-8 (overlong forms,
-  /// surrogates).
+  /// refuses `%2f`, `%5c`, `%00`, bare `\` and escapes that are not UTF-8 (overlong forms,
+  /// surrogates). Broken escapes are refused always.
   bool strict = true;
   bool fold_case = false;  ///< ASCII letters become lower case
 };
