@@ -40,6 +40,12 @@ bool Reader::is_map(const Node& node, std::string_view what) {
 std::string_view Reader::unknown_key(const Node& key, std::string_view what,
                                      const std::vector<std::string_view>& known,
                                      const std::vector<std::string_view>& allowed) {
+  // A hint compares with every word: a file of nothing but mistakes gets a bounded number of them.
+  constexpr std::size_t kHints = 200;
+  if (++unknown_keys_ > kHints) {
+    error(key, "unknown key " + quoted(key.text) + " in " + std::string(what));
+    return {};
+  }
   const std::string_view meant = nearest(key.text, known);
   std::string hint = suggest(key.text, meant.empty() ? allowed : known);
   if (hint.empty()) {  // a long table: the words help more than nothing

@@ -166,6 +166,7 @@ class Reader {
                   const std::vector<std::string_view>& allowed);
 
   Problems& problems_;
+  std::size_t unknown_keys_ = 0;
 };
 
 template <class T>
