@@ -89,6 +89,7 @@ std::string read_url(std::string_view url, Made& made) {
     url.remove_prefix(scheme.size() + 3);
     const std::size_t end = std::min(url.find_first_of("/?"), url.size());
     authority = url.substr(0, end);
+    if (authority.empty()) return "`url` has no host";
     url.remove_prefix(end);
     break;
   }

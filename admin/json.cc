@@ -101,8 +101,8 @@ std::variant<json::object, net::HttpReply> read_object(
     if (std::find(known.begin(), known.end(), text) != known.end()) continue;
     std::string words;
     for (const std::string_view word : known) words.append(words.empty() ? "" : ", ").append(word);
-    return problem(
-        400, "unknown member \"" + std::string(text.substr(0, 64)) + "\"; known are " + words);
+    return problem(400, "unknown member \"" + std::string(text.substr(0, 64)) + "\"" +
+                            (words.empty() ? ": there are none here" : "; known are " + words));
   }
   return std::move(value.get_object());
 }

@@ -4,9 +4,9 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/system_error.hpp>
-#include <iterator>
 #include <list>
 
 #include "net/deadline.h"
@@ -28,13 +28,33 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 // Shared with every completion handler: the signals must outlive what is connected to them, also
 // when the group goes first and the io_context drops the coroutines later.
+//
+// A task's signal goes one turn after the task. co_spawn's own cancellation handler lives in the
+// signal's memory and, when cancel() is called from outside the loop, posts a function that points
+// there (Boost 1.81): had the task ended meanwhile and taken the signal along, that function would
+// read freed memory. What is posted first runs first.
 struct TaskGroup::State {
+  struct Task {
+    boost::asio::cancellation_signal signal;
+    bool ended = false;
+  };
   State(boost::asio::any_io_executor e, OnFailure f)
       : executor(std::move(e)), on_failure(std::move(f)) {}
   boost::asio::any_io_executor executor;
   OnFailure on_failure;
-  std::list<boost::asio::cancellation_signal> signals;
+  std::list<Task> tasks;
+  std::size_t running = 0;
   std::list<boost::asio::steady_timer*> waiters;
+
+  static void end(const std::shared_ptr<State>& state, std::list<Task>::iterator task,
+                  const std::exception_ptr& failure) {
+    task->ended = true;
+    --state->running;
+    boost::asio::post(state->executor, [state, task] { state->tasks.erase(task); });
+    if (failure && state->on_failure && !is_cancellation(failure)) state->on_failure(failure);
+    if (state->running != 0) return;
+    for (boost::asio::steady_timer* waiter : state->waiters) waiter->cancel();
+  }
 };
 
 TaskGroup::TaskGroup(boost::asio::any_io_executor executor, OnFailure on_failure)
@@ -43,35 +63,27 @@ TaskGroup::TaskGroup(boost::asio::any_io_executor executor, OnFailure on_failure
 TaskGroup::~TaskGroup() { state_->on_failure = nullptr; }
 
 void TaskGroup::spawn(boost::asio::awaitable<void> task) {
-  State& state = *state_;
-  const auto signal = state.signals.emplace(state.signals.end());
-  boost::asio::co_spawn(state.executor, std::move(task),
-                        boost::asio::bind_cancellation_slot(
-                            signal->slot(), [shared = state_, signal](std::exception_ptr failure) {
-                              shared->signals.erase(signal);
-                              if (failure && shared->on_failure && !is_cancellation(failure)) {
-                                shared->on_failure(failure);
-                              }
-                              if (!shared->signals.empty()) return;
-                              for (boost::asio::steady_timer* waiter : shared->waiters)
-                                waiter->cancel();
-                            }));
+  const auto entry = state_->tasks.emplace(state_->tasks.end());
+  ++state_->running;
+  boost::asio::co_spawn(
+      state_->executor, std::move(task),
+      boost::asio::bind_cancellation_slot(
+          entry->signal.slot(), [state = state_, entry](const std::exception_ptr& failure) {
+            State::end(state, entry, failure);
+          }));
 }
 
-std::size_t TaskGroup::size() const noexcept { return state_->signals.size(); }
+std::size_t TaskGroup::size() const noexcept { return state_->running; }
 
 void TaskGroup::cancel() {
-  auto& signals = state_->signals;
-  for (auto at = signals.begin(); at != signals.end();) {
-    const auto next = std::next(at);  // a task may end, and its signal go, within emit()
-    at->emit(boost::asio::cancellation_type::terminal);
-    at = next;
+  for (State::Task& task : state_->tasks) {
+    if (!task.ended) task.signal.emit(boost::asio::cancellation_type::terminal);
   }
 }
 
 boost::asio::awaitable<bool> TaskGroup::wait(milliseconds limit) {
   const std::shared_ptr<State> state = state_;
-  if (state->signals.empty()) co_return true;
+  if (state->running == 0) co_return true;
   boost::asio::steady_timer timer(state->executor);
   timer.expires_after(limit);
   struct Registration {
@@ -81,7 +93,7 @@ boost::asio::awaitable<bool> TaskGroup::wait(milliseconds limit) {
   };
   const Registration registration{state, state->waiters.insert(state->waiters.end(), &timer)};
   co_await timer.async_wait(kToken);
-  co_return state->signals.empty();
+  co_return state->running == 0;
 }
 
 }  // namespace weir::net

@@ -1,0 +1,148 @@
+#include "api_fixture.h"
+
+namespace weir::test {
+
+TEST_F(ApiTest, StatusTellsVersionConfigurationAndProblems) {
+  process.facts.last_load = {
+      false, process.now, "feed", {{true, "a.yaml", 14, 5, "unknown key", "did you mean it?"}}};
+  const json::value body = get("/v1/status");
+  EXPECT_EQ(body.at("version"), json::value("1.2.3-test"));
+  EXPECT_EQ(body.at("started"), json::value("2026-11-20T23:58:29.623Z"));
+  EXPECT_EQ(body.at("uptime_seconds"), json::value(90.5));
+  EXPECT_EQ(body.at("policies"), json::value(3));
+  EXPECT_EQ(body.at("draining"), json::value(false));
+  EXPECT_EQ(body.at("config").at("hash"), json::value(process.set->source_hash));
+  EXPECT_EQ(body.at("config").at("last_load").at("problem_count"), json::value(1));
+  EXPECT_EQ(body.at("config").at("last_load").at("problems").at(0).at("line"), json::value(14));
+  EXPECT_GT(body.at("counters").at("capacity").as_int64(), 0);
+}
+
+TEST_F(ApiTest, PoliciesAreShownAsSentencesWithWhatTheyHaveDone) {
+  for (int i = 0; i < 3; ++i) process.judge("POST", "/api/login", "198.51.100.7");
+  const json::value body = get("/v1/policies");
+  ASSERT_EQ(body.at("policies").as_array().size(), 3U);
+  EXPECT_EQ(json::serialize(body.at("disabled")), R"(["never"])");
+
+  const json::value policy = get("/v1/policies/per-ip");
+  EXPECT_EQ(body.at("policies").at(0), policy);
+  EXPECT_EQ(policy.at("mode"), json::value("enforce"));
+  EXPECT_EQ(json::serialize(policy.at("watch")), R"(["login"])");
+  EXPECT_EQ(json::serialize(policy.at("key")), R"(["ip/32,64"])");
+  EXPECT_EQ(policy.at("metric"), json::value("count"));
+  EXPECT_EQ(policy.at("window"), json::value("10m"));
+  EXPECT_EQ(json::serialize(policy.at("rungs")),
+            R"(["over 2: flag","over 3: graylist for 15m","over 4: deny for 1h"])");
+  EXPECT_EQ(json::serialize(policy.at("lists")), R"(["per-ip:graylist","per-ip:deny"])");
+  EXPECT_EQ(policy.at("totals").at("verdicts").at("flag"), json::value(1));
+
+  const json::value other = get("/v1/policies/per-user-device");
+  EXPECT_EQ(other.at("window"), json::value("1h exact"));
+  EXPECT_EQ(other.at("when"), json::value(R"(header.x_app != "probe")"));
+  const json::value shadow = get("/v1/policies/everyone");
+  EXPECT_EQ(shadow.at("mode"), json::value("shadow"));
+  EXPECT_EQ(shadow.at("window"), json::value("every 1h"));
+  EXPECT_EQ(call("GET", "/v1/policies/nobody").status, 404);
+  EXPECT_EQ(call("GET", "/v1/policies/never").status, 404);
+}
+
+TEST_F(ApiTest, CountersAreReadWithoutCounting) {
+  process.judge("POST", "/api/login", "198.51.100.7");
+  process.judge("POST", "/api/login", "198.51.100.7");
+  for (int i = 0; i < 3; ++i) {
+    const json::value body = get("/v1/counters/per-ip?key=198.51.100.7");
+    ASSERT_EQ(body.at("counters").as_array().size(), 1U);
+    const json::value& counter = body.at("counters").at(0);
+    EXPECT_EQ(counter.at("value"), json::value(2));
+    EXPECT_EQ(counter.at("settled"), json::value(2));
+    EXPECT_EQ(counter.at("in_flight"), json::value(0));
+    EXPECT_EQ(counter.at("window"), json::value("10m"));
+    EXPECT_EQ(counter.at("limits").as_array().size(), 3U);
+    EXPECT_EQ(counter.at("limits").at(2).at("limit"), json::value(4));
+  }
+  EXPECT_EQ(get("/v1/counters/per-ip?key=198.51.100.8").at("counters").at(0).at("value"),
+            json::value(0));
+}
+
+TEST_F(ApiTest, AnyAddressOfACountedNetworkNamesItsCounter) {
+  process.judge("POST", "/api/login", "2001:db8:1:2::1");
+  process.judge("POST", "/api/login", "2001:db8:1:2:ffff::9");
+  const json::value body = get("/v1/counters/per-ip?key=2001:DB8:1:2:3:4:5:6");
+  EXPECT_EQ(json::serialize(body.at("key")), R"(["2001:db8:1:2::"])");
+  EXPECT_EQ(body.at("counters").at(0).at("value"), json::value(2));
+}
+
+TEST_F(ApiTest, AKeyOfSeveralPartsIsGivenPartByPart) {
+  const std::vector<HeaderField> headers{{"content-type", "application/json"},
+                                         {"x-device-id", "tv & more"}};
+  process.judge("POST", "/api/login", "198.51.100.7", headers, R"({"username":"al+ice"})");
+  const json::value body = get("/v1/counters/per-user-device?key=al%2Bice&key=tv+%26+more");
+  EXPECT_EQ(json::serialize(body.at("key")), R"(["al+ice","tv & more"])");
+  ASSERT_EQ(body.at("counters").as_array().size(), 2U);
+  EXPECT_EQ(body.at("counters").at(0).at("value"), json::value(1));
+  EXPECT_EQ(body.at("counters").at(1).at("limits").at(0).at("limit"), json::value());  // a table
+}
+
+TEST_F(ApiTest, APolicyWithoutKeyHasOneCounter) {
+  process.judge("GET", "/", "198.51.100.7");
+  EXPECT_EQ(get("/v1/counters/everyone").at("counters").at(0).at("value"), json::value(1));
+  EXPECT_EQ(call("GET", "/v1/counters/everyone?key=x").status, 400);
+}
+
+TEST_F(ApiTest, WrongKeysSayWhatAKeyIs) {
+  Reply reply = call("GET", "/v1/counters/per-user-device?key=alice");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(detail(reply), "the key has 2 parts, one `key` for each, in this order: user, device");
+  reply = call("GET", "/v1/counters/per-ip?key=nowhere");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(detail(reply).find("\"ip\" is an IP address"), std::string::npos);
+  EXPECT_EQ(call("GET", "/v1/counters/per-ip").status, 400);
+  EXPECT_EQ(call("GET", "/v1/counters/nobody?key=1.2.3.4").status, 404);
+  EXPECT_EQ(call("GET", "/v1/counters/per-user-device?key=d&key=" + std::string(4097, 'x')).status,
+            400);
+}
+
+TEST_F(ApiTest, ResettingEmptiesTheCount) {
+  for (int i = 0; i < 3; ++i) process.judge("POST", "/api/login", "198.51.100.7");
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.9"), config::Action::none);
+  const Reply reply = call("DELETE", "/v1/counters/per-ip?key=198.51.100.7");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(json::parse(reply.body).at("reset"), json::value(1));
+  EXPECT_EQ(get("/v1/counters/per-ip?key=198.51.100.7").at("counters").at(0).at("value"),
+            json::value(0));
+  EXPECT_EQ(get("/v1/counters/per-ip?key=198.51.100.9").at("counters").at(0).at("value"),
+            json::value(1));
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::none);
+}
+
+TEST_F(ApiTest, ReloadTellsTheHashOrEveryProblem) {
+  process.next_reload = {true, process.now, "beef", {{false, "a.yaml", 3, 1, "escapable", ""}}};
+  Reply reply = call("POST", "/v1/reload");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(json::parse(reply.body).at("hash"), json::value("beef"));
+  EXPECT_EQ(call("POST", "/v1/reload", "{}").status, 200);
+  EXPECT_EQ(call("POST", "/v1/reload", R"({"force":true})").status, 400);
+
+  process.next_reload = {
+      false,
+      process.now,
+      "dead",
+      {{true, "a.yaml", 14, 5, "unknown key \"windw\"", "did you mean \"window\"?"},
+       {true, "b.yaml", 1, 1, "x", ""}}};
+  reply = call("POST", "/v1/reload");
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_EQ(reply.field("Content-Type"), "application/problem+json");
+  const json::value body = json::parse(reply.body);
+  EXPECT_EQ(body.at("problem_count"), json::value(2));
+  EXPECT_EQ(body.at("problems").at(0).at("message"), json::value("unknown key \"windw\""));
+}
+
+TEST_F(ApiTest, DrainBeginsAndEnds) {
+  EXPECT_EQ(call("POST", "/v1/drain", R"({"begin":true})").body, "{\"draining\":true}\n");
+  EXPECT_TRUE(process.facts.draining);
+  EXPECT_EQ(call("POST", "/v1/drain", R"({"begin":false})").body, "{\"draining\":false}\n");
+  EXPECT_EQ(call("POST", "/v1/drain", "{}").status, 400);
+  EXPECT_EQ(call("POST", "/v1/drain", R"({"begin":"yes"})").status, 400);
+  EXPECT_EQ(call("POST", "/v1/drain").status, 400);
+}
+
+}  // namespace weir::test

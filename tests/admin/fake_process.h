@@ -1,0 +1,89 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/health.h"
+#include "admin/operations.h"
+#include "admin/server.h"
+#include "core/event.h"
+
+namespace weir::test {
+
+/// The compiled text, not yet attached; the test fails if it has errors.
+std::unique_ptr<policies::PolicySet> compile_text(std::string_view config);
+
+/// What app is to the doors: real stores and a real policy set, time and reloads at the test's
+/// will.
+class FakeProcess final : public admin::Operations {
+ public:
+  explicit FakeProcess(std::string_view config);
+
+  admin::StatusFacts status() const override { return facts; }
+  policies::Instant instant() const override { return {now, now}; }
+  std::shared_ptr<const policies::PolicySet> policies() const override { return set; }
+  boost::asio::awaitable<admin::LoadReport> reload() override;
+  bool drain(bool begin) override { return facts.draining = begin; }
+
+  /// Counts one request of the live traffic and returns its verdict's effect.
+  config::Action judge(std::string_view method, std::string_view path, std::string_view ip,
+                       std::vector<HeaderField> headers = {}, std::string_view body = {});
+
+  admin::Stores stores() { return {bank, lists, stats, metrics, secret}; }
+
+  TimePoint now;
+  admin::StatusFacts facts;
+  admin::LoadReport next_reload;
+  std::shared_ptr<const policies::PolicySet> set;
+  limiter::Bank bank;
+  limiter::ListBank lists;
+  policies::StatsBank stats;
+  telemetry::Metrics metrics;
+  HashSecret secret;
+};
+
+/// Workers that answer when the test says so.
+class FakePulse final : public admin::Pulse {
+ public:
+  std::size_t workers() const override { return alive.size(); }
+  void ask(std::size_t worker, std::function<void()> beat) override;
+  std::vector<bool> alive{true, true};
+  std::vector<std::function<void()>> held;  ///< of the dead ones
+};
+
+struct Reply {
+  int status = 0;
+  std::string head, body;
+  std::string field(std::string_view name) const;  ///< empty if there is none
+};
+
+/// A client with plain blocking sockets, which the test runs against the io_context of the door.
+class Client {
+ public:
+  Client(boost::asio::io_context& io, const net::SocketAddress& address);
+  ~Client();
+  Client(Client&& other) noexcept;
+
+  void send(std::string_view bytes);
+  /// Runs the door until a whole answer is here; status 0: the door closed the connection instead.
+  Reply receive(bool head_only = false);
+  /// One request. `fields`: whole lines. Content-Length is added to a body.
+  Reply call(std::string_view method, std::string_view target, std::string_view fields = {},
+             std::string_view body = {});
+  bool closed_by_peer();
+
+ private:
+  bool read_some();
+  boost::asio::io_context& io_;
+  int fd_ = -1;
+  std::string buffer_;
+};
+
+/// Runs a coroutine of the doors to its end.
+void run(boost::asio::io_context& io, boost::asio::awaitable<void> task);
+
+}  // namespace weir::test

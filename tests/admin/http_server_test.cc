@@ -1,0 +1,199 @@
+#include "net/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "api_fixture.h"
+#include "net/deadline.h"
+
+/// The server under both doors, by the admin tests' client; its limits with small numbers.
+namespace weir::test {
+namespace {
+
+struct Echo final : net::HttpHandler {
+  boost::asio::awaitable<net::HttpReply> handle(net::HttpRequest request) override {
+    ++handled;
+    if (request.path == "/slow") co_await net::pause(milliseconds{3'600'000});
+    if (request.path == "/throw") throw std::runtime_error("a bug");
+    net::HttpReply reply;
+    reply.content_type = "text/plain";
+    reply.body = request.method + " " + request.path + "?" + request.query + " " + request.body;
+    co_return reply;
+  }
+  net::HttpReply refuse(int status, std::string_view detail) override {
+    return {status, "text/plain", std::string(detail), {}};
+  }
+  int handled = 0;
+};
+
+net::HttpServerLimits small_limits() {
+  net::HttpServerLimits limits;
+  limits.connections = 4;
+  limits.head_bytes = 512;
+  limits.body_bytes = 100;
+  limits.idle = limits.head = limits.body = milliseconds{60};
+  return limits;
+}
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  void listen(const net::HttpServerLimits& limits = small_limits()) {
+    server.emplace(io, echo, limits);
+    ASSERT_TRUE(server->listen(loopback()));
+  }
+  Client connect() { return {io, server->address()}; }
+
+  boost::asio::io_context io{1};
+  Echo echo;
+  std::optional<net::HttpServer> server;
+};
+
+}  // namespace
+
+TEST_F(HttpServerTest, AnswersInOrderOnOneConnection) {
+  listen();
+  Client client = connect();
+  client.send(
+      "GET /a?b HTTP/1.1\r\nHost: x\r\n\r\nPOST /c HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "2\r\n\r\nhi"
+      "GET /d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "GET /a?b ");
+  EXPECT_EQ(client.receive().body, "POST /c? hi");
+  const Reply last = client.receive();
+  EXPECT_EQ(last.body, "GET /d? ");
+  EXPECT_EQ(last.field("Connection"), "close");
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(HttpServerTest, TakesChunkedBodiesAbsoluteTargetsAndOldClients) {
+  listen();
+  Client client = connect();
+  client.send(
+      "POST http://x/e?f HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "POST /e?f hi");
+  client.send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(client.receive().body, "GET /? ");
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {
+  listen();
+  Client client = connect();
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 100);
+  client.send("hi");
+  EXPECT_EQ(client.receive().body, "POST /? hi");
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsAmbiguousOrTooLarge) {
+  listen();
+  struct Case {
+    std::string bytes;
+    int status;
+  };
+  const std::string get = "GET / HTTP/1.1\r\n";
+  for (const Case& c :
+       {Case{"nonsense\r\n\r\n", 400},
+        {get + "\r\n", 400},
+        {get + "Host: x\r\nHost: y\r\n\r\n", 400},
+        {"GET x HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", 400},
+        {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 400},
+        {get + "Host: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
+        {get + "Host: x\r\nContent-Length: -1\r\n\r\n", 400},
+        {get + "Host: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+        {get + "Host: x\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'x'), 413},
+        {get + "Host: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + std::string(255, 'x'), 413},
+        {get + "Host: x\r\nX: " + std::string(600, 'x') + "\r\n\r\n", 431}}) {
+    Client client = connect();
+    client.send(c.bytes);
+    const Reply reply = client.receive();
+    EXPECT_EQ(reply.status, c.status) << c.bytes.substr(0, 100);
+    EXPECT_EQ(reply.field("Connection"), "close");
+    EXPECT_TRUE(client.closed_by_peer());
+  }
+  EXPECT_EQ(echo.handled, 0);
+}
+
+TEST_F(HttpServerTest, SlowClientsRunIntoDeadlines) {
+  listen();
+  Client idle = connect(), head = connect(), body = connect();
+  head.send("GET / HTTP/1.1\r\n");
+  body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabc");
+  EXPECT_TRUE(idle.closed_by_peer());
+  EXPECT_EQ(head.receive().status, 408);
+  EXPECT_EQ(body.receive().status, 408);
+}
+
+TEST_F(HttpServerTest, TheLongestWaitingConnectionMakesRoom) {
+  net::HttpServerLimits limits = small_limits();
+  limits.idle = limits.head = milliseconds{3'600'000};
+  listen(limits);
+  Client busy = connect();
+  busy.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (echo.handled == 0) io.run_one();
+  Client first = connect(), second = connect(), third = connect();
+  EXPECT_EQ(first.call("GET", "/").status, 200);  // and waits from now on
+  EXPECT_EQ(server->open_connections(), 4U);
+  Client next = connect();
+  EXPECT_EQ(next.call("GET", "/").status, 200);
+  EXPECT_TRUE(second.closed_by_peer());
+  EXPECT_EQ(first.call("GET", "/").status, 200);
+  EXPECT_EQ(server->displaced(), 1U);
+}
+
+TEST_F(HttpServerTest, ConnectionsInTheMiddleOfAnAnswerAreNotDisplaced) {
+  listen();
+  std::vector<Client> busy;
+  for (int i = 0; i < 4; ++i) {
+    busy.push_back(connect());
+    busy.back().send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (echo.handled <= i) io.run_one();
+  }
+  Client next = connect();
+  EXPECT_TRUE(next.closed_by_peer());
+  EXPECT_EQ(server->open_connections(), 4U);
+}
+
+TEST_F(HttpServerTest, AFailingHandlerCostsItsRequestAlone) {
+  listen();
+  Client client = connect();
+  EXPECT_EQ(client.call("GET", "/throw").status, 500);
+  EXPECT_EQ(client.call("GET", "/").status, 200);
+  EXPECT_EQ(server->failures(), 1U);
+}
+
+TEST_F(HttpServerTest, StopClosesIdleConnectionsAndCutsTheRestAfterTheGrace) {
+  net::HttpServerLimits limits = small_limits();
+  limits.idle = milliseconds{3'600'000};
+  listen(limits);
+  Client idle = connect(), busy = connect();
+  busy.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (echo.handled == 0) io.run_one();
+  run(io, server->stop(milliseconds{20}));
+  EXPECT_EQ(server->open_connections(), 0U);
+  EXPECT_TRUE(idle.closed_by_peer());
+  EXPECT_TRUE(busy.closed_by_peer());
+}
+
+TEST_F(HttpServerTest, MayBeDroppedWithOpenConnections) {
+  listen();
+  Client idle = connect(), busy = connect();
+  busy.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (echo.handled == 0) io.run_one();
+  server.reset();
+  io.restart();
+  io.poll();
+  EXPECT_TRUE(busy.closed_by_peer());
+}
+
+TEST_F(HttpServerTest, ATakenPortIsAnError) {
+  listen();
+  net::HttpServer second(io, echo, small_limits());
+  EXPECT_FALSE(second.listen(server->address()));
+}
+
+}  // namespace weir::test
