@@ -85,7 +85,8 @@ void Frame::resume(const SlotTable& slots, const Captured& captured, const Answe
 
 Value Frame::compute(SlotId id) {
   WEIR_ASSERT(slots_ != nullptr && id < slots_->size());
-  if (cells_.size() < slots_->size()) cells_.resize(slots_->size());  // the table grew after begin()
+  if (cells_.size() < slots_->size())
+    cells_.resize(slots_->size());  // the table grew after begin()
   const Slot& slot = (*slots_)[id];
   Extracted got;
   switch (slot.kind) {

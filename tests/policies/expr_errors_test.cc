@@ -48,7 +48,7 @@ const Case kSyntax[] = {
     {"{}", "error 1+1: maps are not part of the language\n"},
     {"1 # 2", "error 3+1: unexpected \"#\"\n"},
     {"é", "error 1+1: unexpected character outside a string\n"},
-    {"'é' + #", "error 7+1: unexpected \"#\"\n"},
+    {"'é' + #", "error 8+1: unexpected \"#\"\n"},
     {"'abc", "error 1+4: a string is not closed\n"},
     {"'''abc''", "error 1+8: a string is not closed\n"},
     {"b'x'", "error 1+1: byte strings are not part of the language | leave out the b\n"},

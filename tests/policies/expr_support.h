@@ -64,9 +64,7 @@ class Lists final : public ListOracle {
 
 inline config::Text text_at(std::string text, std::uint32_t column = 1) {
   config::Text out;
-  std::uint32_t characters = 0;
-  for (const char byte : text) characters += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
-  out.where = {0, 1, column, characters};
+  out.where = {0, 1, column, static_cast<std::uint32_t>(text.size())};
   out.value = std::move(text);
   return out;
 }
