@@ -170,12 +170,24 @@ Result<std::vector<Fd>> open_listeners(const SocketAddress& address, std::size_t
   return out;
 }
 
-Result<Fd> start_connect(const SocketAddress& address) noexcept {
+Result<Fd> make_socket(const SocketAddress& address) noexcept {
   Fd fd(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return last_error();
   if (!address.is_unix()) set_no_delay(fd.get());
-  if (::connect(fd.get(), address.raw(), address.size()) == 0 || errno == EINPROGRESS) return fd;
-  return last_error();
+  return fd;
+}
+
+int begin_connect(int fd, const SocketAddress& address) noexcept {
+  const int result = ::connect(fd, address.raw(), address.size());
+  return result == 0 || errno == EINPROGRESS || errno == EINTR ? 0 : errno;
+}
+
+Result<Fd> start_connect(const SocketAddress& address) noexcept {
+  Result<Fd> fd = make_socket(address);
+  if (!fd) return fd;
+  const int error = begin_connect(fd->get(), address);
+  if (error != 0) return boost::system::error_code{error, boost::system::system_category()};
+  return fd;
 }
 
 int socket_error(int fd) noexcept {

@@ -54,8 +54,12 @@ Result<Fd> open_listener(const SocketAddress& address, unsigned unix_mode);
 Result<std::vector<Fd>> open_listeners(const SocketAddress& address, std::size_t workers,
                                        unsigned unix_mode = 0660);
 
-/// Starts connecting a new non-blocking socket (TCP_NODELAY). Its success shows as writability, its
-/// failure by socket_error(); an error here is one at once (refused, no descriptor left).
+/// A new non-blocking socket (TCP_NODELAY) of the address's family.
+Result<Fd> make_socket(const SocketAddress& address) noexcept;
+/// Starts connecting it. 0: its success shows as writability, its failure by socket_error(). Else
+/// the errno; EAGAIN: a Unix socket's backlog is full, try again.
+int begin_connect(int fd, const SocketAddress& address) noexcept;
+/// Both at once; an error is one at once (refused, no descriptor left).
 Result<Fd> start_connect(const SocketAddress& address) noexcept;
 
 /// SO_ERROR, 0 if none.

@@ -31,6 +31,7 @@ struct Context {
   RequestIds ids;
   DateText date;
   bool draining = false;  ///< every response says Connection: close
+  bool stopping = false;  ///< and clients that are idle are closed
 
   std::vector<std::string> used_names;  ///< see UpstreamHeadOptions
   std::vector<std::string_view> used_name_views;

@@ -249,7 +249,7 @@ std::size_t Session::start_answer(std::span<char> input) {
   }
   DownstreamHeadOptions options;
   options.http_1_0 = http_1_0_;
-  options.keep_alive = keep_alive_ && !ctx_.draining;
+  options.keep_alive = keep_alive_ && !ctx_.draining && can_drain();
   options.extra_lines = lines_.view();
   ctx_.head.clear();
   const DownstreamBody down = append_downstream_head(ctx_.head, head, options);
@@ -325,7 +325,7 @@ void Session::finish_answer(bool surplus) {
   } else {
     ctx_.upstreams.discard(upstream);
   }
-  if (!keep_alive_ || ctx_.draining) return begin_close();
+  if (!keep_alive_) return begin_close();
   if (body_.done()) return next_request();
   state_ = State::draining;  // the app answered before it had the whole request
   drained_ = 0;

@@ -289,16 +289,17 @@ void Session::reply_problem(int status, std::string_view lines) {
   reply(answer);
 }
 
+// Whether the connection can go on after an answer that comes before the request's end.
+bool Session::can_drain() const noexcept {
+  if (body_.done()) return true;
+  // Whoever waits for a 100 may send its body or not: nobody could tell it from the next request.
+  if (expects_continue_ && !continued_) return false;
+  if (body_.framing() == net::Framing::length) return body_.left() <= kDrainBytes;
+  return body_.framing() == net::Framing::chunked;
+}
+
 void Session::reply(LocalAnswer answer) {
-  bool keep = answer.keep_alive && keep_alive_ && !ctx_.draining;
-  if (!body_.done()) {
-    // Whoever waits for a 100 may send its body or not: nobody could tell it from the next request.
-    const bool unsure = expects_continue_ && !continued_;
-    const bool much = body_.framing() == net::Framing::length
-                          ? body_.left() > kDrainBytes
-                          : body_.framing() != net::Framing::chunked;
-    if (unsure || much) keep = false;
-  }
+  const bool keep = answer.keep_alive && keep_alive_ && !ctx_.draining && can_drain();
   answer.keep_alive = keep;
   answer.head_only = is_head_;
   answer.http_1_0 = http_1_0_;

@@ -63,6 +63,18 @@ void Parts::add(std::string_view bytes) noexcept {
   bytes_ += bytes.size();
 }
 
+net::IoResult Parts::transmit(int fd, std::span<char> scratch) const noexcept {
+  constexpr std::size_t kJoin = 2 << 10;
+  if (count_ == 1) return net::transmit(fd, {static_cast<const char*>(parts_[0].iov_base), bytes_});
+  if (bytes_ > kJoin) return net::transmit(fd, span());
+  std::size_t at = 0;
+  for (const iovec& part : span()) {
+    std::memcpy(scratch.data() + at, part.iov_base, part.iov_len);
+    at += part.iov_len;
+  }
+  return net::transmit(fd, {scratch.data(), at});
+}
+
 void Parts::add_body(Framing framing, std::string_view data, bool last) noexcept {
   if (framing != Framing::chunked) return add(data);
   if (!data.empty()) {

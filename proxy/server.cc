@@ -42,11 +42,11 @@ void Server::use_names(std::vector<std::string> names) {
   context_->used_name_views.assign(context_->used_names.begin(), context_->used_names.end());
 }
 
-void Server::begin_drain(bool draining) { context_->draining = draining || stopping_; }
+void Server::begin_drain(bool draining) { context_->draining = draining || context_->stopping; }
 
 void Server::stop_accepting() {
   begin_drain();
-  stopping_ = true;
+  context_->stopping = true;
   for (net::Listener& listener : listeners_) listener.stop();
   for (Session* session = context_->open; session != nullptr;) {
     Session* next = session->next_open_;
@@ -103,7 +103,7 @@ void Server::end_of_turn(TimePoint now) {
     session->run_resumed();
   }
   reclaim();
-  if (stopping_ && stopped_ && ctx.open_count == 0) {
+  if (ctx.stopping && stopped_ && ctx.open_count == 0) {
     ctx.upstreams.close_idle();
     net::Wheel::disarm(*this);
     const auto stopped = std::exchange(stopped_, nullptr);

@@ -61,7 +61,6 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   Waker waker_;
   Session* free_ = nullptr;
   std::function<void()> stopped_;
-  bool stopping_ = false;
 };
 
 }  // namespace weir::proxy

@@ -77,7 +77,12 @@ void Session::advance() {
     }
     switch (state_) {
       case State::reading_head:
-        if (!out_.empty() || !read_head()) return;
+        if (!out_.empty()) return;
+        if (!read_head()) {
+          const bool idle = state_ == State::reading_head && served_ && in_.empty();
+          if (idle && ctx_.stopping) close();
+          return;
+        }
         break;
       case State::reading_body:
         if (!read_body()) return;
@@ -186,12 +191,8 @@ void Session::abort() {
 bool Session::send(const Parts& parts) {
   if (parts.empty()) return true;
   std::size_t sent = 0;
-  const auto span = parts.span();
   if (out_.empty()) {
-    const net::IoResult result =
-        span.size() == 1 ? net::transmit(fd_.get(), {static_cast<const char*>(span[0].iov_base),
-                                                     span[0].iov_len})
-                         : net::transmit(fd_.get(), span);
+    const net::IoResult result = parts.transmit(fd_.get(), ctx_.worker.scratch_out());
     if (result.error != 0) {
       client_gone();
       return false;
@@ -200,7 +201,7 @@ bool Session::send(const Parts& parts) {
   }
   progress_ = progress_ || sent != 0;
   if (sent == parts.size()) return true;
-  for (const iovec& part : span) {
+  for (const iovec& part : parts.span()) {
     if (sent >= part.iov_len) {
       sent -= part.iov_len;
       continue;
@@ -284,11 +285,9 @@ void Session::discard_input() {
 }
 
 void Session::stop_if_idle() {
-  if (state_ != State::reading_head || !served_ || !in_.empty()) return;
-  // A request that has arrived but has not been delivered yet is served.
-  readable_ = true;
+  if (state_ != State::reading_head || !served_) return;
+  readable_ = true;  // a request that has arrived but has not been delivered yet is served
   advance();
-  if (state_ == State::reading_head && in_.empty() && out_.empty()) close();
 }
 
 void Session::on_timer(TimePoint /*now*/) {

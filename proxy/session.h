@@ -94,6 +94,7 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
   void refuse(net::HttpRefusal refusal);
   void reply_problem(int status, std::string_view lines = {});
   void reply(LocalAnswer answer);
+  bool can_drain() const noexcept;
   bool drain_body();
   void count_status(int status) noexcept;
 

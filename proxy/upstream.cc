@@ -16,7 +16,7 @@ constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 }  // namespace
 
 int UpstreamConnection::finish_connect() noexcept {
-  const int error = net::socket_error(fd_.get());
+  const int error = waiting_for_backlog_ ? ECONNREFUSED : net::socket_error(fd_.get());
   if (error == 0) {
     connecting_ = false;
     watch_writable(false);
@@ -37,11 +37,7 @@ void UpstreamConnection::send(const Parts& parts) {
   if (parts.empty()) return;
   std::size_t sent = 0;
   if (writable()) {
-    const auto span = parts.span();
-    const net::IoResult result =
-        span.size() == 1 ? net::transmit(fd_.get(), {static_cast<const char*>(span[0].iov_base),
-                                                     span[0].iov_len})
-                         : net::transmit(fd_.get(), span);
+    const net::IoResult result = parts.transmit(fd_.get(), pool_.worker_.scratch_out());
     sent = result.bytes;
     sent_ = sent_ || sent != 0;
     if (result.error != 0) broken_ = readable_ = true;
@@ -114,7 +110,11 @@ void UpstreamConnection::on_events(std::uint32_t events) {
 }
 
 void UpstreamConnection::on_timer(TimePoint /*now*/) {
-  if (!fd_ || user_ != nullptr) return;
+  if (!fd_) return;
+  if (user_ != nullptr) {
+    if (waiting_for_backlog_ && !pool_.start(*this)) user_->on_upstream(EPOLLERR);
+    return;
+  }
   pool_.unlink_idle(*this);
   pool_.discard(*this);
 }
@@ -157,7 +157,7 @@ UpstreamConnection* UpstreamPool::take(UpstreamUser& user, Want want) {
 
 UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
   metrics_.add(Metric::upstream_connects);
-  Result<net::Fd> fd = net::start_connect(settings_.upstream);
+  Result<net::Fd> fd = net::make_socket(settings_.upstream);
   if (!fd) return nullptr;
   UpstreamConnection* connection = free_;
   if (connection != nullptr) {
@@ -168,13 +168,26 @@ UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
   }
   connection->fd_ = std::move(*fd);
   connection->connecting_ = true;
-  connection->watching_writable_ = true;
-  if (!worker_.reactor().add(connection->fd_.get(), kReadEvents | EPOLLOUT, *connection)) {
-    discard(*connection);
-    return nullptr;
-  }
   connection->user_ = &user;
-  return connection;
+  if (start(*connection)) return connection;
+  discard(*connection);
+  return nullptr;
+}
+
+// False: refused at once. A Unix socket whose backlog is full says so instead of waiting as TCP
+// does: try again with the next tick, until the session's connect time-out.
+bool UpstreamPool::start(UpstreamConnection& connection) noexcept {
+  const int error = net::begin_connect(connection.fd_.get(), settings_.upstream);
+  connection.waiting_for_backlog_ = error == EAGAIN;
+  if (connection.waiting_for_backlog_) {
+    worker_.wheel().arm(connection, worker_.now() + net::Wheel::kTick);
+    return true;
+  }
+  if (error != 0) return false;
+  connection.watching_writable_ = true;
+  return worker_.reactor()
+      .add(connection.fd_.get(), kReadEvents | EPOLLOUT, connection)
+      .has_value();
 }
 
 void UpstreamPool::give_back(UpstreamConnection& connection) noexcept {
@@ -204,6 +217,7 @@ void UpstreamPool::discard(UpstreamConnection& connection) noexcept {
   connection.fd_.close();
   connection.in.clear();
   connection.out_.clear();
+  connection.waiting_for_backlog_ = false;
   connection.connecting_ = connection.reused_ = connection.sent_ = connection.broken_ = false;
   connection.stale_ = connection.readable_ = connection.ended_ = connection.watching_writable_ =
       false;

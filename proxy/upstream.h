@@ -66,6 +66,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer {
   UpstreamConnection* next_ = nullptr;      // in the idle, free or retired list
   std::uint64_t idle_turn_ = 0;             // the turn in which it became idle, or was taken again
   bool connecting_ = false;
+  bool waiting_for_backlog_ = false;
   bool reused_ = false;
   bool sent_ = false;
   bool broken_ = false;
@@ -101,6 +102,7 @@ class UpstreamPool {
  private:
   friend class UpstreamConnection;
   UpstreamConnection* open(UpstreamUser& user);
+  bool start(UpstreamConnection& connection) noexcept;
   bool still_alive(const UpstreamConnection& connection) const noexcept;
   void unlink_idle(UpstreamConnection& connection) noexcept;
 

@@ -312,6 +312,7 @@ TEST_F(Judging, the_answers_body_is_copied_beside_the_stream) {
   EXPECT_EQ(c.get("/large").body.size(), 5'000u);
   EXPECT_EQ(c.get("/gzip").body, "zz");
   EXPECT_EQ(c.get("/none").status, 204);
+  on_worker([] {});
   Log bodies;
   for (const auto& line : judge().log()) {
     if (line.starts_with("body")) bodies.push_back(line);

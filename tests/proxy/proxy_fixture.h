@@ -22,14 +22,14 @@ class ProxyFixture : public ::testing::Test {
  protected:
   void origin(OriginServer::Script script) { origin_.emplace(std::move(script)); }
   void origin_unix(OriginServer::Script script) {
-    unix_path_ = ::testing::TempDir() + "weir-origin-" + std::to_string(::getpid()) + ".sock";
-    origin_.emplace(std::move(script), unix_path_);
+    upstream_path = ::testing::TempDir() + "weir-origin-" + std::to_string(::getpid()) + ".sock";
+    origin_.emplace(std::move(script), upstream_path);
   }
 
   void start(unsigned workers = 1) {
-    settings.upstream = unix_path_.empty()
+    settings.upstream = upstream_path.empty()
                             ? net::SocketAddress::tcp(Address::v4(0x7f000001), upstream_port())
-                            : *net::SocketAddress::unix_path(unix_path_);
+                            : *net::SocketAddress::unix_path(upstream_path);
     settings.upstream_authority = "app:80";
     const net::SocketAddress where = listen_path.empty()
                                          ? net::SocketAddress::tcp(Address::v4(0x7f000001), 0)
@@ -86,6 +86,7 @@ class ProxyFixture : public ::testing::Test {
 
   proxy::Settings settings;
   std::string listen_path;
+  std::string upstream_path;  // of a Unix socket; else the origin's port
   std::uint16_t fixed_upstream_port = 0;
   std::vector<std::unique_ptr<FakeJudge>> judges;
   std::unique_ptr<telemetry::Metrics> metrics;
@@ -97,7 +98,6 @@ class ProxyFixture : public ::testing::Test {
     return fixed_upstream_port != 0 ? fixed_upstream_port : origin_ ? origin_->port() : 1;
   }
   std::optional<OriginServer> origin_;
-  std::string unix_path_;
   std::uint16_t port_ = 0;
 };
 

@@ -1,30 +1,13 @@
 // What must stay bounded: allocations, memory, bytes under torture.
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
-#include <new>
 #include <random>
 
 #include "tests/proxy/proxy_fixture.h"
-
-namespace {
-
-// Counts operator new of the threads that ask for it; the whole test binary uses these.
-thread_local bool counting = false;
-thread_local std::int64_t allocations = 0;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  if (counting) ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#include "tests/support/allocations.h"
 
 namespace weir::testing {
 namespace {
@@ -96,19 +79,11 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
     for (auto& c : clients) ASSERT_EQ(c.read().status, 200);
   };
   for (int i = 0; i < 20; ++i) round();
-  std::int64_t before = 0, after = 0;
-  on_worker([&] {
-    counting = true;
-    before = allocations;
-  });
+  std::size_t before = 0, after = 0;
+  on_worker([&] { before = test::allocations(); });
   for (int i = 0; i < 100; ++i) round();
-  on_worker([&] {
-    counting = false;
-    after = allocations;
-  });
-  // The two posts of this test and those of `round` are std::functions of the fixture: on_worker
-  // allocates on the test's thread, never on the worker's.
-  EXPECT_EQ(after - before, 0);
+  on_worker([&] { after = test::allocations(); });
+  EXPECT_EQ(after - before, 0U);
   (*pool).stop();
   server.reset();
 }
