@@ -156,9 +156,9 @@ bool read_host(std::string_view value, RequestHead& head) noexcept {
   char previous = '.';
   if (!literal) {
     for (const char c : host) {
-      if (c == '.' ? previous == '.' : !scan::is_plain_name(c) && c != '_' && c != '~')
-        return false;
-      lower &= c < 'A' || c > 'Z';
+      const HostByte kind = kHostBytes.data()[static_cast<unsigned char>(c)];
+      if (kind == HostByte::bad || (kind == HostByte::dot && previous == '.')) return false;
+      lower &= kind != HostByte::upper;
       previous = c;
     }
     if (previous == '.') host.remove_suffix(1);  // `example.com.` is example.com, fully qualified
