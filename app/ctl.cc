@@ -44,12 +44,12 @@ std::optional<Door> find_door(const std::string& given) {
     return std::nullopt;
   }
   const auto url = Url::parse(given.find("://") == std::string::npos ? "http://" + given : given);
-  if (!url || url->tls || std::stoul(url->port) > 65535) {
+  if (!url || url->tls) {
     complain("\"" + given + "\" is neither HOST:PORT nor unix:/path");
     return std::nullopt;
   }
   std::string why;
-  const auto address = resolve(url->host, static_cast<std::uint16_t>(std::stoul(url->port)), &why);
+  const auto address = resolve(url->host, url->port_number(), &why);
   if (!address) {
     complain("can't resolve " + url->host + ": " + (why.empty() ? address.error().message() : why));
     return std::nullopt;

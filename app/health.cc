@@ -26,12 +26,7 @@ int health(const std::string& given) {
   }
   if (url->target == "/") url->target = "/readyz";
   std::string why;
-  unsigned long port = std::stoul(url->port);
-  if (port == 0 || port > 65535) {
-    complain("\"" + given + "\": no such port");
-    return kUsage;
-  }
-  const auto address = resolve(url->host, static_cast<std::uint16_t>(port), &why);
+  const auto address = resolve(url->host, url->port_number(), &why);
   if (!address) {
     complain("can't resolve " + url->host + ": " + (why.empty() ? address.error().message() : why));
     return kUnreachable;

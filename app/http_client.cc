@@ -12,11 +12,11 @@ namespace weir::app {
 namespace {
 
 constexpr std::size_t kAnswerMax = 16 << 20;
-using SteadyTime = std::chrono::steady_clock::time_point;
+const Clock kClock;
 
-Result<void> wait_for(int fd, short events, SteadyTime deadline) {
+Result<void> wait_for(int fd, short events, TimePoint deadline) {
   while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = deadline - kClock.now();
     if (left.count() <= 0) return make_error_code(Error::timed_out);
     pollfd waiting{fd, events, 0};
     const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
@@ -30,7 +30,7 @@ boost::system::error_code system_error(int number) {
   return {number, boost::system::system_category()};
 }
 
-Result<void> send_all(int fd, std::string_view bytes, SteadyTime deadline) {
+Result<void> send_all(int fd, std::string_view bytes, TimePoint deadline) {
   while (!bytes.empty()) {
     const net::IoResult sent = net::transmit(fd, bytes);
     if (sent.error != 0) return system_error(sent.error);
@@ -48,7 +48,7 @@ Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_v
                                 std::string_view head_lines, std::string_view body,
                                 milliseconds deadline_in) {
   namespace http = boost::beast::http;
-  const SteadyTime deadline = std::chrono::steady_clock::now() + deadline_in;
+  const TimePoint deadline = kClock.now() + deadline_in;
   const auto fd = net::start_connect(address);
   if (!fd) return fd.error();
   if (auto ready = wait_for(fd->get(), POLLOUT, deadline); !ready) return ready.error();

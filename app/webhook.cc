@@ -12,6 +12,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
+#include <charconv>
 
 namespace weir::app {
 namespace {
@@ -115,9 +116,15 @@ std::optional<Url> Url::parse(std::string_view text) {
     }
     out.port = port;
   }
-  if (out.host.empty()) return std::nullopt;
+  if (out.port_number() == 0 || out.host.empty()) return std::nullopt;
   out.target = target.starts_with('/') ? std::string(target) : "/" + std::string(target);
   return out;
+}
+
+std::uint16_t Url::port_number() const noexcept {
+  std::uint16_t number = 0;
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+  return parsed.ec == std::errc{} ? number : std::uint16_t{0};
 }
 
 std::string Url::authority() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ struct Url {
   std::string target;  ///< path and query, at least "/"
   /// Nothing for anything else, user names and fragments included.
   static std::optional<Url> parse(std::string_view text);
+  std::uint16_t port_number() const noexcept;  ///< 1 .. 65535
   std::string authority() const;  ///< for the Host field
 };
 

@@ -389,6 +389,17 @@ policies: [{name: p, watch: request, key: ip, metric: in_flight, then: [{over: 2
   EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "deny");
 }
 
+TEST(Delay, HoldsTheRequestAndTellsTheApp) {
+  World world(R"(
+policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: delay, hold: 2s}]}]
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  const auto judged = world.judge(TestRequest("GET /"));
+  EXPECT_EQ(judged.effect, "delay");
+  EXPECT_EQ(judged.hold, seconds(2));
+  EXPECT_EQ(judged.upstream, "X-Weir-Verdict: delay\r\nX-Weir-Policy: p;value=2;limit=1;window=60\r\n");
+}
+
 TEST(Shadow, HoldsWithoutAnEffect) {
   World world(R"(
 policies:
