@@ -51,7 +51,6 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
       return out;
     case policies::Verdict::Kind::refuse:
       if (verdict.crowded && verdict.effect == policies::Action::delay) metrics_.add(Metric::limit_held);
-      wake_next();
       return out;
     case policies::Verdict::Kind::hold:
       metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
@@ -63,14 +62,6 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
     evaluator_.keep(out.ticket->settlement);
   }
   return out;
-}
-
-void Gate::wake_next() {
-  // Whoever is refused by what has settled takes no place: the next in the queue is told at once.
-  if (waiters_.size() == 0) return;
-  for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
-    if (counter.reserves && counter.reading.refused) wake_.push_back(counter.key);
-  }
 }
 
 Ticket* Gate::take_ticket() {
@@ -101,6 +92,8 @@ void Gate::note_waiting() {
 TimePoint Gate::waiting_until(const Waiter& waiter) const { return WaitQueue::deadline(waiter); }
 
 void Gate::unpark(Waiter& waiter) {
+  // Whoever was resumed and need not wait any more tells the next: perhaps all of them are refused now.
+  if (WaitQueue::resumed(waiter) && waiters_.size() != 0) wake_.push_back(WaitQueue::key(waiter));
   waiters_.unpark(waiter);
   note_waiting();
 }

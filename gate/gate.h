@@ -63,7 +63,6 @@ class Gate final : public Judge {
   policies::Instant instant(TimePoint now) const noexcept;
   Ticket* take_ticket();
   void settled(const Ticket& ticket);
-  void wake_next();
   void note_waiting();
 
   Shared& shared_;
