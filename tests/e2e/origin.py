@@ -61,7 +61,9 @@ class Origin:
                 with self.lock:
                     if self.stopping:
                         return
-                    self.idle.add(s)
+                    # A server that has just accepted reads first: idle is who has been answered.
+                    if number > 0:
+                        self.idle.add(s)
                 while b"\r\n\r\n" not in buffer:
                     data = s.recv(65536)
                     if not data:
