@@ -4,6 +4,13 @@
 #include "telemetry/metrics.h"
 
 namespace weir::policies {
+namespace {
+
+constexpr std::size_t kZerosUpTo = 40;     // policies and lists
+constexpr std::size_t kSeriesMost = 1'500;  // of the 2,000 that SECURITY.md promises for the whole page
+constexpr std::string_view kPolicy = "policy";
+
+}  // namespace
 
 StatsCells* StatsBank::open(std::string_view kind, std::string_view name, std::size_t worker,
                             const std::vector<std::string>& fields) {
@@ -37,12 +44,29 @@ StatsBank::Totals StatsBank::totals(std::string_view kind, std::string_view name
 
 void StatsBank::write(std::string& out) const {
   const std::lock_guard lock(mutex_);
+  // A counter that begins at 0 is easier to alert on; but with many policies the zeros are the most of the
+  // page, and its size must stay bounded whatever is loaded.
+  const bool zeros = entries_.size() <= kZerosUpTo;
+  std::size_t rows = 0;
+  std::size_t dropped = 0;
   const auto head = [&](std::string_view name, std::string_view help) {
     out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
     out.append(name).append(" counter\n");
   };
-  const auto row = [&](std::string_view name, const std::string& labels, std::uint64_t value) {
-    out.append(name).append("{").append(labels).append("} ").append(std::to_string(value)).append("\n");
+  const auto row = [&](std::string_view name, const Name& key, std::string_view label,
+                       std::string_view label_value, std::uint64_t value) {
+    if (value == 0 && !zeros) return;
+    if (rows >= kSeriesMost) {
+      ++dropped;
+      return;
+    }
+    ++rows;
+    out.append(name).append("{").append(key.first).append("=\"");
+    out.append(telemetry::escape_label(key.second)).append("\"");
+    if (!label.empty()) {
+      out.append(",").append(label).append("=\"").append(telemetry::escape_label(label_value)).append("\"");
+    }
+    out.append("} ").append(std::to_string(value)).append("\n");
   };
   const auto by_action = [&](std::string_view name, std::string_view help, auto member) {
     head(name, help);
@@ -51,34 +75,39 @@ void StatsBank::write(std::string& out) const {
       for (const ActionRow& action : action_rows()) {
         const std::uint64_t value = (totals.*member)[static_cast<std::size_t>(action.action)];
         if (value == 0 && action.action == Action::none) continue;
-        row(name, key.first + "=\"" + telemetry::escape_label(key.second) + "\",action=\"" +
-                      std::string(action.name) + "\"", value);
+        row(name, key, "action", action.name, value);
       }
     }
   };
-  by_action("weir_verdict_total", "Requests for which a policy or list held, by what it did.", &Totals::verdicts);
-  by_action("weir_shadow_total", "Requests for which a rung in shadow mode held, by what it would have done.",
+  const auto by_policy = [&](std::string_view name, std::string_view help, auto member) {
+    head(name, help);
+    for (const auto& [key, entry] : entries_) {
+      if (key.first == kPolicy) row(name, key, {}, {}, sum(entry).*member);
+    }
+  };
+  by_action("weir_verdict_total", "Requests for which a policy or list held, by what it did.",
+            &Totals::verdicts);
+  by_action("weir_shadow_total",
+            "Requests for which a rung in shadow mode held, by what it would have done.",
             &Totals::shadows);
-  head("weir_missing_field_total", "Events of a policy whose key part or amount was missing, by field.");
+  head("weir_missing_field_total",
+       "Events of a policy whose key part or amount was missing, by field.");
   for (const auto& [key, entry] : entries_) {
     for (std::size_t i = 0; i < entry.fields.size() && i < StatsCells::kFields; ++i) {
       std::uint64_t total = 0;
-      for (const auto& cells : entry.cells) total += cells->missing[i].load(std::memory_order_relaxed);
-      row("weir_missing_field_total", key.first + "=\"" + telemetry::escape_label(key.second) + "\",field=\"" +
-                                          telemetry::escape_label(entry.fields[i]) + "\"", total);
+      for (const auto& cells : entry.cells) {
+        total += cells->missing[i].load(std::memory_order_relaxed);
+      }
+      row("weir_missing_field_total", key, "field", entry.fields[i], total);
     }
   }
-  head("weir_amount_refused_total", "Events whose amount was negative or not finite, and so not applied.");
-  for (const auto& [key, entry] : entries_) {
-    if (key.first != "policy") continue;
-    row("weir_amount_refused_total", "policy=\"" + telemetry::escape_label(key.second) + "\"",
-        sum(entry).amounts_refused);
-  }
-  head("weir_listed_total", "Entries that a policy made or extended.");
-  for (const auto& [key, entry] : entries_) {
-    if (key.first != "policy") continue;
-    row("weir_listed_total", "policy=\"" + telemetry::escape_label(key.second) + "\"", sum(entry).listed);
-  }
+  by_policy("weir_amount_refused_total",
+            "Events whose amount was negative or not finite, and so not applied.",
+            &Totals::amounts_refused);
+  by_policy("weir_listed_total", "Entries that a policy made or extended.", &Totals::listed);
+  out.append("# HELP weir_series_dropped Series of policies and lists left out, to bound this page.\n");
+  out.append("# TYPE weir_series_dropped gauge\nweir_series_dropped ");
+  out.append(std::to_string(dropped)).append("\n");
 }
 
 }  // namespace weir::policies

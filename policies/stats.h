@@ -36,7 +36,7 @@ class StatsBank {
   /// `fields`: names of key parts and arguments, for weir_missing_field_total.
   StatsCells* open(std::string_view kind, std::string_view name, std::size_t worker,
                    const std::vector<std::string>& fields = {});
-  /// Prometheus text.
+  /// Prometheus text, at most some 1,500 series whatever is loaded.
   void write(std::string& out) const;
   struct Totals {
     std::array<std::uint64_t, 6> verdicts{}, shadows{};
@@ -45,6 +45,7 @@ class StatsBank {
   Totals totals(std::string_view kind, std::string_view name) const;
 
  private:
+  using Name = std::pair<std::string, std::string>;  // "policy" or "list", and its name
   struct Entry {
     std::vector<std::unique_ptr<StatsCells>> cells;  // per worker
     std::vector<std::string> fields;
@@ -52,7 +53,7 @@ class StatsBank {
   static Totals sum(const Entry& entry);
   std::size_t workers_;
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, Entry, std::less<>> entries_;
+  std::map<Name, Entry, std::less<>> entries_;
 };
 
 }  // namespace weir::policies
