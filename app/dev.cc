@@ -102,7 +102,7 @@ int dev(const Flags& flags, const Globals& globals) {
        {std::pair{"WEIR_PROXY_CLIENT_IP_TRUST", "127.0.0.1/32,::1/128"},
         std::pair{"WEIR_HEALTH_LISTEN", "127.0.0.1:8482"}, std::pair{"WEIR_DRAIN_DELAY", "0s"},
         std::pair{"WEIR_DRAIN_TIMEOUT", "2s"}, std::pair{"WEIR_LIMITS_MEMORY", "64MiB"},
-        std::pair{"WEIR_LOG_FORMAT", "text"}, std::pair{"WEIR_LOG_LEVEL", "warn"}}) {
+        std::pair{"WEIR_LOG_FORMAT", "text"}, std::pair{"WEIR_LOG_LEVEL", "error"}}) {
     environment.emplace(name, value);
   }
   const bool colour = globals.colours(STDOUT_FILENO);
@@ -110,7 +110,11 @@ int dev(const Flags& flags, const Globals& globals) {
   options.colours = globals.colours(STDERR_FILENO);
   options.watch_files = false;
   options.load = [texts, environment] { return compile(config::load_texts(texts, environment)); };
-  options.viewer = [colour](const News& news) { print(verdict_line(news, colour)); };
+  options.viewer = [colour](const News& news) {
+    // An entry that grows longer with every request would bury the rest.
+    if (news.kind == News::Kind::listed && !news.created) return;
+    print(verdict_line(news, colour));
+  };
   options.started = [&flags, colour](const config::Model& model) {
     print(banner(model, flags, colour));
   };

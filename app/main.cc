@@ -136,11 +136,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const CLI::App* asked = &app;
-    for (const auto& [sub, command] : commands) {
-      if (sub->parsed()) asked = sub;
-    }
-    print(asked->help());
+    print(app.help());  // of the command that was asked for, if there is one
     return kOk;
   } catch (const CLI::CallForVersion& version) {
     print(std::string(version.what()) + "\n");

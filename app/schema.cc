@@ -4,6 +4,7 @@
 
 #include "app/command.h"
 #include "app/exit_code.h"
+#include "policies/reference.h"
 
 namespace weir::app {
 namespace {
@@ -19,7 +20,8 @@ std::function<int()> declare(CLI::App& app, const Globals&) {
   app.add_flag("--reference", *reference,
                "Every key with its values, default and meaning, as Markdown");
   return [reference] {
-    std::string text = *reference ? config::reference_markdown() : config::schema_json();
+    std::string text = *reference ? config::reference_markdown() + "\n" + policies::language_reference()
+                                  : config::schema_json();
     if (!text.ends_with('\n')) text += '\n';
     print(text);
     return int{kOk};

@@ -111,7 +111,7 @@ int Wiring::load() {
 int Wiring::fit_into_machine() {
   machine_ = look_at_machine();
   const std::uint64_t files = raise_open_files();
-  const std::uint64_t wanted = 2 * settings_.limits.connections + 64;
+  const std::uint64_t wanted = 2 * settings_.limits.connections;  // the app's side as well
   if (files != 0 && files < wanted) {
     log_.write(Level::warn, LogLine("too few open files for limits.connections")
                                 .add("open_files", static_cast<std::int64_t>(files))

@@ -1,0 +1,178 @@
+#include <gmock/gmock.h>
+
+#include "tests/app/program.h"
+#include "tests/app/scratch.h"
+#include "tests/support/golden.h"
+
+/// The program as people and scripts meet it: words, data and exit codes.
+namespace weir::app {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kGood = R"(weir: 1
+proxy: {upstream: http://127.0.0.1:3000}
+events:
+  login: {match: POST /api/login, fields: {user: body.username}}
+policies:
+  - {name: per-ip, watch: login, key: ip, window: 10m, then: [{over: 5, do: flag}]}
+  - {name: exact, watch: login, key: ip, window: {last: 1h, exact: true}, keep: 100, keys: 1000, then: [{over: 5, do: deny}]}
+)";
+constexpr std::string_view kBad = R"(weir: 1
+policies:
+  - name: per-ip
+    watch: request
+    key: ip
+    windw: 10m
+    then:
+      - {over: 5, do: graylist}
+)";
+constexpr std::string_view kWarned = R"(weir: 1
+proxy: {upstream: http://127.0.0.1:3000}
+fields: {user: header.x_user}
+policies:
+  - {name: per-user, watch: request, key: user, window: 10m, then: [{over: 5, do: deny}]}
+)";
+
+struct CommandsTest : testing::Test {
+  CommandsTest() {
+    scratch.write("good.yaml", kGood);
+    scratch.write("bad.yaml", kBad);
+    scratch.write("warned.yaml", kWarned);
+  }
+  Outcome run(const std::vector<std::string>& arguments) {
+    return run_weir(arguments, scratch.path());
+  }
+  static void expect_golden(const char* name, const std::string& text) {
+    EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, name, text), "");
+  }
+  Scratch scratch;
+};
+
+TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
+  expect_golden("app/help.txt", run({"--help"}).out);
+  for (const char* command : {"serve", "dev", "check", "explain", "schema", "health", "ctl"}) {
+    const Outcome help = run({command, "--help"});
+    EXPECT_EQ(help.code, 0) << command;
+    expect_golden(("app/help_" + std::string(command) + ".txt").c_str(), help.out);
+  }
+}
+
+TEST_F(CommandsTest, version_is_one_line) {
+  const Outcome version = run({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out, "weir " WEIR_VERSION_TEXT "\n");
+}
+
+TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {{"chekc"},
+       "weir: unknown command \"chekc\"; did you mean \"check\"?\ntry \"weir --help\"\n"},
+      {{"-o", "json", "serv"}, "did you mean \"serve\"?"},
+      {{"check", "--strct"},
+       "weir: unknown flag --strct; did you mean \"--strict\"?\ntry \"weir check --help\"\n"},
+      {{"check", "-o", "yaml"}, "must be one of human|json|raw, not \"yaml\""},
+      {{"explain"}, "URL is required"},
+      {{"ctl"}, "try \"weir ctl --help\""},
+      {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},
+      {{"health", "ftp://x"}, "is no http:// URL"},
+  };
+  for (const Case& c : kCases) {
+    const Outcome outcome = run(c.arguments);
+    EXPECT_EQ(outcome.code, 2) << c.arguments.front();
+    EXPECT_THAT(outcome.err, HasSubstr(c.says));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(CommandsTest, check_says_what_is_wrong_and_what_fits) {
+  const Outcome good = run({"check", "good.yaml"});
+  EXPECT_EQ(good.code, 0);
+  expect_golden("app/check_good.txt", good.out);
+  const Outcome bad = run({"check", "bad.yaml"});
+  EXPECT_EQ(bad.code, 1);
+  expect_golden("app/check_bad.txt", bad.out);
+  EXPECT_EQ(run({"check", "warned.yaml"}).code, 0);
+  EXPECT_EQ(run({"check", "warned.yaml", "--strict"}).code, 3);
+  EXPECT_EQ(run({"check", "warned.yaml", "bad.yaml", "--strict"}).code, 1);
+  EXPECT_EQ(run({"check", "missing.yaml"}).code, 1);
+}
+
+TEST_F(CommandsTest, check_says_the_same_as_data) {
+  const Outcome outcome = run({"check", "-o", "json", "good.yaml", "bad.yaml"});
+  EXPECT_EQ(outcome.code, 1);
+  expect_golden("app/check.json", outcome.out);
+}
+
+TEST_F(CommandsTest, check_refuses_tables_that_do_not_fit) {
+  scratch.write(
+      "big.yaml",
+      "weir: 1\nlimits: {memory: 16MiB}\npolicies:\n  - {name: p, watch: request, key: ip, "
+      "window: 1m, keys: 10000000, then: [{over: 5, do: flag}]}\n");
+  const Outcome outcome = run({"check", "big.yaml"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("the tables do not fit"));
+}
+
+TEST_F(CommandsTest, explain_judges_a_request_that_is_never_sent) {
+  const Outcome outcome = run({"explain", "-c", "good.yaml", "-d", R"({"username":"alice"})",
+                               "--ip", "203.0.113.7", "/api/login"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_golden("app/explain.txt", outcome.out);
+  scratch.write("deny.yaml",
+                "weir: 1\npolicies:\n  - {name: closed, watch: request, then: [{if: 'path == "
+                "\"/x\"', do: deny}]}\n");
+  EXPECT_EQ(run({"explain", "-c", "deny.yaml", "/x"}).code, 1);
+  EXPECT_EQ(run({"explain", "-c", "deny.yaml", "http://h/y"}).code, 0);
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{"/a b"},
+                                              {"/a%2fb"},
+                                              {"ftp://x/"},
+                                              {"--ip", "x", "/"},
+                                              {"-H", "nonsense", "/"},
+                                              {"-d", "@missing", "/"}}) {
+    std::vector<std::string> arguments{"explain", "-c", "deny.yaml"};
+    arguments.insert(arguments.end(), bad.begin(), bad.end());
+    EXPECT_EQ(run(arguments).code, 2) << bad.front();
+  }
+}
+
+TEST_F(CommandsTest, schema_is_json_and_has_a_reference) {
+  EXPECT_THAT(run({"schema"}).out, HasSubstr("\"$schema\""));
+  EXPECT_THAT(run({"schema", "--reference"}).out, HasSubstr("`window`"));
+}
+
+TEST_F(CommandsTest, health_is_4_when_nobody_answers) {
+  const Outcome outcome = run({"health", "127.0.0.1:" + std::to_string(free_port())});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("does not answer"));
+  EXPECT_EQ(run({"ctl", "--admin", "127.0.0.1:" + std::to_string(free_port()), "status"}).code, 4);
+}
+
+TEST_F(CommandsTest, serve_says_why_it_can_not_start) {
+  struct Case {
+    const char* text;
+    int code;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {"weir: 1\nwindw: 1\n", 1, "unknown key \"windw\""},
+      {"weir: 1\n", 1, "proxy.upstream is missing"},
+      {"weir: 1\nproxy: {upstream: http://127.0.0.1:1}\nstate: {dir: /proc/none}\n", 4,
+       "state.dir /proc/none can't be made"},
+      {"weir: 1\nproxy: {upstream: http://127.0.0.1:1}\nhealth: {listen: 192.0.2.1:1}\n", 4,
+       "health: can't listen on 192.0.2.1:1"},
+  };
+  for (const Case& c : kCases) {
+    scratch.write("weir.yaml", c.text);
+    const Outcome outcome = run({"serve"});
+    EXPECT_EQ(outcome.code, c.code) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(c.says));
+  }
+}
+
+}  // namespace
+}  // namespace weir::app

@@ -1,0 +1,42 @@
+#include "app/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "app/configuration.h"
+
+namespace weir::app {
+namespace {
+
+Configuration load(const char* text) { return compile(config::load_text("weir.yaml", text)); }
+
+TEST(MemoryPlan, shares_one_table_among_counters_without_keys) {
+  const Configuration c = load(R"(weir: 1
+policies:
+  - {name: a, watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}]}
+  - {name: same, watch: request, key: ip, window: 1m, then: [{over: 9, do: flag}]}
+  - {name: own, watch: request, key: ip, window: {every: 1h}, keys: 5000, then: [{over: 5, do: flag}]}
+)");
+  ASSERT_TRUE(c.good());
+  const MemoryPlan plan = plan_memory(*c.set, c.model().server.limits);
+  EXPECT_TRUE(plan.fits);
+  ASSERT_EQ(plan.rows.size(), 2U) << "equal counters are one";
+  EXPECT_EQ(plan.rows[0].counter, "a, same");
+  EXPECT_EQ(plan.rows[0].own_table, 0U);
+  EXPECT_EQ(plan.rows[0].keys_typical, 1'000'000U);
+  EXPECT_GT(plan.rows[0].worst_bytes, plan.rows[0].sparse_bytes);
+  EXPECT_EQ(plan.rows[1].keys_typical, 5'000U);
+  EXPECT_EQ(plan.rows[1].worst_bytes, plan.rows[1].sparse_bytes) << "a fixed window is one number";
+  EXPECT_LE(plan.common_bytes + plan.own_bytes, plan.memory);
+}
+
+TEST(MemoryPlan, says_when_tables_do_not_fit) {
+  const Configuration c = load(R"(weir: 1
+limits: {memory: 16MiB}
+policies: [{name: a, watch: request, key: ip, window: 1m, keys: 10000000, then: [{over: 5, do: flag}]}]
+)");
+  ASSERT_TRUE(c.good());
+  EXPECT_FALSE(plan_memory(*c.set, c.model().server.limits).fits);
+}
+
+}  // namespace
+}  // namespace weir::app

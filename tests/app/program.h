@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::app {
+
+/// What a program printed, and how it ended.
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+/// Runs the weir binary to its end. No WEIR_* variables reach it but those in `environment`.
+Outcome run_weir(const std::vector<std::string>& arguments, const std::string& directory = ".",
+                 const std::vector<std::string>& environment = {});
+
+/// A weir that runs until it is told to end. Killed when the object goes.
+class RunningWeir {
+ public:
+  RunningWeir(const std::vector<std::string>& arguments, const std::string& stderr_file);
+  ~RunningWeir();
+  RunningWeir(const RunningWeir&) = delete;
+  RunningWeir& operator=(const RunningWeir&) = delete;
+
+  void signal(int number) const;
+  /// Its exit code (128 + n for signal n); nothing if it has not ended by itself after 20 s.
+  std::optional<int> wait();
+
+ private:
+  pid_t pid_ = -1;
+};
+
+/// A TCP port on 127.0.0.1 that nobody has just now.
+int free_port();
+
+}  // namespace weir::app

@@ -1,0 +1,159 @@
+#include "app/reload.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "tests/app/scratch.h"
+
+namespace weir::app {
+namespace {
+
+using telemetry::Metric;
+using testing::ElementsAre;
+
+constexpr std::string_view kGood = R"(weir: 1
+proxy: {upstream: http://127.0.0.1:1}
+policies:
+  - {name: p, watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}]}
+)";
+
+std::string with_limit(int limit) {
+  std::string text(kGood);
+  return text.replace(text.find("over: 5"), 7, "over: " + std::to_string(limit));
+}
+
+struct FakeSwap final : Swap {
+  boost::asio::awaitable<std::string> put_in_use(Configuration next) override {
+    if (!refusal.empty()) co_return refusal;
+    in_use.push_back(next.set->source_hash);
+    co_return std::string();
+  }
+  std::vector<std::string> in_use;
+  std::string refusal;
+};
+
+struct ReloadTest : testing::Test {
+  ReloadTest() { scratch.write("weir.yaml", kGood); }
+
+  admin::LoadReport run(bool only_if_changed = false) {
+    admin::LoadReport out;
+    boost::asio::co_spawn(control, reload.run("a test", only_if_changed),
+                          [&](const std::exception_ptr& thrown, admin::LoadReport report) {
+                            EXPECT_EQ(thrown, nullptr);
+                            out = std::move(report);
+                          });
+    control.restart();
+    control.run();
+    return out;
+  }
+  Configuration load() { return compile(config::load_file(scratch / "weir.yaml", {})); }
+
+  Scratch scratch;
+  boost::asio::io_context control{1};
+  FakeSwap swap;
+  Log log{Level::error, true};
+  telemetry::Metrics metrics{1};
+  int loads = 0;
+  Reload reload{control,
+                [this] {
+                  ++loads;
+                  return load();
+                },
+                swap, log, metrics.control()};
+};
+
+TEST_F(ReloadTest, takes_a_good_configuration) {
+  const admin::LoadReport report = run();
+  EXPECT_TRUE(report.ok);
+  EXPECT_THAT(swap.in_use, ElementsAre(report.hash));
+  EXPECT_EQ(metrics.sum(Metric::reloads_ok), 1);
+  EXPECT_EQ(metrics.sum(Metric::config_problems), 0);
+}
+
+TEST_F(ReloadTest, keeps_the_old_one_when_the_new_one_has_errors_and_says_each) {
+  run();
+  for (const char* broken : {"policies: [", "weir: 1\nwindw: 1\npolicie: 2\n", ""}) {
+    scratch.write("weir.yaml", broken);
+    const admin::LoadReport report = run();
+    EXPECT_FALSE(report.ok) << broken;
+    EXPECT_FALSE(report.problems.empty()) << broken;
+    EXPECT_EQ(swap.in_use.size(), 1U);
+    EXPECT_FALSE(reload.last().ok);
+    EXPECT_EQ(metrics.sum(Metric::config_problems),
+              static_cast<std::int64_t>(report.problems.size()));
+  }
+  std::filesystem::remove(scratch / "weir.yaml");
+  EXPECT_FALSE(run().ok) << "a file that is gone";
+  EXPECT_EQ(metrics.sum(Metric::reloads_failed), 4);
+  scratch.write("weir.yaml", with_limit(6));
+  EXPECT_TRUE(run().ok);
+  EXPECT_EQ(swap.in_use.size(), 2U);
+}
+
+TEST_F(ReloadTest, says_why_a_good_configuration_could_not_be_put_in_use) {
+  swap.refusal = "no room";
+  const admin::LoadReport report = run();
+  EXPECT_FALSE(report.ok);
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_EQ(report.problems[0].message, "no room");
+  EXPECT_EQ(metrics.sum(Metric::reloads_failed), 1);
+}
+
+TEST_F(ReloadTest, does_nothing_when_the_texts_are_the_same_and_nobody_insists) {
+  reload.started_with(load());
+  EXPECT_TRUE(run(true).ok);
+  EXPECT_TRUE(swap.in_use.empty());
+  EXPECT_EQ(metrics.sum(Metric::reloads_ok), 0);
+  EXPECT_TRUE(run(false).ok);
+  EXPECT_EQ(swap.in_use.size(), 1U);
+  scratch.write("weir.yaml", "broken: [");
+  EXPECT_FALSE(run(true).ok);
+  EXPECT_FALSE(run(true).ok) << "a broken file that has not changed is told once";
+  EXPECT_EQ(metrics.sum(Metric::reloads_failed), 1);
+}
+
+TEST_F(ReloadTest, does_one_reload_at_a_time) {
+  std::vector<int> order;
+  for (int i = 0; i < 5; ++i) {
+    boost::asio::co_spawn(
+        control, reload.run("a test", false),
+        [&order, i](const std::exception_ptr&, const admin::LoadReport&) { order.push_back(i); });
+  }
+  control.run();
+  EXPECT_EQ(order.size(), 5U);
+  EXPECT_EQ(loads, 5);
+  EXPECT_EQ(swap.in_use.size(), 5U);
+}
+
+TEST(NeedsRestart, names_the_settings_that_a_reload_can_not_change) {
+  const auto server = [](const char* text) {
+    return config::load_text("weir.yaml", text).model->server;
+  };
+  const auto old = server("weir: 1\nproxy: {upstream: http://127.0.0.1:1}\n");
+  EXPECT_THAT(needs_restart(old, old), ElementsAre());
+  EXPECT_THAT(
+      needs_restart(old,
+                    server("weir: 1\nproxy: {upstream: http://127.0.0.1:2, listen: 127.0.0.1:9}\n"
+                           "limits: {memory: 32MiB}\nthreads: 3\nstate: {dir: /x}\n")),
+      ElementsAre("proxy.listen", "proxy.upstream", "state.dir", "limits.memory", "threads"));
+  EXPECT_THAT(
+      needs_restart(old,
+                    server("weir: 1\nproxy: {upstream: http://127.0.0.1:1}\nlog: {level: debug}\n"
+                           "drain: {delay: 1s}\n")),
+      ElementsAre());
+}
+
+TEST(UsedHeaderNames, are_those_that_policies_read_from_requests) {
+  const Configuration c = compile(config::load_text("weir.yaml", R"(weir: 1
+fields: {user: header.x_user_id}
+policies:
+  - {name: p, watch: request, key: user, window: 1m, when: 'header.x_os == "ios" && response.header.x_y == "1"',
+     missing: same, then: [{over: 5, do: flag}]}
+)"));
+  ASSERT_TRUE(c.good());
+  EXPECT_THAT(used_header_names(*c.set), testing::UnorderedElementsAre("x-user-id", "x-os"));
+}
+
+}  // namespace
+}  // namespace weir::app

@@ -1,0 +1,151 @@
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <functional>
+
+#include "app/http_client.h"
+#include "tests/app/program.h"
+#include "tests/app/scratch.h"
+
+/// A whole process: what survives its death, and how it ends.
+namespace weir::app {
+namespace {
+
+using testing::HasSubstr;
+
+struct ServeTest : testing::Test {
+  ServeTest() {
+    scratch.write(
+        "weir.yaml",
+        "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(free_port()) +
+            ", upstream: http://127.0.0.1:" + std::to_string(free_port()) +
+            "}\nadmin: {listen: 127.0.0.1:" + std::to_string(admin) +
+            "}\nhealth: {listen: 127.0.0.1:" + std::to_string(health) +
+            "}\nstate: {dir: " + (scratch / "state") +
+            "}\ndrain: {delay: 0s, timeout: 5s}\nlists:\n  banned: {of: ip, kind: deny}\n");
+  }
+  std::unique_ptr<RunningWeir> start() {
+    auto weir = std::make_unique<RunningWeir>(
+        std::vector<std::string>{"serve", "-c", scratch / "weir.yaml"}, scratch / "log");
+    EXPECT_TRUE(eventually([&] {
+      const auto answer = ask(health, "GET", "/readyz");
+      return answer && answer->status == 200;
+    })) << scratch.read("log");
+    return weir;
+  }
+  Result<HttpAnswer> ask(int port, const char* method, const char* target,
+                         const std::string& body = {}) {
+    return http_request(
+        net::SocketAddress::tcp(*Address::parse("127.0.0.1"), static_cast<std::uint16_t>(port)),
+        method, target, "127.0.0.1:" + std::to_string(port),
+        body.empty() ? "" : "Content-Type: application/json\r\n", body, milliseconds{5'000});
+  }
+  /// Until it holds, at most 20 s, looking every 5 ms.
+  static bool eventually(const std::function<bool()>& holds) {
+    for (int i = 0; i < 4'000; ++i) {
+      if (holds()) return true;
+      ::poll(nullptr, 0, 5);
+    }
+    return false;
+  }
+  std::string entries() {
+    const auto answer = ask(admin, "GET", "/v1/lists/banned");
+    return answer ? answer->body : answer.error().message();
+  }
+
+  Scratch scratch;
+  int admin = free_port();
+  int health = free_port();
+};
+
+TEST_F(ServeTest, list_entries_survive_SIGKILL) {
+  {
+    const auto weir = start();
+    const auto added = ask(admin, "POST", "/v1/lists/banned/entries",
+                           R"({"key":["203.0.113.9"],"for":"1h","why":"a test"})");
+    ASSERT_TRUE(added);
+    ASSERT_EQ(added->status / 100, 2) << added->body;
+    // The promise is one second; the file says when it is kept.
+    ASSERT_TRUE(eventually([&] {
+      return scratch.read("state/lists.journal").find("203.0.113.9") != std::string::npos;
+    }));
+    weir->signal(SIGKILL);
+    EXPECT_EQ(weir->wait(), 128 + SIGKILL);
+  }
+  const auto weir = start();
+  EXPECT_THAT(entries(), HasSubstr("203.0.113.9"));
+  EXPECT_THAT(entries(), HasSubstr("a test"));
+}
+
+TEST_F(ServeTest, ends_with_0_on_SIGTERM_and_SIGINT) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    const auto weir = start();
+    weir->signal(number);
+    EXPECT_EQ(weir->wait(), 0) << scratch.read("log");
+    EXPECT_TRUE(scratch.has("state/counters.snapshot"));
+  }
+}
+
+TEST_F(ServeTest, a_second_weir_on_the_same_directory_or_port_says_so) {
+  const auto first = start();
+  const Outcome same = run_weir({"serve", "-c", scratch / "weir.yaml"});
+  EXPECT_EQ(same.code, 5);
+  EXPECT_THAT(same.err, HasSubstr("is in use by another weir"));
+  std::string text = scratch.read("weir.yaml");
+  text.erase(text.find("state:"), text.find("drain:") - text.find("state:"));
+  for (const auto& [door, port] : {std::pair{"health", health}, std::pair{"admin", admin}}) {
+    std::string other = text;
+    // Every door but this one elsewhere.
+    for (const int taken : {health, admin}) {
+      if (taken == port) continue;
+      const std::string old = ":" + std::to_string(taken);
+      other.replace(other.find(old), old.size(), ":" + std::to_string(free_port()));
+    }
+    scratch.write("other.yaml", other);
+    const Outcome outcome = run_weir({"serve", "-c", scratch / "other.yaml"});
+    EXPECT_EQ(outcome.code, 4) << door;
+    EXPECT_THAT(outcome.err, HasSubstr(std::string(door) +
+                                       ": can't listen on 127.0.0.1:" + std::to_string(port)));
+  }
+  // SO_REUSEPORT alone would let two processes share the proxy's port.
+  std::string other = text;
+  for (const int taken : {health, admin}) {
+    const std::string old = ":" + std::to_string(taken);
+    other.replace(other.find(old), old.size(), ":" + std::to_string(free_port()));
+  }
+  scratch.write("other.yaml", other);
+  const Outcome outcome = run_weir({"serve", "-c", scratch / "other.yaml"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("proxy: can't listen on"));
+}
+
+TEST_F(ServeTest, takes_a_changed_file_keeps_running_on_a_broken_one_and_says_both) {
+  const auto weir = start();
+  const std::string good = scratch.read("weir.yaml");
+  const auto replace = [&](const std::string& text) {
+    scratch.write("weir.yaml.new", text);
+    std::filesystem::rename(scratch / "weir.yaml.new", scratch / "weir.yaml");
+  };
+  const auto says = [&](const char* words) {
+    return eventually([&] { return scratch.read("log").find(words) != std::string::npos; });
+  };
+  replace(good + "threads: 2\nfelds: 1\n");
+  EXPECT_TRUE(says("not reloaded")) << scratch.read("log");
+  EXPECT_THAT(scratch.read("log"), HasSubstr("did you mean \\\"fields\\\"?"));
+  EXPECT_EQ(ask(health, "GET", "/readyz")->status, 200);
+  replace(good + "  other: {of: ip, kind: gray}\n");
+  EXPECT_TRUE(says("\"reloaded\"")) << scratch.read("log");
+  EXPECT_EQ(ask(admin, "GET", "/v1/lists/other")->status, 200);
+  const Outcome drained =
+      run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "drain", "--begin"});
+  EXPECT_EQ(drained.code, 0) << drained.err;
+  EXPECT_EQ(ask(health, "GET", "/readyz")->status, 503);
+  EXPECT_EQ(run_weir({"health", "127.0.0.1:" + std::to_string(health)}).code, 1);
+  EXPECT_EQ(
+      run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "drain", "--end"}).code, 0);
+  EXPECT_EQ(run_weir({"health", "127.0.0.1:" + std::to_string(health)}).code, 0);
+}
+
+}  // namespace
+}  // namespace weir::app

@@ -1,0 +1,216 @@
+#include "app/state.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "tests/app/scratch.h"
+
+namespace weir::app {
+namespace {
+
+constexpr TimePoint kNow = from_ms(1'800'000'000'000);
+constexpr TimePoint kWall = kNow;
+
+/// One life of a process: banks, and the state that they are kept in.
+struct Life {
+  explicit Life(const std::string& path) : opened(StateDirectory::open(path)) {
+    if (opened.directory == nullptr) return;
+    limiter::CounterSpec spec;
+    spec.length = milliseconds{600'000};
+    counter = *counters.open(Hash128{1, 2}, spec);
+    list = *lists.open("gray");
+    state = std::make_unique<State>(*opened.directory, counters, lists, log, metrics.control());
+    state->restore(kNow, kWall);
+  }
+  void count(std::uint64_t key, int times) {
+    for (int i = 0; i < times; ++i)
+      counters.charge(counter, {key, key}, kNow, {}, nullptr, nullptr);
+  }
+  Number counted(std::uint64_t key) { return counters.peek(counter, {key, key}, kNow).value; }
+  void enlist(std::uint64_t key) {
+    limiter::Listing listing;
+    listing.key = {key, key};
+    listing.until = kNow + milliseconds{3'600'000};
+    listing.by = "test";
+    lists.add(list, listing, kNow);
+  }
+  bool listed(std::uint64_t key) { return lists.find(list, {key, key}, kNow).listed; }
+  std::int64_t failures() { return metrics.sum(telemetry::Metric::state_failures); }
+
+  StateDirectory::Opened opened;
+  Log log{Level::error, true};
+  telemetry::Metrics metrics{1};
+  limiter::Bank counters{{std::uint64_t{8} << 20, 1'000}};
+  limiter::ListBank lists;
+  limiter::CounterId counter;
+  limiter::ListId list;
+  std::unique_ptr<State> state;
+};
+
+TEST(State, brings_counts_and_entries_back_after_an_orderly_end) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    life.count(7, 3);
+    life.enlist(8);
+    life.state->stop(kNow, kWall);
+    EXPECT_EQ(life.metrics.sum(telemetry::Metric::state_snapshots), 1);
+  }
+  Life life(scratch / "state");
+  EXPECT_EQ(life.counted(7), Number{3});
+  EXPECT_TRUE(life.listed(8));
+  EXPECT_FALSE(life.listed(7));
+}
+
+TEST(State, keeps_entries_that_were_flushed_when_the_process_is_killed) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    life.enlist(1);
+    life.state->flush(kNow);
+    life.enlist(2);
+    life.state->flush(kNow);
+    life.lists.remove(life.list, {1, 1}, kNow);
+    life.state->flush(kNow);
+    life.enlist(3);  // not flushed; nothing is written when a State goes
+  }
+  Life life(scratch / "state");
+  EXPECT_FALSE(life.listed(1));
+  EXPECT_TRUE(life.listed(2));
+  EXPECT_FALSE(life.listed(3));
+}
+
+TEST(State, loses_of_a_torn_journal_its_torn_end_alone) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    life.enlist(1);
+    life.state->flush(kNow);
+    life.enlist(2);
+    life.state->flush(kNow);
+  }
+  const std::string whole = scratch.read("state/lists.journal");
+  for (const std::size_t cut : {1U, 7U, 30U}) {
+    scratch.write("state/lists.journal", std::string_view(whole).substr(0, whole.size() - cut));
+    {
+      Life life(scratch / "state");
+      EXPECT_TRUE(life.listed(1)) << "cut by " << cut;
+      EXPECT_FALSE(life.listed(2)) << "cut by " << cut;
+      life.enlist(3);
+      life.state->flush(kNow);
+    }
+    Life life(scratch / "state");
+    EXPECT_TRUE(life.listed(1));
+    EXPECT_TRUE(life.listed(3)) << "what is written after a torn end must be readable";
+  }
+}
+
+TEST(State, keeps_a_file_aside_that_it_can_not_read_and_starts_without_it) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    life.count(7, 3);
+    life.enlist(8);
+    life.state->stop(kNow, kWall);
+  }
+  std::string snapshot = scratch.read("state/counters.snapshot");
+  snapshot[snapshot.size() / 2] = static_cast<char>(snapshot[snapshot.size() / 2] ^ 1);
+  scratch.write("state/counters.snapshot", snapshot);
+  {
+    Life life(scratch / "state");
+    EXPECT_EQ(life.counted(7), Number{0});
+    EXPECT_TRUE(life.listed(8)) << "a torn file loses nothing but itself";
+    EXPECT_EQ(scratch.read("state/counters.snapshot.bad"), snapshot);
+    EXPECT_FALSE(scratch.has("state/counters.snapshot"));
+  }
+  scratch.write("state/lists.journal", "garbage");
+  Life life(scratch / "state");
+  EXPECT_FALSE(life.listed(8));
+  EXPECT_EQ(scratch.read("state/lists.journal.bad"), "garbage");
+}
+
+TEST(State, compacts_the_journal_with_each_snapshot) {
+  const Scratch scratch;
+  Life life(scratch / "state");
+  for (int i = 0; i < 100; ++i) {
+    life.enlist(1);
+    life.lists.remove(life.list, {1, 1}, kNow);
+    life.enlist(1);
+    life.state->flush(kNow);
+  }
+  const std::size_t before = scratch.read("state/lists.journal").size();
+  life.state->snapshot(kNow, kWall);
+  EXPECT_LT(scratch.read("state/lists.journal").size(), before / 10);
+  EXPECT_FALSE(scratch.has("state/lists.journal.new"));
+}
+
+TEST(State, stops_a_snapshot_that_is_cancelled_and_keeps_the_former) {
+  const Scratch scratch;
+  Life life(scratch / "state");
+  life.count(7, 3);
+  life.state->snapshot(kNow, kWall);
+  const std::string former = scratch.read("state/counters.snapshot");
+  life.count(8, 3);
+  const std::atomic<bool> cancelled{true};
+  life.state->snapshot(kNow, kWall, &cancelled);
+  EXPECT_EQ(scratch.read("state/counters.snapshot"), former);
+  EXPECT_FALSE(scratch.has("state/counters.snapshot.new"));
+  EXPECT_EQ(life.failures(), 0);
+}
+
+TEST(State, runs_on_when_nothing_can_be_written_and_catches_up_later) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    // As a full disk or a read-only mount: neither file can be replaced, nor the journal opened.
+    std::filesystem::rename(scratch / "state", scratch / "elsewhere");
+    life.enlist(1);
+    life.state->flush(kNow);
+    life.state->snapshot(kNow, kWall);
+    EXPECT_GE(life.failures(), 2);
+    std::filesystem::rename(scratch / "elsewhere", scratch / "state");
+    life.state->flush(kNow);
+  }
+  Life life(scratch / "state");
+  EXPECT_TRUE(life.listed(1));
+}
+
+TEST(StateDirectory, is_one_process_s_and_its_secret_is_its_own) {
+  const Scratch scratch;
+  std::array<std::uint8_t, 16> secret{};
+  {
+    const auto first = StateDirectory::open(scratch / "state");
+    ASSERT_NE(first.directory, nullptr) << first.message;
+    secret = first.directory->secret().bytes();
+    const auto second = StateDirectory::open(scratch / "state");
+    EXPECT_EQ(second.directory, nullptr);
+    EXPECT_TRUE(second.taken);
+    EXPECT_EQ(second.message,
+              "state.dir " + (scratch / "state") + " is in use by another weir; give each its own");
+    struct stat status {};
+    ASSERT_EQ(::stat((scratch / "state/secret").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  }
+  const auto again = StateDirectory::open(scratch / "state");
+  ASSERT_NE(again.directory, nullptr);
+  EXPECT_EQ(again.directory->secret().bytes(), secret);
+}
+
+TEST(StateDirectory, says_what_is_wrong_with_it) {
+  const Scratch scratch;
+  scratch.write("file", "");
+  EXPECT_EQ(StateDirectory::open(scratch / "file").message,
+            "state.dir " + (scratch / "file") + " can't be made: Not a directory");
+  EXPECT_EQ(StateDirectory::open(scratch / "no/such").message,
+            "state.dir " + (scratch / "no/such") + " can't be made: No such file or directory");
+  std::filesystem::create_directory(scratch / "state");
+  for (const char* secret : {"short", "longer than sixteen bytes"}) {
+    scratch.write("state/secret", secret);
+    const auto opened = StateDirectory::open(scratch / "state");
+    EXPECT_EQ(opened.directory, nullptr);
+    EXPECT_THAT(opened.message, testing::HasSubstr("is not 16 bytes long"));
+  }
+}
+
+}  // namespace
+}  // namespace weir::app
