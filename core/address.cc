@@ -51,13 +51,16 @@ bool Address::is_v4() const noexcept {
 
 Address Address::masked(unsigned v4_bits, unsigned v6_bits) const noexcept {
   const unsigned keep = is_v4() ? 96 + std::min(v4_bits, 32U) : std::min(v6_bits, 128U);
-  Address out = *this;
-  for (unsigned i = 0; i < 16; ++i) {
-    const unsigned from = i * 8;
-    if (keep >= from + 8) continue;
-    const unsigned left = keep > from ? keep - from : 0;
-    out.bytes_[i] = static_cast<std::uint8_t>(out.bytes_[i] & (0xff00U >> left));
-  }
+  // Two big-endian halves; a shift by 64 would be undefined.
+  const auto mask = [](unsigned bits) {
+    return bits == 0 ? std::uint64_t{0} : __builtin_bswap64(~std::uint64_t{0} << (64 - bits));
+  };
+  std::uint64_t halves[2];
+  std::memcpy(halves, bytes_.data(), sizeof halves);
+  halves[0] &= mask(std::min(keep, 64U));
+  halves[1] &= mask(keep > 64 ? keep - 64 : 0);
+  Address out;
+  std::memcpy(out.bytes_.data(), halves, sizeof halves);
   return out;
 }
 

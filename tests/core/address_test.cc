@@ -31,6 +31,17 @@ TEST(Address, MasksByFamily) {
   EXPECT_EQ(Address::parse("203.0.113.77")->masked(0, 64).to_string(), "0.0.0.0");
 }
 
+TEST(Address, MaskKeepsExactlyTheFirstBits) {
+  std::array<std::uint8_t, 16> ones;
+  ones.fill(0xff);
+  for (unsigned bits = 0; bits <= 128; ++bits) {
+    const auto masked = Address::v6(ones).masked(32, bits).bytes();
+    for (unsigned i = 0; i < 128; ++i) {
+      EXPECT_EQ((masked[i / 8] >> (7 - i % 8)) & 1, i < bits ? 1 : 0) << bits << ", bit " << i;
+    }
+  }
+}
+
 TEST(Cidr, HoldsItsAddresses) {
   const auto block = Cidr::parse("10.0.0.0/8");
   ASSERT_TRUE(block);
