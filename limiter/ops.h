@@ -4,6 +4,7 @@
 
 #include "core/assert.h"
 #include "limiter/kinds.h"
+#include "limiter/packed.h"
 #include "limiter/state.h"
 
 namespace weir::limiter {
@@ -17,7 +18,7 @@ class WindowOps {
   static constexpr bool kReal = std::is_same_v<V, double>;
   static constexpr bool kSum = kReal || std::is_same_v<V, std::int64_t>;
   static constexpr bool kCount = !kMembers && !kSum;
-  using Sum = std::conditional_t<kReal, double, Wide>;
+  using Sum = std::conditional_t<kReal, double, std::conditional_t<kSum, Wide, std::int64_t>>;
   static constexpr std::uint32_t kAlsoSettled = 0x8000'0000U;  // of a reserved member's times
 
   struct Values {  // of one key, perhaps with an event
@@ -27,6 +28,13 @@ class WindowOps {
  public:
   static Reading charge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
                         Undo* undo) noexcept {
+    if constexpr (kCount) {
+      Reading r;
+      if (s.slot != nullptr && !stale(s, now) &&
+          Packed<V>::charge(*s.slot, s.counter, now, event, ceiling, undo, r)) {
+        return r;
+      }
+    }
     return judge(s, now, event, ceiling, undo, [&](State<V>& state, Memory& memory, Undo& u) {
       u.what = Undo::What::charge;
       insert(s, state, memory, now, now.ms, event, u);
@@ -261,7 +269,8 @@ class WindowOps {
   }
 
   static auto forget_settled(State<V>& state) noexcept {
-    return [&state](V v) {
+    return [&state]([[maybe_unused]] V v) {
+      static_cast<void>(state);
       if constexpr (kMembers) {
         if (state.reserved() == 0) return;
         const std::uint32_t i = find_reserved(state, v);
@@ -320,7 +329,7 @@ class WindowOps {
         also_reserved |= event != nullptr && state.reserved_value(i) == event->member;
       }
       const bool fresh = event != nullptr && e.find_value(event->member) == e.size;
-      out.settled = std::min<Wide>(e.size + fresh, keep_of(s));
+      out.settled = std::min<Sum>(e.size + fresh, keep_of(s));
       out.all = out.settled + only - (fresh && also_reserved ? 1 : 0);
     } else if constexpr (kReal) {
       const std::uint32_t at = event != nullptr ? merge_with(s, e, now.stamp) : e.size;
@@ -336,15 +345,15 @@ class WindowOps {
       if constexpr (std::is_same_v<V, Unit>)
         out.settled = e.size;
       else
-        out.settled = static_cast<Wide>(e.total);
-      if (event != nullptr) out.settled += kSum ? Wide{integer_of(*event)} : Wide{count_of(*event)};
-      if constexpr (std::is_same_v<V, Unit>) out.settled = std::min<Wide>(out.settled, keep_of(s));
+        out.settled = static_cast<Sum>(e.total);
+      if (event != nullptr) out.settled += kSum ? Sum{integer_of(*event)} : Sum{count_of(*event)};
+      if constexpr (std::is_same_v<V, Unit>) out.settled = std::min<Sum>(out.settled, keep_of(s));
       out.all = out.settled;
       if constexpr (kCount) {
         out.all += in_flight(s);
       } else {
         for (std::uint32_t i = 0; i < state.reserved(); ++i) {
-          out.all += Wide{state.reserved_value(i)} * state.reserved_times(i);
+          out.all += Sum{state.reserved_value(i)} * state.reserved_times(i);
         }
       }
     }
@@ -359,8 +368,8 @@ class WindowOps {
     if constexpr (kReal) {
       return Number::real(v);
     } else {
-      constexpr Wide kMin = std::numeric_limits<std::int64_t>::min();
-      constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
+      constexpr Sum kMin = std::numeric_limits<std::int64_t>::min();
+      constexpr Sum kMax = std::numeric_limits<std::int64_t>::max();
       return static_cast<std::int64_t>(std::clamp(v, kMin, kMax));
     }
   }
@@ -414,6 +423,7 @@ class WindowOps {
           place(e, now, undo.stamp, event.member);
         } else {
           undo.stamp = undo.former;
+          return;  // `touched` must stay the newest entry's: beyond it stamps may wrap unseen
         }
       } else if (e.size >= keep_of(s) && (rule.aligned_members || rule.from_oldest)) {
         undo.what = Undo::What::nothing;  // the window's first members stand for all

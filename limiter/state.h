@@ -202,7 +202,12 @@ bool State<V>::pack(Slot& slot) const noexcept {
       return false;
     }
   }
-  std::memcpy(slot.word, word, counter_->inline_words * sizeof(std::uint32_t));
+  // Two constant sizes, not a call of memcpy.
+  if (counter_->inline_words == 4) {
+    std::memcpy(slot.word, word, 16);
+  } else {
+    std::memcpy(slot.word, word, 12);
+  }
   slot.form = static_cast<std::uint16_t>(form) & 3U;
   slot.size = n & 15U;
   slot.order = 0;
