@@ -23,7 +23,7 @@ class ShortText {
  public:
   ShortText& operator=(std::string_view text) noexcept {
     size_ = static_cast<std::uint16_t>(std::min(text.size(), N));
-    std::memcpy(bytes_.data(), text.data(), size_);
+    if (size_ != 0) std::memcpy(bytes_.data(), text.data(), size_);  // an empty view may be null
     return *this;
   }
   void clear() noexcept { size_ = 0; }
