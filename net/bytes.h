@@ -14,20 +14,24 @@ namespace weir::net {
 /// after warm-up nothing is allocated. One per worker; not thread-safe.
 class BlockPool {
  public:
+  /// The head of a block; `capacity` bytes follow it.
+  struct Block {
+    BlockPool* pool;
+    std::uint32_t capacity;
+    char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
+  };
+
   BlockPool() = default;
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  struct Block {
-    char* data = nullptr;
-    std::size_t capacity = 0;
-  };
-  Block take(std::size_t at_least);
-  void give_back(Block block) noexcept;
+  /// At most 1 GiB.
+  Block* take(std::size_t at_least);
+  void give_back(Block* block) noexcept;
 
  private:
-  static constexpr std::size_t kClasses = 22;  // up to 2 GiB
+  static constexpr std::size_t kClasses = 22;
   static constexpr std::size_t kSmallest = 1024;
   static constexpr std::size_t kKeepBytes = std::size_t{2} << 20;  // per class
 
@@ -38,11 +42,11 @@ class BlockPool {
     Free* first = nullptr;
     std::size_t bytes = 0;
   };
-  static std::size_t index_of(std::size_t capacity) noexcept;
   std::array<Class, kClasses> classes_{};
 };
 
 /// A queue of bytes in one block: appended behind, consumed in front; holds no block while empty.
+/// 16 bytes, because every connection has some.
 class Bytes {
  public:
   Bytes() noexcept = default;
@@ -60,13 +64,16 @@ class Bytes {
 
   bool empty() const noexcept { return begin_ == end_; }
   std::size_t size() const noexcept { return end_ - begin_; }
-  char* data() noexcept { return block_.data + begin_; }
-  std::string_view view() const noexcept { return {block_.data + begin_, size()}; }
+  char* data() noexcept { return block_ == nullptr ? nullptr : block_->data() + begin_; }
+  std::string_view view() const noexcept {
+    return block_ == nullptr ? std::string_view{}
+                             : std::string_view{block_->data() + begin_, size()};
+  }
 
   void append(BlockPool& pool, std::string_view bytes);
   /// Room behind the bytes for at least `at_least`; fill it and call added(). Views become invalid.
   std::span<char> room(BlockPool& pool, std::size_t at_least);
-  void added(std::size_t n) noexcept { end_ += n; }
+  void added(std::size_t n) noexcept { end_ += static_cast<std::uint32_t>(n); }
   void consume(std::size_t n) noexcept;      ///< from the front; the last byte gives the block back
   void truncate(std::size_t size) noexcept;  ///< from behind
   void clear() noexcept;                     ///< gives the block back
@@ -74,10 +81,9 @@ class Bytes {
  private:
   void swap(Bytes& other) noexcept;
 
-  BlockPool* pool_ = nullptr;
-  BlockPool::Block block_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
+  BlockPool::Block* block_ = nullptr;
+  std::uint32_t begin_ = 0;
+  std::uint32_t end_ = 0;
 };
 
 }  // namespace weir::net

@@ -186,6 +186,6 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
 };
 
 // The promise of docs/architecture.md: an idle connection is one small object.
-static_assert(sizeof(Session) <= 640);
+static_assert(sizeof(Session) <= 512);
 
 }  // namespace weir::proxy

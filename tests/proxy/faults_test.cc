@@ -125,7 +125,9 @@ TEST_F(Faults, a_final_answer_to_a_client_that_waits_for_100_closes) {
 }
 
 TEST_F(Faults, malformed_answers_are_502_and_end_the_connection_to_the_app) {
-  const std::vector<std::string> bad = {
+  static const std::vector<std::string> bad = {
+      // outlives the app's threads
+
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
       "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\na",
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

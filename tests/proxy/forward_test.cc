@@ -168,7 +168,7 @@ TEST_F(Forward, a_request_cut_anywhere_by_the_network_is_the_same_request) {
 }
 
 TEST_F(Forward, an_answer_cut_anywhere_by_the_network_is_the_same_answer) {
-  const std::string answer =
+  static const std::string answer =  // outlives the app's threads
       "HTTP/1.1 200 OK\r\nX-A: 1\r\nTransfer-Encoding: "
       "chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
   std::atomic<std::size_t> cut{1};

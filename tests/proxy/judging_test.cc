@@ -138,6 +138,7 @@ TEST_F(Judging, a_body_that_a_policy_reads_is_judged_whole_and_then_forwarded) {
   start();
   auto c = client();
   EXPECT_EQ(c.post("/cl", "user=a").body, "user=a");
+  on_worker([] {});
   EXPECT_EQ(seen, "user=a");
   c.send("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nus");
   on_worker([] {});
@@ -154,6 +155,7 @@ TEST_F(Judging, a_body_that_a_policy_reads_is_judged_whole_and_then_forwarded) {
     on_worker([] {});
     c.send(chunked.substr(cut));
     ASSERT_EQ(c.read().body, "abcdefg") << cut;
+    on_worker([] {});
     ASSERT_EQ(seen, "abcdefg") << cut;
   }
   const auto log = judge().log();
@@ -366,6 +368,7 @@ TEST_F(Judging, the_client_address_comes_from_trusted_hops_only) {
   c.ask(
       "GET /a/../b?q=1 HTTP/1.1\r\nHost: App.Example:80\r\nX-Forwarded-Proto: https\r\n"
       "X-Forwarded-For: 9.9.9.9, 203.0.113.7, 127.0.0.3\r\n\r\n");
+  on_worker([] {});
   EXPECT_EQ(seen, "203.0.113.7 app.example /b q=1 https");
 }
 
