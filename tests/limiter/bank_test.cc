@@ -3,27 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <iostream>
-#include <new>
 #include <random>
 #include <thread>
 
-namespace {
-std::atomic<std::uint64_t> allocations{0};
-}
-
-#ifndef WEIR_SANITIZED  // sanitizers bring operators of their own
-// Counts every allocation of this test program (G6).
-void* operator new(std::size_t n) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(n == 0 ? 1 : n)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-#endif
+#include "tests/support/allocations.h"
 
 namespace weir::limiter {
 namespace {
@@ -408,7 +393,7 @@ TEST(Allocations, NoOperationAllocates) {
   const CounterId ring = bank.open({1, 1}, spec_of(Metric::count, Window::ring, 60'000)).value();
   const CounterId members =
       bank.open({1, 2}, spec_of(Metric::distinct, Window::log, 60'000, true)).value();
-  const std::uint64_t before = allocations.load();
+  const std::size_t before = test::allocations();
   for (std::uint64_t i = 0; i < 50'000; ++i) {
     const Hash128 key = key_of(i % 3000);
     const TimePoint now = at(static_cast<std::int64_t>(i * 3));
@@ -422,7 +407,7 @@ TEST(Allocations, NoOperationAllocates) {
     if (i % 100 == 0) bank.reset(ring, key);
     bank.pin(ring, key);
   }
-  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(test::allocations(), before);
 }
 
 }  // namespace
