@@ -52,44 +52,20 @@ json::object load_view(const LoadReport& report) {
   return out;
 }
 
-std::string metric_text(const policies::Policy& policy) {
+std::string metric_text(const policies::PolicySet& set, const policies::Policy& policy) {
   if (!policy.has_metric) return "none";
-  std::string out;
-  switch (policy.metric) {
-    case MetricDef::Kind::count:
-      return "count";
-    case MetricDef::Kind::in_flight:
-      return "in_flight";
-    case MetricDef::Kind::sum:
-      out = "sum(";
-      break;
-    case MetricDef::Kind::distinct:
-      out = "distinct(";
-      break;
-  }
+  std::string out(policies::metric_name(set.counters[policy.counters.front()].spec.metric));
   const auto& arguments = policy.bindings.front().arguments;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    out.append(i == 0 ? "" : ", ").append(arguments[i].canonical());
+    out.append(i == 0 ? "(" : ", ").append(arguments[i].canonical());
   }
-  return out += ")";
+  return arguments.empty() ? out : out += ")";
 }
 
 json::value window_value(const policies::Counter& counter) {
-  const std::string length = policies::duration_text(counter.window);
-  switch (counter.spec.window) {
-    case limiter::Window::ring:
-      if (counter.spec.buckets == 60) return json::value(length);
-      return json::value(length + " in " + std::to_string(counter.spec.buckets) + " buckets");
-    case limiter::Window::log:
-      return json::value(length + " exact");
-    case limiter::Window::every:
-      return json::value("every " + length);
-    case limiter::Window::every_first:
-      return json::value("every " + length + " from the first");
-    case limiter::Window::none:
-      break;
-  }
-  return nullptr;
+  std::string text = policies::window_text(counter.spec);
+  if (text.empty()) return nullptr;
+  return json::value(std::move(text));
 }
 
 json::object policy_view(const Call& call, const policies::Policy& policy) {
@@ -126,7 +102,7 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   out["guard"] = std::move(guard);
   out["when"] = std::move(when);
   out["key"] = std::move(key);
-  out["metric"] = metric_text(policy);
+  out["metric"] = metric_text(set, policy);
   out["window"] =
       policy.counters.empty() ? json::value() : window_value(set.counters[policy.counters.front()]);
   out["rungs"] = std::move(rungs);

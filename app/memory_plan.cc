@@ -5,31 +5,10 @@
 
 #include "app/text.h"
 #include "limiter/footprint.h"
+#include "policies/describe.h"
 
 namespace weir::app {
 namespace {
-
-std::string what_of(const policies::Counter& counter) {
-  static constexpr std::string_view kMetrics[] = {"count", "sum", "distinct", "in_flight"};
-  std::string out(kMetrics[static_cast<std::size_t>(counter.spec.metric)]);
-  switch (counter.spec.window) {
-    case limiter::Window::ring:
-      out += " over " + human_duration(counter.spec.length);
-      break;
-    case limiter::Window::log:
-      out += " over " + human_duration(counter.spec.length) + ", exact";
-      break;
-    case limiter::Window::every:
-      out += " every " + human_duration(counter.spec.length);
-      break;
-    case limiter::Window::every_first:
-      out += " every " + human_duration(counter.spec.length) + " from the first";
-      break;
-    case limiter::Window::none:
-      break;
-  }
-  return out;
-}
 
 std::string users_of(const policies::PolicySet& set, std::size_t index) {
   std::string out;
@@ -66,7 +45,7 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Lim
     const limiter::Footprint print = limiter::footprint(counter.spec);
     MemoryPlan::Row row{};
     row.counter = users_of(set, i);
-    row.what = what_of(counter);
+    row.what = policies::counter_text(counter);
     row.sparse_bytes = print.sparse;
     row.sparse_entries = print.sparse_entries;
     row.worst_bytes = print.worst;

@@ -50,10 +50,25 @@ struct FieldDef {
   Text expression;
 };
 
+/// What an event's records look like in a file: `source:`.
+struct SourceDef {
+  enum class Format : std::uint8_t { csv, log, json };
+  enum class Time : std::uint8_t { seconds, millis, pattern };
+  Format format = Format::csv;
+  std::vector<Text> columns;  ///< csv: in order; log: the fields that its format names
+  Text pattern;               ///< log: `%h - %u %t "%r"`, or `combined` / `common`
+  bool header = false;        ///< csv: the first line is skipped
+  Text time_field;            ///< csv, json: the column with the event's time
+  Time time = Time::seconds;
+  Text time_pattern;          ///< `%d/%b/%Y:%H:%M:%S %z`
+  Where where;
+};
+
 struct EventDef {
   Text name;
-  std::optional<Text> match;  ///< "POST /api/login", exactly one of match and is
+  std::optional<Text> match;  ///< "POST /api/login"; exactly one of match, is and source
   std::optional<Text> is;     ///< another event's name
+  std::optional<SourceDef> source;  ///< records instead of requests
   std::optional<Text> when;   ///< expression
   std::vector<FieldDef> fields;
 };
@@ -81,6 +96,8 @@ struct ListDef {
   std::size_t max = 100'000;  ///< entries at most
   std::optional<Tell> tell;
   std::optional<int> status;
+  std::optional<Text> release;  ///< an event of the same key that lifts the entry
+  std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
   std::vector<ListEntryDef> entries;
 };
 
@@ -100,6 +117,7 @@ struct TableChild {
 struct TableDef {
   Text name;
   std::vector<Text> by;  ///< names of fields, outermost first
+  std::optional<Text> file;  ///< csv: one column per field of `by`, then the value
   TableNode values;
 };
 
@@ -109,17 +127,43 @@ struct KeyPart {
   std::optional<unsigned> v6_bits;
 };
 
+/// A place as part of a key: `near: {lon, lat, radius: 1000m}` or `near: {lon, lat, cell: 6}`.
+struct NearDef {
+  Text lon{"lon", {}};  ///< fields, in degrees
+  Text lat{"lat", {}};
+  std::optional<double> radius;  ///< metres
+  std::optional<unsigned> cell;  ///< letters of the geohash, 1 .. 12
+  Where where;
+};
+
 struct MetricDef {
-  enum class Kind : std::uint8_t { count, sum, distinct, in_flight };
+  enum class Kind : std::uint8_t {
+    count,
+    sum,
+    distinct,
+    in_flight,
+    average,
+    minimum,
+    maximum,
+    exists,
+    last
+  };
   Kind kind = Kind::count;
   std::vector<Text> arguments;  ///< expressions: the amount, or the members
   Where where;
 };
 
 struct WindowDef {
-  enum class Kind : std::uint8_t { last, every };
+  enum class Kind : std::uint8_t { last, every, events, calendar, leaky };
+  enum class Unit : std::uint8_t { hour, day, week, month };
   Kind kind = Kind::last;
-  milliseconds length{0};  ///< 1 ms .. 31 d
+  milliseconds length{0};  ///< 1 ms .. 31 d; events: 0 = however old
+  std::size_t events = 0;  ///< events: how many
+  Unit unit = Unit::day;   ///< calendar
+  Text zone{"UTC", {}};    ///< calendar: name of a time zone
+  Number capacity{0};      ///< leaky
+  milliseconds drain{0};   ///< leaky: the time in which one drains
+  milliseconds hop{0};     ///< last, in views: a result every so often
   unsigned buckets = 60;   ///< last, not exact: 1 .. 3600
   bool exact = false;
   bool from_first = false;  ///< every: a window begins at the key's first event
@@ -136,6 +180,7 @@ struct Rung {
   std::optional<Located<WindowDef>> in;  ///< a window of its own
   Located<Action> action;           ///< `do`; none if only `score` or `clear` or `notify` stands
   std::vector<Duration> durations;  ///< `for`; several = escalation
+  bool for_window = false;          ///< `for: window`: until the fixed or calendar window ends
   std::optional<Duration> forget;
   std::optional<Duration> hold;  ///< delay
   std::optional<Text> list;
@@ -147,11 +192,46 @@ struct Rung {
   std::optional<Located<Mode>> mode;
 };
 
+/// One of a policy's `metrics`.
+struct NamedMetricDef {
+  Text name;
+  std::vector<Text> watch;
+  std::optional<Text> when;
+  std::vector<KeyPart> key;
+  std::optional<NearDef> near;
+  MetricDef metric;
+  std::optional<WindowDef> window;
+};
+
+/// `sequence: [a, b]`, `sequence: [a, no b]` or `pair: [a, b]`.
+struct PatternDef {
+  enum class Kind : std::uint8_t { sequence, absence, pair };
+  struct Step {
+    Text event;
+    std::optional<Text> when;
+  };
+  Kind kind = Kind::sequence;
+  std::vector<Step> steps;  ///< two or more; absence: the last is the one that must not follow
+  std::optional<Duration> within;
+  std::optional<Duration> before;  ///< pair: how much earlier the second may be
+  std::optional<Duration> after;   ///< pair: how much later; both none: the end of input
+  bool strict = false;
+  bool overlap = true;
+  std::vector<Text> among;  ///< strict: events that may not stand between the steps
+  Where where;
+};
+
 struct PolicyDef {
   Text name;
   std::vector<Text> watch;
   std::optional<Text> when;
   std::vector<KeyPart> key;
+  std::optional<NearDef> near;
+  std::optional<PatternDef> pattern;
+  std::vector<NamedMetricDef> metrics;
+  std::optional<Text> reserve;       ///< the estimate of an amount that only the answer tells
+  std::optional<Duration> retain;    ///< keeps this much history although the window is shorter
+  std::optional<Located<std::int64_t>> version;
   MetricDef metric;
   std::optional<WindowDef> window;
   std::optional<Text> reset;
@@ -163,6 +243,22 @@ struct PolicyDef {
   std::optional<Located<std::size_t>> keep;  ///< default 1000
   std::optional<Located<std::size_t>> keys;  ///< default limits.keys
   bool announce = false;
+};
+
+/// Numbers without a verdict.
+struct ViewDef {
+  enum class Method : std::uint8_t { exact, bloom, hll };
+  Text name;
+  std::vector<Text> watch;
+  std::optional<Text> when;
+  std::vector<KeyPart> by;
+  MetricDef metric;
+  WindowDef window;
+  std::optional<Located<std::size_t>> top;
+  std::optional<Text> per;  ///< top so many of each value of this field
+  Method method = Method::exact;
+  std::size_t expect = 1'000'000;  ///< bloom: distinct members of a window
+  double error = 0.01;             ///< bloom, hll: relative
 };
 
 struct NotifyDef {
@@ -235,6 +331,7 @@ struct Model {
   std::vector<ListDef> lists;
   std::vector<TableDef> tables;
   std::vector<PolicyDef> policies;
+  std::vector<ViewDef> views;
   std::vector<NotifyDef> notify;
 };
 

@@ -22,7 +22,13 @@ std::size_t block_bytes(const CounterSpec& spec, std::size_t entries) noexcept {
     case Metric::sum:
       return spec.real ? block_bytes<double>(entries) : block_bytes<std::int64_t>(entries);
     case Metric::distinct:
+    case Metric::exists:
+    case Metric::last:
       return block_bytes<std::uint64_t>(entries);
+    case Metric::average:
+    case Metric::minimum:
+    case Metric::maximum:
+      return block_bytes<double>(entries);
     case Metric::in_flight:
       return 0;
   }

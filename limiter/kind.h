@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string_view>
 
+#include "core/calendar.h"
 #include "core/clock.h"
 #include "core/key.h"
 #include "core/number.h"
@@ -15,6 +18,11 @@ enum class Metric : std::uint8_t {
   sum,        ///< amounts, 64-bit integers or doubles
   distinct,   ///< different members
   in_flight,  ///< events that have begun and not ended; has no window
+  average,    ///< of amounts; no value without events
+  minimum,    ///< of amounts; no value without events
+  maximum,    ///< of amounts; no value without events
+  exists,     ///< 1 if an earlier event of the window had this member, else 0
+  last,       ///< the datum of the previous event of the window; no value without one
 };
 
 /// Which events are in the window at `now`.
@@ -24,6 +32,10 @@ enum class Window : std::uint8_t {
   every,        ///< fixed, aligned to the epoch; the caller's `now` follows the wall clock
   every_first,  ///< fixed, begins at the key's first event; `now` as with every
   none,         ///< in_flight
+  events,       ///< the last n events, and none older than `length` unless that is 0; exact
+  calendar,     ///< the natural hour, day, week or month of a time zone; `now` as with every
+  leaky,        ///< bucket that drains continuously. count, sum, distinct: the reading is the level
+                ///< with the event, before capping; distinct: a member that is in it is not poured
 };
 
 inline constexpr milliseconds kWindowMin{1};
@@ -35,17 +47,34 @@ inline constexpr std::size_t kKeepMax = 50'000;
 struct CounterSpec {
   Metric metric = Metric::count;
   Window window = Window::ring;
-  milliseconds length{60'000};  ///< kWindowMin .. kWindowMax; ignored by Window::none
+  milliseconds length{60'000};  ///< kWindowMin .. kWindowMax; ignored by Window::none and leaky;
+                                ///< events: 0 = however old
   unsigned buckets = 60;        ///< ring: 1 .. kBucketsMax
-  bool real = false;            ///< sum: amounts are doubles, else 64-bit integers
+  bool real = false;            ///< amounts are doubles, else 64-bit integers
+  std::uint32_t events = 0;     ///< Window::events: 1 .. kKeepMax
+  CalendarUnit unit{};          ///< Window::calendar
+  std::shared_ptr<const TimeZone> zone;  ///< Window::calendar
+  Number capacity{0};           ///< Window::leaky: above 0, at most 2^31
+  milliseconds drain{0};        ///< Window::leaky: the time in which 1 drains, kWindowMin .. kWindowMax
   bool outcome = false;         ///< reserve/settle are used with it
   std::size_t keep = 1000;      ///< log entries or members of a key at most: 1 .. kKeepMax
+};
+
+/// What `last` remembers of an event. The text belongs to whoever holds the datum.
+struct Datum {
+  enum class Type : std::uint8_t { none, boolean, number, text };
+  static constexpr std::size_t kTextMax = 255;  ///< bytes; a longer one is remembered as none
+  Type type = Type::none;
+  bool boolean = false;
+  Number number;
+  std::string_view text;
 };
 
 /// One event, as a counter sees it.
 struct Amount {
   Number amount{1};  ///< count, in_flight: 1 .. 2^31-1; sum: any finite number; distinct: ignored
-  std::uint64_t member = 0;  ///< distinct: a 64-bit keyed hash of the member
+  std::uint64_t member = 0;  ///< distinct, exists: a 64-bit keyed hash of the member
+  const Datum* datum = nullptr;  ///< last: what is remembered of the event
 };
 
 /// What a reading must not reach. `over: L` is {L, false}: refuses value > L; `at: L` is {L, true}.
@@ -59,6 +88,8 @@ struct Ceiling {
 struct Reading {
   Number value;                 ///< what a rung compares: settled, plus what is in flight
   Number settled;               ///< the same without other events' reservations
+  bool has_value = true;        ///< false: average, minimum, maximum or last of no event
+  const Datum* datum = nullptr;  ///< last, if has_value: the thread's, until its next operation
   std::uint32_t in_flight = 0;  ///< open reservations of other events (in_flight metric: of all)
   bool stored = false;          ///< the event was added (or its reservation)
   bool refused = false;         ///< not added, because of the ceiling

@@ -41,6 +41,9 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
       rule.from_oldest = members;
       rule.merge = members ? Merge::none : Merge::newest;
       break;
+    case Window::events:
+    case Window::calendar:
+    case Window::leaky:
     case Window::none:
       rule.span = 0;
       break;

@@ -30,8 +30,22 @@ milliseconds falls_within(const Counter& counter, Instant at) {
 }  // namespace
 
 const Verdict& Evaluator::judge(const Request& request, Instant at, const Options& options) {
-  verdict_.clear();
   begin(request, at, options);
+  conclude(at, options);
+  if (!options.dry && verdict_.kind != Verdict::Kind::wait && observer_ != nullptr &&
+      (!verdict_.standings.empty() || plan_.defect)) {
+    observer_->judged(*set_, request, verdict_);
+  }
+  return verdict_;
+}
+
+const Verdict& Evaluator::judge(const Record& record, Instant at, const Options& options) {
+  begin(record, at, options);
+  return conclude(at, options);
+}
+
+const Verdict& Evaluator::conclude(Instant at, const Options& options) {
+  verdict_.clear();
   settle(options);
   if (verdict_.kind == Verdict::Kind::wait) {
     take_back(true, at);
@@ -41,7 +55,7 @@ const Verdict& Evaluator::judge(const Request& request, Instant at, const Option
   finish_verdict(at);
   if (!options.dry) {
     take_back(false, at);
-    count_standings(request);
+    count_standings();
   }
   return verdict_;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "policies/compiler.h"
+#include "policies/describe.h"
 
 namespace weir::policies {
 
@@ -48,6 +49,11 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
     case Kind::sum: spec.metric = limiter::Metric::sum; break;
     case Kind::distinct: spec.metric = limiter::Metric::distinct; break;
     case Kind::in_flight: spec.metric = limiter::Metric::in_flight; break;
+    case Kind::average: spec.metric = limiter::Metric::average; break;
+    case Kind::minimum: spec.metric = limiter::Metric::minimum; break;
+    case Kind::maximum: spec.metric = limiter::Metric::maximum; break;
+    case Kind::exists: spec.metric = limiter::Metric::exists; break;
+    case Kind::last: spec.metric = limiter::Metric::last; break;
   }
   if (metric == Kind::in_flight || window == nullptr) {
     spec.window = limiter::Window::none;
@@ -71,6 +77,11 @@ std::string describe(const limiter::CounterSpec& spec) {
     case limiter::Metric::sum: out = spec.real ? "sum of doubles" : "sum"; break;
     case limiter::Metric::distinct: out = "distinct"; break;
     case limiter::Metric::in_flight: return "in_flight";
+    case limiter::Metric::average: out = "average"; break;
+    case limiter::Metric::minimum: out = "minimum"; break;
+    case limiter::Metric::maximum: out = "maximum"; break;
+    case limiter::Metric::exists: out = "exists"; break;
+    case limiter::Metric::last: out = "last"; break;
   }
   const std::string length = std::to_string(spec.length.count()) + " ms";
   switch (spec.window) {
@@ -80,6 +91,14 @@ std::string describe(const limiter::CounterSpec& spec) {
       return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep);
     case limiter::Window::every: return out + " in every " + length;
     case limiter::Window::every_first: return out + " in " + length + " from the first";
+    case limiter::Window::events:
+      return out + " over the last " + std::to_string(spec.events) + " events of " + length;
+    case limiter::Window::calendar:
+      return out + " in each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name() + ", keep " +
+             std::to_string(spec.keep);
+    case limiter::Window::leaky:
+      return out + " in a bucket of " + spec.capacity.to_string() + " draining one per " +
+             std::to_string(spec.drain.count()) + " ms";
     case limiter::Window::none: break;
   }
   return out;

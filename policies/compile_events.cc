@@ -13,7 +13,23 @@ std::optional<SlotId> Compiler::Scope::field(std::string_view name) const {
 std::vector<std::string_view> Compiler::Scope::field_names() const {
   std::vector<std::string_view> out;
   for (const auto& [name, slot] : event_.fields) out.push_back(name);
+  if (!event_.source.empty()) {
+    for (const config::Text& column : compiler_.event_defs_.find(event_.source)->second->source->columns) {
+      out.push_back(column.value);
+    }
+  }
   return out;
+}
+
+std::optional<SlotId> Compiler::Scope::column(std::string_view name) const {
+  if (event_.source.empty()) return std::nullopt;
+  if (event_.fields.contains(name)) return std::nullopt;  // converted by `fields`
+  const config::SourceDef& source = *compiler_.event_defs_.at(event_.source)->source;
+  // JSON brings its own names and types; those of the other formats stand in the file.
+  const bool any = source.format == config::SourceDef::Format::json;
+  const auto named = [&](const config::Text& column) { return column.value == name; };
+  if (!any && std::none_of(source.columns.begin(), source.columns.end(), named)) return std::nullopt;
+  return slots().column(event_.source, name, any ? Type::dyn : Type::text);
 }
 
 std::optional<ExprScope::ListRef> Compiler::Scope::list(std::string_view name) const {
@@ -72,7 +88,12 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
     parent = found->second;
   }
   const Event& base = set_.events[parent];
-  event.fields = base.fields;
+  if (def.source) {
+    event.source = event.name;
+  } else {
+    event.fields = base.fields;
+    event.source = base.source;
+  }
   event.outcome = base.outcome;
 
   if (def.match) {
@@ -125,6 +146,7 @@ std::string Compiler::event_canonical(EventIndex index) const {
   std::string out;
   if (event.parent != index) out = event_canonical(event.parent);
   out += event.route;
+  if (event.source == event.name) out += "records of " + event.name;
   if (event.when) out += " when " + event.when->canonical();
   return out;
 }

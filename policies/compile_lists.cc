@@ -7,7 +7,7 @@ namespace weir::policies {
 
 std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event& event,
                                           bool complain) {
-  if (!complain && !event.fields.contains(field.value)) {
+  if (!complain && !event.fields.contains(field.value) && event.source.empty()) {
     // Asked on trial: the name may be an attribute such as `ip`, else this event does not provide it.
     const ExtractorRow* row = find_extractor(field.value.substr(0, field.value.find_first_of(".[")));
     if (row == nullptr && field.value.find('.') == std::string::npos) return std::nullopt;
@@ -29,6 +29,7 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
   out.slot = *slot;
   const Slot& what = set_.slots[*slot];
   out.is_address = what.type == Type::address;
+  out.reads_address = what.kind == Slot::Kind::column && field.value == "ip";
   if (what.type == Type::list) {
     if (complain) problems_.error(field.where, "a key part is a single value, not a list");
     return std::nullopt;

@@ -104,7 +104,11 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
                       "a key part from the answer is not supported yet: nothing could be reserved for it");
       continue;
     }
-    if ((part.v4_bits || part.v6_bits) && !slot->is_address) {
+    const bool masked = part.v4_bits || part.v6_bits;
+    const bool column = set_.slots[slot->slot].kind == Slot::Kind::column;
+    // A column is text: it counts as it stands, unless a mask says that it is an address.
+    slot->reads_address = masked && column;
+    if (masked && !slot->is_address && !column) {
       problems_.error(part.field.where, "only an address can be masked; \"" + part.field.value +
                                             "\" is " + std::string(type_name(set_.slots[slot->slot].type)));
       continue;

@@ -34,6 +34,7 @@ class Compiler {
         : ExprScope(compiler.set_.slots), compiler_(compiler), event_(event), in_rung_(in_rung) {}
     std::optional<SlotId> field(std::string_view name) const override;
     std::vector<std::string_view> field_names() const override;
+    std::optional<SlotId> column(std::string_view name) const override;
     std::optional<ListRef> list(std::string_view name) const override;
     std::vector<std::string_view> list_names() const override;
     std::string_view event_name() const override { return event_.name; }

@@ -26,23 +26,55 @@ std::string duration_text(milliseconds time) {
   return out;
 }
 
-std::string counter_text(const Counter& counter) {
-  std::string out;
-  switch (counter.spec.metric) {
-    case limiter::Metric::count: out = "count"; break;
-    case limiter::Metric::sum: out = "sum"; break;
-    case limiter::Metric::distinct: out = "distinct"; break;
-    case limiter::Metric::in_flight: return "in flight";
+std::string_view metric_name(limiter::Metric metric) noexcept {
+  switch (metric) {
+    case limiter::Metric::count: return "count";
+    case limiter::Metric::sum: return "sum";
+    case limiter::Metric::distinct: return "distinct";
+    case limiter::Metric::in_flight: return "in_flight";
+    case limiter::Metric::average: return "avg";
+    case limiter::Metric::minimum: return "min";
+    case limiter::Metric::maximum: return "max";
+    case limiter::Metric::exists: return "exists";
+    case limiter::Metric::last: return "last";
   }
-  switch (counter.spec.window) {
-    case limiter::Window::ring: return out + " over the last " + duration_text(counter.window);
-    case limiter::Window::log: return out + " over exactly the last " + duration_text(counter.window);
-    case limiter::Window::every: return out + " in every " + duration_text(counter.window);
-    case limiter::Window::every_first:
-      return out + " in " + duration_text(counter.window) + " from the first";
+  return "";
+}
+
+std::string_view unit_name(CalendarUnit unit) noexcept {
+  switch (unit) {
+    case CalendarUnit::hour: return "hour";
+    case CalendarUnit::day: return "day";
+    case CalendarUnit::week: return "week";
+    case CalendarUnit::month: return "month";
+  }
+  return "";
+}
+
+std::string window_text(const limiter::CounterSpec& spec) {
+  const std::string length = duration_text(spec.length);
+  switch (spec.window) {
+    case limiter::Window::ring:
+      return "the last " + length + (spec.buckets == 60 ? "" : " in " + std::to_string(spec.buckets) + " buckets");
+    case limiter::Window::log: return "exactly the last " + length;
+    case limiter::Window::every: return "every " + length;
+    case limiter::Window::every_first: return "every " + length + " from the first";
+    case limiter::Window::events:
+      return "the last " + std::to_string(spec.events) + " events" +
+             (spec.length.count() == 0 ? "" : " within " + length);
+    case limiter::Window::calendar:
+      return "each " + std::string(unit_name(spec.unit)) + " of " + (spec.zone ? spec.zone->name() : "UTC");
+    case limiter::Window::leaky:
+      return "a leaky bucket of " + spec.capacity.to_string() + ", draining one per " + duration_text(spec.drain);
     case limiter::Window::none: break;
   }
-  return out;
+  return "";
+}
+
+std::string counter_text(const Counter& counter) {
+  const std::string window = window_text(counter.spec);
+  if (window.empty()) return "in flight";
+  return std::string(metric_name(counter.spec.metric)) + " over " + window;
 }
 
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t index) {

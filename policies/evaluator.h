@@ -66,6 +66,8 @@ class Evaluator final : private ListOracle {
   bool wants_body(const Request& request);
   /// The verdict lives until the next judge().
   const Verdict& judge(const Request& request, Instant at, const Options& options);
+  /// The same for an event that is no request.
+  const Verdict& judge(const Record& record, Instant at, const Options& options);
   const Plan& plan() const noexcept { return plan_; }
 
   /// After a verdict that passes the request: whether anything is left to observe, and what.
@@ -84,7 +86,9 @@ class Evaluator final : private ListOracle {
 
  private:
   // evaluator_match.cc
+  void next_epoch();
   void match(const Request& request, Trace* trace);
+  void match(const Record& record, Trace* trace);
   void match_family(EventIndex base, Trace* trace);
   bool look_at_lists(Instant at, Trace* trace);
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
@@ -92,7 +96,8 @@ class Evaluator final : private ListOracle {
   bool may_happen(EventIndex event) const noexcept;
 
   // evaluator_begin.cc
-  void begin(const Request& request, Instant at, const Options& options);
+  template <class Occurrence>
+  void begin(const Occurrence& occurrence, Instant at, const Options& options);
   void plan_policies(Instant at, Trace* trace);
   void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace);
   bool own_lists_refuse(const Policy& policy, Instant at);
@@ -118,6 +123,7 @@ class Evaluator final : private ListOracle {
                 Trace* trace);
   void settle(const Options& options);
   void add_list_standings();
+  const Verdict& conclude(Instant at, const Options& options);
   void finish_verdict(Instant at);
   void take_back(bool all, Instant at);
 
@@ -127,7 +133,7 @@ class Evaluator final : private ListOracle {
                 std::size_t rung_index, Number value, std::optional<Number> limit,
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
                 Instant at);
-  void count_standings(const Request& request);
+  void count_standings();
 
   // evaluator_answer.cc
   void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);

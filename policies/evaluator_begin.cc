@@ -40,11 +40,12 @@ std::string_view skip_text(Skip skip) noexcept {
   return "";
 }
 
-void Evaluator::begin(const Request& request, Instant at, const Options& options) {
+template <class Occurrence>
+void Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& options) {
   plan_.clear();
   at_ = at;
-  frame_.begin(set_->slots, request, this);
-  match(request, options.trace);
+  frame_.begin(set_->slots, occurrence, this);
+  match(occurrence, options.trace);
   if (look_at_lists(at, options.trace)) {
     plan_policies(at, options.trace);
     if (!plan_.defect) charge(at, options);
@@ -54,6 +55,9 @@ void Evaluator::begin(const Request& request, Instant at, const Options& options
     }
   }
 }
+
+template void Evaluator::begin(const Request&, Instant, const Options&);
+template void Evaluator::begin(const Record&, Instant, const Options&);
 
 void Evaluator::plan_policies(Instant at, Trace* trace) {
   candidates_.clear();

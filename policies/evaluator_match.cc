@@ -27,11 +27,26 @@ bool Evaluator::wants_body(const Request& request) {
   return wanted;
 }
 
-void Evaluator::match(const Request& request, Trace* trace) {
+void Evaluator::next_epoch() {
   if (++epoch_ >= (std::uint32_t{1} << 30) - 1) {
     std::fill(event_marks_.begin(), event_marks_.end(), 0);
     epoch_ = 1;
   }
+}
+
+void Evaluator::match(const Record& record, Trace* trace) {
+  next_epoch();
+  plan_.bases.push_back(set_->events[record.event].base);
+  match_family(plan_.bases.front(), trace);
+  if (record.event == plan_.bases.front() || happened(record.event)) return;
+  // It was reported by its own name: then it happened, whatever could not be told of it.
+  std::erase(plan_.open_events, record.event);
+  event_marks_[record.event] = epoch_ * 4 + kHappened;
+  plan_.events.push_back(record.event);
+}
+
+void Evaluator::match(const Request& request, Trace* trace) {
+  next_epoch();
   plan_.bases.push_back(kRequestEvent);
   set_->routes.match(request.method, request.path,
                      [&](std::uint16_t base) { plan_.bases.push_back(base); });
@@ -69,6 +84,12 @@ bool Evaluator::load_key(const std::vector<KeySlot>& key) {
   for (std::size_t i = 0; i < key.size(); ++i) {
     const KeySlot& part = key[i];
     Value value = frame_.load(part.slot);
+    if (part.reads_address && value.is(Type::text)) {
+      if (const auto address = Address::parse(value.as_text())) {
+        masked_[i] = *address;
+        value = Value::address(&masked_[i]);
+      }
+    }
     if (value.is(Type::address)) {
       masked_[i] = value.as_address().masked(part.v4_bits, part.v6_bits);
       value = Value::address(&masked_[i]);

@@ -90,15 +90,13 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   observer_->listed(*set_, news, at.now);
 }
 
-void Evaluator::count_standings(const Request& request) {
-  if (verdict_.standings.empty() && !plan_.defect) return;
+void Evaluator::count_standings() {
   for (const Standing& standing : verdict_.standings) {
     StatsCells& cells = standing.list ? *loaded_->list_cells[*standing.list]
                                       : *loaded_->policy_cells[*standing.policy];
     auto& by_action = standing.shadow ? cells.shadows : cells.verdicts;
     StatsCells::add(by_action[static_cast<std::size_t>(standing.effect)]);
   }
-  if (observer_ != nullptr) observer_->judged(*set_, request, verdict_);
 }
 
 }  // namespace weir::policies

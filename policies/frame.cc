@@ -72,6 +72,17 @@ void Frame::begin(const SlotTable& slots, const Request& request, const ListOrac
   time_ = request.time;
 }
 
+void Frame::begin(const SlotTable& slots, const Record& record, const ListOracle* lists) {
+  restart(slots, lists);
+  request_ = nullptr;
+  answer_ = nullptr;
+  time_ = record.time;
+  for (const Preset& preset : record.values) {
+    cells_[preset.slot] = {preset.value, epoch_,
+                           preset.value.is_null() ? MissReason::absent : MissReason::none};
+  }
+}
+
 void Frame::resume(const SlotTable& slots, const Captured& captured, const Answer& answer,
                    TimePoint event_time, const ListOracle* lists) {
   restart(slots, lists);
@@ -96,6 +107,13 @@ Value Frame::compute(SlotId id) {
       return value_;
     case Slot::Kind::limit:
       return limit_;
+    case Slot::Kind::column:
+      // A record's own columns hide these words; where it has none of the name, they mean what they
+      // always do.
+      if (slot.argument.name == "event") return event_.empty() ? Value::null() : Value::text(event_);
+      if (slot.argument.name == "time") return Value::integer(to_ms(time_));
+      got = Extracted::miss(MissReason::absent);
+      break;
     case Slot::Kind::attribute:
       got = slot.extractor->read(*this, slot.argument);
       break;

@@ -10,6 +10,7 @@
 #include "core/value.h"
 #include "policies/extractors.h"
 #include "policies/extractors/arena.h"
+#include "policies/record.h"
 #include "policies/slots.h"
 
 namespace weir::policies {
@@ -61,6 +62,8 @@ class Frame {
   /// Forgets everything, in O(1), and looks at this request. The arguments must outlive the use;
   /// `lists` may be null (every inList() is then false).
   void begin(const SlotTable& slots, const Request& request, const ListOracle* lists);
+  /// The same for a record: what is not preset is missing (absent).
+  void begin(const SlotTable& slots, const Record& record, const ListOracle* lists);
   /// Forgets everything and looks at the answer to a request of which only `captured` is left.
   /// Request slots outside the capture are missing (unread). `event_time` is the request's.
   void resume(const SlotTable& slots, const Captured& captured, const Answer& answer,

@@ -39,7 +39,8 @@ struct Event {
   EventIndex parent = 0;           ///< what it `is`; itself for a base event
   std::optional<Expression> when;  ///< its own condition; those of its parents hold besides
   bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
-  std::string route;               ///< canonical; empty for `request`
+  std::string route;               ///< canonical; empty for `request` and for records
+  std::string source;              ///< the base event, if records describe it; empty: requests do
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
 
@@ -47,6 +48,7 @@ struct Event {
 struct KeySlot {
   SlotId slot = 0;
   bool is_address = false;
+  bool reads_address = false;  ///< a column's text is taken for an address, if it is one
   std::uint8_t v4_bits = 32;
   std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
 };

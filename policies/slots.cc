@@ -57,6 +57,22 @@ SlotId SlotTable::segment(std::uint32_t k) {
   return attribute(*find_extractor("segment"), std::move(argument));
 }
 
+SlotId SlotTable::column(std::string_view source, std::string_view name, Type type) {
+  Slot slot;
+  slot.kind = Slot::Kind::column;
+  slot.type = type;
+  slot.source = source;
+  slot.argument.name = name;
+  slot.text = "column " + slot.source + "." + slot.argument.name;
+  return intern(std::move(slot));
+}
+
+std::optional<SlotId> SlotTable::find(std::string_view text) const {
+  const auto found = by_text_.find(text);
+  if (found == by_text_.end()) return std::nullopt;
+  return found->second;
+}
+
 SlotId SlotTable::computed(const Expression& expression) {
   if (const auto slot = expression.slot()) return *slot;
   Slot slot;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,7 @@ struct Argument {
 };
 
 struct Slot {
-  enum class Kind : std::uint8_t { attribute, computed, event, value, limit };
+  enum class Kind : std::uint8_t { attribute, computed, column, event, value, limit };
   Kind kind = Kind::attribute;
   Type type = Type::dyn;  ///< static type; dyn for body.*, value and limit
   Side side = Side::request;
@@ -54,7 +55,8 @@ struct Slot {
   std::uint8_t depth = 1;        ///< nesting of evaluation
   std::string text;              ///< canonical: `header.x_device_id`, `body.username.lowerAscii()`
   const ExtractorRow* extractor = nullptr;       ///< attribute
-  Argument argument;                             ///< attribute
+  Argument argument;                             ///< attribute; column: its name
+  std::string source;                            ///< column: the event whose records have it
   std::shared_ptr<const expr::Program> program;  ///< computed
 };
 
@@ -71,6 +73,10 @@ class SlotTable {
   SlotId attribute(const ExtractorRow& row, Argument argument);
   SlotId segment(
       std::uint32_t k);  ///< k-th segment of the normalised path, from 0; never spelled in text
+  /// A column of the records of event `source`; what it holds is preset, or null.
+  SlotId column(std::string_view source, std::string_view name, Type type);
+  /// The slot of this canonical text, if somebody reads it.
+  std::optional<SlotId> find(std::string_view text) const;
   /// The slot of a field's expression: of the attribute or field itself if it is nothing else.
   SlotId computed(const Expression& expression);
   static constexpr SlotId event() noexcept { return 0; }

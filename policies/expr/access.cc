@@ -55,6 +55,7 @@ class Access {
  private:
   bool name() {
     const std::string name = base_->text;
+    if (const auto column = checker_.scope.column(name)) return load(*column);
     if (name == "response") return response();
     const ExtractorRow* row = find_extractor(name);
     if (row != nullptr && row->form != ArgumentForm::index) return attribute(*row);

@@ -64,6 +64,8 @@ class ExprScope {
   /// The event's own fields and the `fields` of the file.
   virtual std::optional<SlotId> field(std::string_view name) const = 0;
   virtual std::vector<std::string_view> field_names() const = 0;
+  /// A column of the event's records; it hides attributes of the same name.
+  virtual std::optional<SlotId> column(std::string_view) const { return std::nullopt; }
   virtual std::optional<ListRef> list(std::string_view name) const = 0;
   virtual std::vector<std::string_view> list_names() const = 0;
   /// For messages: `field "x" is not provided by event "login"`; empty: no event.

@@ -29,14 +29,14 @@ TEST_F(ApiTest, PoliciesAreShownAsSentencesWithWhatTheyHaveDone) {
   EXPECT_EQ(json::serialize(policy.at("watch")), R"(["login"])");
   EXPECT_EQ(json::serialize(policy.at("key")), R"(["ip/32,64"])");
   EXPECT_EQ(policy.at("metric"), json::value("count"));
-  EXPECT_EQ(policy.at("window"), json::value("10m"));
+  EXPECT_EQ(policy.at("window"), json::value("the last 10m"));
   EXPECT_EQ(json::serialize(policy.at("rungs")),
             R"(["over 2: flag","over 3: graylist for 15m","over 4: deny for 1h"])");
   EXPECT_EQ(json::serialize(policy.at("lists")), R"(["per-ip:graylist","per-ip:deny"])");
   EXPECT_EQ(policy.at("totals").at("verdicts").at("flag"), json::value(1));
 
   const json::value other = get("/v1/policies/per-user-device");
-  EXPECT_EQ(other.at("window"), json::value("1h exact"));
+  EXPECT_EQ(other.at("window"), json::value("exactly the last 1h"));
   EXPECT_EQ(other.at("when"), json::value(R"(header.x_app != "probe")"));
   const json::value shadow = get("/v1/policies/everyone");
   EXPECT_EQ(shadow.at("mode"), json::value("shadow"));
@@ -55,7 +55,7 @@ TEST_F(ApiTest, CountersAreReadWithoutCounting) {
     EXPECT_EQ(counter.at("value"), json::value(2));
     EXPECT_EQ(counter.at("settled"), json::value(2));
     EXPECT_EQ(counter.at("in_flight"), json::value(0));
-    EXPECT_EQ(counter.at("window"), json::value("10m"));
+    EXPECT_EQ(counter.at("window"), json::value("the last 10m"));
     EXPECT_EQ(counter.at("limits").as_array().size(), 3U);
     EXPECT_EQ(counter.at("limits").at(2).at("limit"), json::value(4));
   }
