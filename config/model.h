@@ -121,12 +121,6 @@ struct TableDef {
   TableNode values;
 };
 
-struct KeyPart {
-  Text field;                       ///< a field of the event or `ip`
-  std::optional<unsigned> v4_bits;  ///< `ip/24,56`
-  std::optional<unsigned> v6_bits;
-};
-
 /// A place as part of a key: `near: {lon, lat, radius: 1000m}` or `near: {lon, lat, cell: 6}`.
 struct NearDef {
   Text lon{"lon", {}};  ///< fields, in degrees
@@ -134,6 +128,13 @@ struct NearDef {
   std::optional<double> radius;  ///< metres
   std::optional<unsigned> cell;  ///< letters of the geohash, 1 .. 12
   Where where;
+};
+
+struct KeyPart {
+  Text field;                       ///< a field of the event or `ip`; empty with `near`
+  std::optional<NearDef> near;
+  std::optional<unsigned> v4_bits;  ///< `ip/24,56`
+  std::optional<unsigned> v6_bits;
 };
 
 struct MetricDef {
@@ -198,7 +199,6 @@ struct NamedMetricDef {
   std::vector<Text> watch;
   std::optional<Text> when;
   std::vector<KeyPart> key;
-  std::optional<NearDef> near;
   MetricDef metric;
   std::optional<WindowDef> window;
 };
@@ -226,7 +226,6 @@ struct PolicyDef {
   std::vector<Text> watch;
   std::optional<Text> when;
   std::vector<KeyPart> key;
-  std::optional<NearDef> near;
   std::optional<PatternDef> pattern;
   std::vector<NamedMetricDef> metrics;
   std::optional<Text> reserve;       ///< the estimate of an amount that only the answer tells

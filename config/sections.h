@@ -18,6 +18,9 @@ bool read_server(Reader& reader, const Member& section, Server& out);
 // Parts that more than one section reads.
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);
+void read_metric(Reader& reader, const Member& m, MetricDef& out);
+void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
+std::vector<Text> read_event_names(Reader& reader, const Member& m);
 std::optional<Action> read_effect(Reader& reader, const Member& m);
 std::optional<Tell> read_tell(Reader& reader, const Member& m);
 std::optional<Mode> read_mode(Reader& reader, const Member& m);
@@ -28,6 +31,7 @@ void add_event_tables(std::vector<TableDoc>& out);
 void add_list_tables(std::vector<TableDoc>& out);
 void add_table_tables(std::vector<TableDoc>& out);
 void add_policy_tables(std::vector<TableDoc>& out);
+void add_window_tables(std::vector<TableDoc>& out);
 void add_rung_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);
