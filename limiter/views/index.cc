@@ -1,0 +1,72 @@
+#include "limiter/views/index.h"
+
+#include <algorithm>
+
+namespace weir::limiter {
+
+std::uint32_t Index::add(const Hash128& key) {
+  if ((size() + 1) * 4 > slots_.size() * 3) grow();
+  std::uint32_t id;
+  if (free_.empty()) {
+    id = static_cast<std::uint32_t>(capacity_++);
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  const auto tag = static_cast<std::uint32_t>(key.lo);
+  std::size_t i = tag & mask_;
+  while (slots_[i].id != kNone) i = (i + 1) & mask_;
+  slots_[i] = {key.hi, tag, id};
+  return id;
+}
+
+void Index::remove(const Hash128& key) noexcept {
+  const auto tag = static_cast<std::uint32_t>(key.lo);
+  std::size_t i = tag & mask_;
+  while (slots_[i].tag != tag || slots_[i].check != key.hi || slots_[i].id == kNone) {
+    if (slots_[i].id == kNone) return;
+    i = (i + 1) & mask_;
+  }
+  free_.push_back(slots_[i].id);
+  // What stands behind the gap moves up, unless its own place lies after the gap.
+  for (std::size_t j = (i + 1) & mask_; slots_[j].id != kNone; j = (j + 1) & mask_) {
+    const std::size_t home = slots_[j].tag & mask_;
+    if (((j - home) & mask_) >= ((j - i) & mask_)) {
+      slots_[i] = slots_[j];
+      i = j;
+    }
+  }
+  slots_[i] = {};
+}
+
+void Index::grow() {
+  std::vector<Slot> old = std::move(slots_);
+  slots_ = std::vector<Slot>(std::max<std::size_t>(16, old.size() * 2));
+  mask_ = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.id == kNone) continue;
+    std::size_t i = slot.tag & mask_;
+    while (slots_[i].id != kNone) i = (i + 1) & mask_;
+    slots_[i] = slot;
+  }
+}
+
+std::uint32_t Groups::add(const Hash128& key, std::string_view parts) {
+  const std::uint32_t group = index_.add(key);
+  if (group == keys_.size()) {
+    keys_.emplace_back();
+    parts_.emplace_back();
+  }
+  keys_[group] = key;
+  parts_[group].assign(parts);
+  return group;
+}
+
+void Groups::remove(std::uint32_t group) noexcept {
+  index_.remove(keys_[group]);
+  // Short texts lie inside the string; a long one's memory goes back.
+  if (parts_[group].capacity() > 64) std::string().swap(parts_[group]);
+  parts_[group].clear();
+}
+
+}  // namespace weir::limiter

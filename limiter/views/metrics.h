@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "limiter/view.h"
+#include "limiter/views/sums.h"
+
+/// The metrics of views, besides distinct. Of each: a Part is what a pane holds of one group, a
+/// Cell what the window under way holds of it. A window slides by taking in the parts of the panes
+/// that it reaches and giving up those of the panes that it leaves.
+namespace weir::limiter {
+
+struct CountMetric {
+  struct Part {
+    std::int64_t events = 0;
+    void add(const ViewEvent&) noexcept { ++events; }
+  };
+  struct Cell {
+    std::int64_t events = 0;
+    void add(std::int64_t, const ViewEvent&) noexcept { ++events; }
+    void enter(std::int64_t, const Part& part) noexcept { events += part.events; }
+    void leave(std::int64_t, const Part& part) noexcept { events -= part.events; }
+    bool present() const noexcept { return events != 0; }
+    Number value() const noexcept { return events; }
+  };
+};
+
+/// sum and avg.
+template <bool Average>
+struct AmountMetric {
+  struct Part {
+    Sum sum;
+    std::int64_t events = 0;
+    void add(const ViewEvent& event) noexcept {
+      sum.add(event.amount);
+      ++events;
+    }
+  };
+  struct Cell {
+    Part all;
+    void add(std::int64_t, const ViewEvent& event) noexcept { all.add(event); }
+    void enter(std::int64_t, const Part& part) noexcept {
+      all.sum.add(part.sum);
+      all.events += part.events;
+    }
+    void leave(std::int64_t, const Part& part) noexcept {
+      all.sum.subtract(part.sum);
+      all.events -= part.events;
+    }
+    bool present() const noexcept { return all.events != 0; }
+    Number value() const noexcept {
+      if constexpr (!Average) return all.sum.value();
+      return Number::real(all.sum.as_real() / static_cast<double>(all.events));
+    }
+  };
+};
+
+/// min and max: a monotonic queue of (pane, best of it), so that neither a new event nor a slide
+/// looks at more than what it makes superfluous.
+template <bool Maximum>
+struct ExtremeMetric {
+  static bool beats(Number a, Number b) noexcept { return Maximum ? a > b : a < b; }
+  struct Part {
+    Number best;
+    bool any = false;
+    void add(const ViewEvent& event) noexcept {
+      if (!any || beats(event.amount, best)) best = event.amount;
+      any = true;
+    }
+  };
+  struct Cell {
+    struct Entry {
+      std::int64_t pane;
+      Number best;
+    };
+    std::vector<Entry> queue;  // panes ascending, each better than all behind it
+
+    void add(std::int64_t pane, const ViewEvent& event) { insert(pane, event.amount); }
+    void enter(std::int64_t pane, const Part& part) { insert(pane, part.best); }
+    void leave(std::int64_t pane, const Part&) noexcept {
+      auto last = queue.begin();
+      while (last != queue.end() && last->pane <= pane) ++last;
+      queue.erase(queue.begin(), last);
+    }
+    bool present() const noexcept { return !queue.empty(); }
+    Number value() const noexcept { return queue.front().best; }
+
+   private:
+    void insert(std::int64_t pane, Number amount) {
+      auto at = queue.end();  // the first that is not older
+      while (at != queue.begin() && std::prev(at)->pane >= pane) --at;
+      if (at != queue.end() && !beats(amount, at->best)) return;
+      if (at != queue.end() && at->pane == pane) ++at;  // the same pane's own: beaten
+      auto from = at;
+      while (from != queue.begin() && !beats(std::prev(from)->best, amount)) --from;
+      from = queue.erase(from, at);
+      queue.insert(from, {pane, amount});
+    }
+  };
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,147 @@
+#include "limiter/views/sketch_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace weir::limiter {
+namespace {
+
+constexpr std::size_t kGroupBytes = Groups::kBytes + 64;
+
+}  // namespace
+
+SketchView::SketchView(const ViewSpec& spec)
+    : spec_(spec),
+      precision_(HyperLogLog::precision_for(spec.error)),
+      spans_(spec),
+      ranking_(spec.top, spec.per),
+      closed_(std::numeric_limits<std::int64_t>::min() / 2) {}
+
+View::Seen SketchView::observe(const ViewEvent& event) {
+  const std::int64_t at = to_ms(event.at);
+  const Span last = spans_.last(at);
+  if (last.end - 1 <= closed_) {
+    ++stats_.late;
+    return Seen::late;
+  }
+  Span span = spans_.first(at);
+  if (span.end - 1 <= closed_) span = spans_.first(closed_ + 1);
+  bool room = true;
+  for (; span.start <= last.start; span = spans_.next(span)) {
+    Window* window = window_at(span);
+    room = window != nullptr && put(*window, event) && room;
+  }
+  ++stats_.events;
+  if (room) return Seen::counted;
+  ++stats_.dropped;
+  return Seen::dropped;
+}
+
+SketchView::Window* SketchView::window_at(const Span& span) {
+  auto found = std::find_if(windows_.begin(), windows_.end(),
+                            [&](const Window& w) { return w.span.start >= span.start; });
+  if (found != windows_.end() && found->span == span) return &*found;
+  Window fresh;
+  fresh.span = span;
+  if (spec_.method == ViewSpec::Method::bloom) {
+    // The total is counted in the same filter, by members of its own.
+    const std::size_t expect = spec_.expect * (spec_.grouped ? 2 : 1);
+    fresh.bytes = Bloom::bytes_for(expect, spec_.error);
+    if (!budget_.has(fresh.bytes)) return nullptr;
+    fresh.filter = std::make_unique<Bloom>(expect, spec_.error);
+  }
+  budget_.used += fresh.bytes;
+  return &*windows_.insert(found, std::move(fresh));
+}
+
+bool SketchView::put(Window& window, const ViewEvent& event) {
+  if (spec_.grouped) count(window, window.whole, {}, event.member);
+  std::uint32_t group = window.groups.find(event.key);
+  if (group == Index::kNone) {
+    const std::size_t cost = kGroupBytes + event.parts.size();
+    if (!budget_.has(cost)) return false;
+    budget_.used += cost;
+    window.bytes += cost;
+    group = window.groups.add(event.key, event.parts);
+    window.counted.emplace_back();
+  } else if (!budget_.has(0)) {
+    return false;
+  }
+  count(window, window.counted[group], event.key, event.member);
+  return true;
+}
+
+void SketchView::count(Window& window, Counted& counted, const Hash128& owner,
+                       const Hash128& member) {
+  if (window.filter) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+    const Hash128 pair{owner.lo * kOdd + member.lo, owner.hi * kOdd + member.hi};
+    counted.fresh += window.filter->add(pair) ? 1 : 0;
+    return;
+  }
+  if (!counted.sketch) counted.sketch = std::make_unique<HyperLogLog>(precision_);
+  const std::size_t before = counted.sketch->bytes();
+  counted.sketch->add(member.lo);
+  const std::size_t after = counted.sketch->bytes();
+  if (after == before) return;
+  budget_.used += after - before;
+  window.bytes += after - before;
+}
+
+Number SketchView::value(const Counted& counted) const {
+  if (!counted.sketch) return counted.fresh;
+  return static_cast<std::int64_t>(std::llround(counted.sketch->estimate()));
+}
+
+void SketchView::advance(TimePoint watermark, const ViewSink& sink) {
+  closed_ = std::max(closed_, to_ms(watermark));
+  while (!windows_.empty() && windows_.front().span.end - 1 <= closed_) {
+    show(windows_.front(), true, sink);
+    drop_front();
+  }
+}
+
+void SketchView::flush(const ViewSink& sink) {
+  while (!windows_.empty()) {
+    show(windows_.front(), false, sink);
+    closed_ = std::max(closed_, windows_.front().span.end - 1);
+    drop_front();
+  }
+}
+
+void SketchView::running(const ViewSink& sink) {
+  if (!windows_.empty()) show(windows_.front(), false, sink);
+}
+
+void SketchView::drop_front() {
+  budget_.used -= windows_.front().bytes;
+  windows_.pop_front();
+}
+
+void SketchView::show(const Window& window, bool complete, const ViewSink& sink) {
+  ranking_.start();
+  for (std::uint32_t group = 0; group < window.counted.size(); ++group) {
+    const Number shown = value(window.counted[group]);
+    // Only a filter that took the first member of a key for known can say so.
+    if (!shown.is_zero()) ranking_.offer({window.groups.parts(group), shown});
+  }
+  ViewWindow out;
+  out.start = from_ms(window.span.start);
+  out.end = from_ms(window.span.end);
+  out.complete = complete;
+  out.rows = ranking_.finish();
+  out.total = spec_.grouped      ? value(window.whole)
+              : out.rows.empty() ? Number{0}
+                                 : out.rows.front().value;
+  sink(out);
+}
+
+ViewStats SketchView::stats() const noexcept {
+  ViewStats out = stats_;
+  out.bytes = budget_.used;
+  for (const Window& window : windows_) out.keys = std::max(out.keys, window.groups.size());
+  return out;
+}
+
+}  // namespace weir::limiter
