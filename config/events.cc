@@ -15,9 +15,13 @@ constexpr std::array<std::string_view, 22> kReserved = {
     "cookie", "body",  "status", "response", "time",   "event", "value", "limit",
     "true",   "false", "null",   "in",       "and",    "or"};
 
+}  // namespace
+
 bool is_reserved(std::string_view name) {
   return name == "not" || std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
 }
+
+namespace {
 
 /// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`.
 void check_match(Reader& reader, const Member& m, const Text& match) {
@@ -60,9 +64,7 @@ constexpr Row<EventDef> kEvent[] = {
     {{"fields", shape::kFields, "map name: expression", "",
       "What the event knows beside the built-in attributes."},
      [](Reader& r, const Member& m, EventDef& out) { read_fields(r, m, out.fields); }},
-    {{"source", R"({"$ref":"#/$defs/source"})", "map, see Sources", "",
-      "Records of a file instead of requests."},
-     [](Reader& r, const Member& m, EventDef& out) { read_source(r, m, out.source); }},
+    {{"source", "", "", "", "Records instead of requests."}, nullptr},
 };
 
 void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
@@ -74,11 +76,10 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
   const std::size_t errors = reader.problems().errors();
   reader.walk(*m.value, "an event", kEvent, event);
   const bool sound = reader.problems().errors() == errors;
-  const int kinds = (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0);
-  if (sound && kinds == 0) {
-    reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"", "write match: POST /api/login");
-  } else if (kinds > 1) {
-    reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
+  if (sound && !event.match && !event.is) {
+    reader.error(*m.key, "an event needs \"match\" or \"is\"", "write match: POST /api/login");
+  } else if (event.match && event.is) {
+    reader.error(*m.key, "an event has \"match\" or \"is\", not both");
   }
   if (!event.name.value.empty()) out.push_back(std::move(event));
 }
@@ -110,7 +111,6 @@ void add_event_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kEvent>(
       "event", "an event", "Events",
       "`events:` maps names to these keys. `request` is built in: every HTTP request."));
-  add_source_tables(out);
 }
 
 }  // namespace weir::config

@@ -72,7 +72,15 @@ constexpr Row<Draft> kList[] = {
       "Entries that stand in the file; addresses and CIDR blocks for `ip`."},
      [](Reader&, const Member& m, Draft& d) { d.entries = &m; }},
     {{"share", "", "", "", "Shared by all replicas."}, nullptr},
-    {{"release", "", "", "", "An event that lifts an entry."}, nullptr},
+    {{"release", shape::kName, "an event", "",
+      "An event that has the list's fields and lifts the entry, such as a solved captcha."},
+     [](Reader& r, const Member& m, Draft& d) { d.list.release = r.text(m); }},
+    {{"forget", shape::kDuration, "duration, 1s to 366d", "",
+      "After so long without an entry an escalation begins anew, where its rung does not say."},
+     [](Reader& r, const Member& m, Draft& d) {
+       const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366});
+       if (v) d.list.forget = located(m, *v);
+     }},
     {{"on_error", "", "", "", "When the shared store is away."}, nullptr},
 };
 

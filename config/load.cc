@@ -10,6 +10,7 @@
 #include <cstring>
 #include <set>
 
+#include "config/table_file.h"
 #include "config/tree.h"
 #include "config/yaml_text.h"
 #include "core/key.h"
@@ -154,7 +155,29 @@ void drop_mark(std::string& text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
 }
 
-Loaded finish(std::vector<SourceText> texts, const Environment& environment, Problems problems) {
+/// Reads the csv files of tables; they belong to the configuration like included files: a change is
+/// a reload. Null `directory`: there is no file system to read from.
+void read_tables(Model& model, const std::string* directory, Problems& problems, Loaded& out,
+                 std::string& all) {
+  for (TableDef& table : model.tables) {
+    if (!table.file) continue;
+    const std::string path =
+        directory == nullptr ? table.file->value : join(*directory, table.file->value);
+    std::string text;
+    const std::string why =
+        directory == nullptr ? "no files can be read here" : read_regular(path, text);
+    if (!why.empty()) {
+      problems.error(table.file->where, "cannot read " + quoted(path) + ": " + why);
+      continue;
+    }
+    fill_table(table, text, problems);
+    out.directories.push_back(directory_of(path));
+    all += std::to_string(path.size()) + ":" + path + content_hash(text);
+  }
+}
+
+Loaded finish(std::vector<SourceText> texts, const Environment& environment, Problems problems,
+              const std::string* directory) {
   Loaded out;
   out.problems = std::move(problems);
   for (SourceText& text : texts) drop_mark(text.text);
@@ -167,6 +190,7 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
   }
   for (std::size_t i = out.files.size(); i < model.files.size(); ++i)
     out.files.push_back({model.files[i], {}, {}});
+  read_tables(model, directory, out.problems, out, all);
   out.hash = content_hash(all);
   if (!out.problems.has_errors()) out.model = std::move(model);
   return out;
@@ -197,7 +221,9 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   std::vector<SourceText> texts;
   texts.push_back(std::move(main));
   std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));
-  Loaded out = finish(std::move(texts), environment, std::move(problems));
+  const std::string directory = directory_of(path);
+  Loaded out = finish(std::move(texts), environment, std::move(problems), &directory);
+  included.directories.insert(out.directories.begin(), out.directories.end());
   out.directories.assign(included.directories.begin(), included.directories.end());
   return out;
 }
@@ -207,7 +233,7 @@ Loaded load_text(std::string_view name, std::string_view text) {
 }
 
 Loaded load_texts(std::vector<SourceText> texts, const Environment& environment) {
-  return finish(std::move(texts), environment, {});
+  return finish(std::move(texts), environment, {}, nullptr);
 }
 
 }  // namespace weir::config

@@ -40,19 +40,19 @@ std::vector<Text> split_arguments(const Text& whole, std::size_t begin, std::siz
 
 struct MetricRow {
   std::string_view name;
-  std::optional<MetricDef::Kind> kind;  // none: not built yet
-  std::size_t least, most;              // arguments
+  MetricDef::Kind kind;
+  std::size_t least, most;  // arguments
 };
 constexpr MetricRow kMetrics[] = {
     {"count", MetricDef::Kind::count, 0, 0},
     {"sum", MetricDef::Kind::sum, 1, 1},
     {"distinct", MetricDef::Kind::distinct, 1, 8},
     {"in_flight", MetricDef::Kind::in_flight, 0, 0},
-    {"avg", std::nullopt, 1, 1},
-    {"min", std::nullopt, 1, 1},
-    {"max", std::nullopt, 1, 1},
-    {"exists", std::nullopt, 1, 1},
-    {"last", std::nullopt, 1, 1},
+    {"avg", MetricDef::Kind::average, 1, 1},
+    {"min", MetricDef::Kind::minimum, 1, 1},
+    {"max", MetricDef::Kind::maximum, 1, 1},
+    {"exists", MetricDef::Kind::exists, 1, 8},
+    {"last", MetricDef::Kind::last, 1, 1},
 };
 
 }  // namespace
@@ -67,14 +67,11 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
                                  [&](const MetricRow& r) { return r.name == name; });
   if (row == std::end(kMetrics)) {
     std::vector<std::string_view> allowed;
-    for (const MetricRow& r : kMetrics) {
-      if (r.kind) allowed.push_back(r.name);
-    }
+    for (const MetricRow& r : kMetrics) allowed.push_back(r.name);
     reader.error(*m.value, quoted(name) + " is no metric", suggest(name, allowed));
     return;
   }
-  if (!row->kind) return reader.later(*m.value, name);
-  out.kind = *row->kind;
+  out.kind = row->kind;
   out.where = m.value->where;
   out.arguments.clear();
   if (paren != std::string_view::npos) {
@@ -102,7 +99,17 @@ namespace {
 void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (m.value->is_map()) {
     for (const Member& inner : m.value->items) {
-      if (inner.key->text == "near") return reader.later(*inner.key, "near");
+      if (inner.key->text != "near" || m.value->items.size() != 1) continue;
+      KeyPart part;
+      part.near = read_near(reader, inner);
+      if (!part.near) return;
+      part.field = {"near", part.near->where};
+      const auto place = [](const KeyPart& other) { return other.near.has_value(); };
+      if (std::any_of(out.begin(), out.end(), place)) {
+        return reader.error(*inner.key, "a key has one place at most");
+      }
+      out.push_back(std::move(part));
+      return;
     }
   }
   const auto text = reader.text(m);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/address.h"
+#include "core/calendar.h"
 #include "core/clock.h"
 #include "core/number.h"
 
@@ -156,11 +157,10 @@ struct MetricDef {
 
 struct WindowDef {
   enum class Kind : std::uint8_t { last, every, events, calendar, leaky };
-  enum class Unit : std::uint8_t { hour, day, week, month };
   Kind kind = Kind::last;
   milliseconds length{0};  ///< 1 ms .. 31 d; events: 0 = however old
   std::size_t events = 0;  ///< events: how many
-  Unit unit = Unit::day;   ///< calendar
+  CalendarUnit unit = CalendarUnit::day;  ///< calendar
   Text zone{"UTC", {}};    ///< calendar: name of a time zone
   Number capacity{0};      ///< leaky
   milliseconds drain{0};   ///< leaky: the time in which one drains
@@ -198,6 +198,7 @@ struct NamedMetricDef {
   Text name;
   std::vector<Text> watch;
   std::optional<Text> when;
+  bool has_key = false;  ///< false: the policy's
   std::vector<KeyPart> key;
   MetricDef metric;
   std::optional<WindowDef> window;

@@ -24,17 +24,21 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.watch = read_event_names(r, m); }},
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
-    {{"key", R"({"$ref":"#/$defs/texts"})", "field, or list of fields; `ip/24,56` masks IPv4,IPv6",
+    {{"key", shape::kKey,
+      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: "
+      "1000m}}`",
       "one counter for all", "Whose events are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
     {{"metric",
-      R"({"type":"string","pattern":"^(count|in_flight|sum\\(.+\\)|distinct\\(.+\\))(\\(\\))?$"})",
-      "`count`, `sum(f)`, `distinct(f[, g])`, `in_flight`", "`count`", "What is measured."},
+      R"({"type":"string","pattern":"^(count|in_flight|(sum|avg|min|max|distinct|exists|last)\\(.+\\))(\\(\\))?$"})",
+      "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`, `exists(f)` (1 if f "
+      "equals f of an earlier event in the window), `last(f)` (f of the event before), `in_flight`",
+      "`count`", "What is measured."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.metric = m.key;
        read_metric(r, m, d.policy.metric);
      }},
-    {{"window", R"({"anyOf":[{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/window"}]})",
+    {{"window", shape::kWindow,
       "duration, or a window (below)", "required with a metric", "Over which time."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.window = m.key;
@@ -83,7 +87,27 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"announce", shape::kBoolean, "`true` or `false`", "`false`",
       "RateLimit headers on passing answers as well."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(r.boolean(m), d.policy.announce); }},
-    {{"metrics", "", "", "", ""}, nullptr},
+    {{"metrics", R"({"type":"object","additionalProperties":{"$ref":"#/$defs/metric"}})",
+      "map of names to metrics (below)", "",
+      "Several numbers, each with its own events, key and window, for rungs that compare them."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       read_named_metrics(r, m, d.policy.metrics);
+     }},
+    {{"reserve", shape::kExpression, "expression", "0",
+      "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reserve = r.expression(m); }},
+    {{"retain", shape::kDuration, "duration, 1ms to 31d", "the window",
+      "Keep this much although the window is shorter: policies over the same thing whose window "
+      "fits start with that history."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       const auto v = r.duration(m, milliseconds{1}, std::chrono::hours{24 * 31});
+       if (v) d.policy.retain = located(m, *v);
+     }},
+    {{"version", shape::kCount, "1 to 1000000", "1",
+      "Part of the counter's identity: another number starts afresh."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto n = r.integer(m, 1, 1'000'000)) d.policy.version = located(m, *n);
+     }},
     {{"sequence", "", "", "", ""}, nullptr},
     {{"within", "", "", "", ""}, nullptr},
     {{"strict", "", "", "", ""}, nullptr},
@@ -94,8 +118,6 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"late", "", "", "", ""}, nullptr},
     {{"share", "", "", "", ""}, nullptr},
     {{"on_error", "", "", "", ""}, nullptr},
-    {{"retain", "", "", "", ""}, nullptr},
-    {{"version", "", "", "", ""}, nullptr},
 };
 
 }  // namespace
@@ -129,6 +151,8 @@ void add_policy_tables(std::vector<TableDoc>& out) {
                                 "*when* a filter holds, per *key*, take this *metric* over this "
                                 "*window*; *then* these rungs."));
   add_window_tables(out);
+  add_near_tables(out);
+  add_named_metric_tables(out);
 }
 
 }  // namespace weir::config

@@ -14,7 +14,9 @@ bool same_window(const std::optional<WindowDef>& a, const std::optional<WindowDe
   if (!a || !b) return !a && !b;
   return a->kind == b->kind && a->length == b->length && a->exact == b->exact &&
          a->from_first == b->from_first &&
-         (a->exact || a->kind == WindowDef::Kind::every || a->buckets == b->buckets);
+         a->events == b->events && a->unit == b->unit && a->zone.value == b->zone.value &&
+         a->capacity == b->capacity && a->drain == b->drain &&
+         (a->exact || a->kind != WindowDef::Kind::last || a->buckets == b->buckets);
 }
 
 std::optional<WindowDef> window_of(const PolicyDef& policy, const Rung& rung) {
@@ -39,6 +41,17 @@ std::string threshold(const Rung& rung) {
 
 /// A reading that is kept member by member cannot pass the number of members kept.
 void check_keep(Reader& reader, const PolicyDef& policy) {
+  for (const Rung& rung : policy.then) {
+    const auto window = window_of(policy, rung);
+    const auto from = holds_from(rung);
+    if (!from || !window || window->kind != WindowDef::Kind::events) continue;
+    const bool bounded = policy.metric.kind == MetricDef::Kind::count ||
+                         policy.metric.kind == MetricDef::Kind::distinct;
+    if (!bounded || *from <= static_cast<double>(window->events)) continue;
+    reader.problems().error(std::get<Located<Number>>(rung.limit).where,
+                            "\"" + threshold(rung) + "\" can never hold: the window has at most " +
+                                std::to_string(window->events) + " events");
+  }
   const std::size_t keep = policy.keep ? policy.keep->value : kKeepDefault;
   const bool any_under = std::any_of(policy.then.begin(), policy.then.end(), [](const Rung& r) {
     return r.compare == Rung::Compare::under;
@@ -64,8 +77,11 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
 /// alone; a policy with a guard refuses other requests than it counts; one that resets by `clear`
 /// still reads no more than this.
 void check_refused_before(Reader& reader, const PolicyDef& policy) {
-  if (policy.charge.value == Charge::always || policy.metric.kind == MetricDef::Kind::sum ||
-      !policy.guard.empty())
+  const bool grows_by_one = policy.metric.kind == MetricDef::Kind::count ||
+                            policy.metric.kind == MetricDef::Kind::distinct ||
+                            policy.metric.kind == MetricDef::Kind::in_flight;
+  const bool leaks = policy.window && policy.window->kind == WindowDef::Kind::leaky;
+  if (policy.charge.value == Charge::always || !grows_by_one || leaks || !policy.guard.empty())
     return;
   for (const Rung& rung : policy.then) {
     const auto from = holds_from(rung);
@@ -85,6 +101,32 @@ void check_refused_before(Reader& reader, const PolicyDef& policy) {
                                   "\" refuses before, and refused requests are not counted",
                               "write charge: always to count them");
       break;
+    }
+  }
+}
+
+/// What a rung needs of its policy.
+void check_rungs(Reader& reader, const PolicyDef& policy) {
+  for (const Rung& rung : policy.then) {
+    const auto window = window_of(policy, rung);
+    const bool leaks = window && window->kind == WindowDef::Kind::leaky;
+    if (rung.compare == Rung::Compare::none && !rung.condition && !leaks && !policy.pattern) {
+      reader.problems().error(
+          rung.where, "a rung needs a threshold (\"over\", \"at\" or \"under\") or \"if\"");
+    }
+    const bool ends = window && ((window->kind == WindowDef::Kind::every && !window->from_first) ||
+                                 window->kind == WindowDef::Kind::calendar);
+    if (rung.for_window && !ends) {
+      reader.problems().error(rung.where,
+                              "\"for: window\" needs a window that ends for all keys at once: every or calendar",
+                              "write a duration, such as for: 15m");
+    }
+    if (rung.compare != Rung::Compare::none && !policy.metrics.empty() && !policy.window &&
+        policy.metric.kind != MetricDef::Kind::in_flight) {
+      reader.problems().error(rung.where,
+                              "this policy has several metrics and none of its own to compare",
+                              "name them in \"if\", such as if: '" +
+                                  policy.metrics.front().name.value + " > 5'");
     }
   }
 }
@@ -115,6 +157,7 @@ void check_policy(Reader& reader, const PolicyDraft& draft) {
     }
   }
   if (!draft.sound) return;
+  check_rungs(reader, policy);
   check_keep(reader, policy);
   check_refused_before(reader, policy);
 }

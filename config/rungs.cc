@@ -38,11 +38,13 @@ void read_durations(Reader& reader, const Member& m, Draft& draft) {
   constexpr milliseconds kLongest = std::chrono::hours{24 * 366};
   draft.durations = m.key;
   const auto one = [&](const Member& item) {
-    if (item.value->is_scalar() && item.value->text == "window")
-      return reader.later(*item.value, "for: window");
     if (const auto d = reader.duration(item, kShortest, kLongest))
       draft.rung.durations.push_back(located(item, *d));
   };
+  if (m.value->is_scalar() && m.value->text == "window") {
+    draft.rung.for_window = true;
+    return;
+  }
   if (!m.value->is_list()) return one(m);
   if (m.value->items.empty()) reader.error(*m.value, "\"for\" is an empty list");
   if (m.value->items.size() > 16)
@@ -68,7 +70,7 @@ constexpr Row<Draft> kRung[] = {
     {{"if", shape::kExpression, "expression", "",
       "Holds only when this does; knows `value` and `limit`."},
      [](Reader& r, const Member& m, Draft& d) { d.rung.condition = r.expression(m); }},
-    {{"in", R"({"anyOf":[{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/window"}]})",
+    {{"in", shape::kWindow,
       "duration, or a window", "the policy's window",
       "A window of its own, on the same key and metric."},
      [](Reader& r, const Member& m, Draft& d) {
@@ -88,7 +90,7 @@ constexpr Row<Draft> kRung[] = {
      }},
     {{"for",
       R"({"anyOf":[{"$ref":"#/$defs/duration"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/duration"}}]})",
-      "duration, 1s to 366d; a list = escalation", "", "How long the key is remembered."},
+      "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window ends", "", "How long the key is remembered."},
      read_durations},
     {{"forget", shape::kDuration, "duration, 1s to 366d", "",
       "After so long without a firing an escalation begins anew."},
@@ -139,9 +141,6 @@ constexpr Row<Draft> kRung[] = {
 void check_rung(Reader& reader, const Node& map, const Draft& d) {
   const Rung& rung = d.rung;
   const Action action = rung.action.value;
-  if (d.threshold == nullptr && !rung.condition) {
-    reader.error(map, "a rung needs a threshold (\"over\", \"at\" or \"under\") or \"if\"");
-  }
   if (d.action == nullptr) {
     if (!rung.score && !rung.clear && !rung.notify) {
       reader.error(map, "a rung needs \"do\"",

@@ -10,6 +10,7 @@ namespace {
 constexpr std::string_view kSharedDefinitions = R"(
     "name": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"},
     "names": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}}]},
+    "place": {"type": "object", "properties": {"near": {"$ref": "#/$defs/near"}}, "required": ["near"], "additionalProperties": false},
     "texts": {"anyOf": [{"type": ["string", "number", "boolean"]}, {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}}]},
     "expression": {"description": "An expression: a typed subset of CEL.", "type": ["string", "number", "boolean"]},
     "fields": {"type": "object", "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}, "additionalProperties": {"$ref": "#/$defs/expression"}},

@@ -16,11 +16,14 @@ void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& 
 bool read_server(Reader& reader, const Member& section, Server& out);
 
 // Parts that more than one section reads.
-void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);
 void read_metric(Reader& reader, const Member& m, MetricDef& out);
 void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
+/// A word of the expression language, which nothing else may be named.
+bool is_reserved(std::string_view name);
+std::optional<NearDef> read_near(Reader& reader, const Member& m);
+void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetricDef>& out);
 std::vector<Text> read_event_names(Reader& reader, const Member& m);
 std::optional<Action> read_effect(Reader& reader, const Member& m);
 std::optional<Tell> read_tell(Reader& reader, const Member& m);
@@ -29,11 +32,12 @@ std::optional<int> read_status(Reader& reader, const Member& m);
 
 // Each source's tables, for all_tables().
 void add_event_tables(std::vector<TableDoc>& out);
-void add_source_tables(std::vector<TableDoc>& out);
 void add_list_tables(std::vector<TableDoc>& out);
 void add_table_tables(std::vector<TableDoc>& out);
 void add_policy_tables(std::vector<TableDoc>& out);
 void add_window_tables(std::vector<TableDoc>& out);
+void add_near_tables(std::vector<TableDoc>& out);
+void add_named_metric_tables(std::vector<TableDoc>& out);
 void add_rung_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);

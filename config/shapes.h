@@ -11,6 +11,10 @@ inline constexpr std::string_view kName = R"({"$ref":"#/$defs/name"})";
 inline constexpr std::string_view kNames = R"({"$ref":"#/$defs/names"})";
 inline constexpr std::string_view kExpression = R"({"$ref":"#/$defs/expression"})";
 inline constexpr std::string_view kFields = R"({"$ref":"#/$defs/fields"})";
+inline constexpr std::string_view kKey =
+    R"({"anyOf":[{"$ref":"#/$defs/texts"},{"$ref":"#/$defs/place"},{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/place"}]}}]})";
+inline constexpr std::string_view kWindow =
+    R"({"anyOf":[{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/window"}]})";
 inline constexpr std::string_view kDuration = R"({"$ref":"#/$defs/duration"})";
 inline constexpr std::string_view kSize = R"({"$ref":"#/$defs/size"})";
 inline constexpr std::string_view kEndpoint = R"({"$ref":"#/$defs/endpoint"})";

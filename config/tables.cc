@@ -10,6 +10,7 @@ namespace {
 struct Draft {
   TableDef table;
   const Member* values = nullptr;
+  const Node* file = nullptr;
 };
 
 constexpr Row<Draft> kTable[] = {
@@ -19,9 +20,14 @@ constexpr Row<Draft> kTable[] = {
     {{"values", R"({"type":"object"})",
       "map of values of the first field to limits, or to maps of the next field; `\"*\"` = any "
       "other; `unlimited`",
-      "required", "The limits: exact first, then back to `*`."},
+      "", "The limits: exact first, then back to `*`."},
      [](Reader&, const Member& m, Draft& d) { d.values = &m; }},
-    {{"file", "", "", "", "Limits from a csv file."}, nullptr},
+    {{"file", shape::kText, "path of a csv file, beside this file unless it begins with `/`", "",
+      "The limits instead of `values`: a column for each field of `by`, then the limit."},
+     [](Reader& r, const Member& m, Draft& d) {
+       d.file = m.key;
+       d.table.file = r.text(m);
+     }},
 };
 
 void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t dimensions,
@@ -58,7 +64,15 @@ void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& o
   for (const Member& m : section.value->items) {
     Draft draft;
     set(reader.name(Member{m.key, m.key}, "a table", true), draft.table.name);
+    const std::size_t errors = reader.problems().errors();
     reader.walk(*m.value, "a table", kTable, draft);
+    if (draft.values != nullptr && draft.file != nullptr) {
+      reader.error(*draft.file, "a table has \"values\" or \"file\", not both");
+    } else if (draft.values == nullptr && draft.file == nullptr &&
+               reader.problems().errors() == errors) {
+      reader.error(*m.key, "a table needs \"values\" or \"file\"",
+                   "write values: {\"*\": 1500}, or file: limits.csv");
+    }
     if (draft.values != nullptr && !draft.table.by.empty()) {
       if (!draft.values->value->is_map()) {
         reader.error(*draft.values->value, "\"values\" must be a map",

@@ -1,5 +1,6 @@
 #include "config/sections.h"
 #include "config/shapes.h"
+#include "config/yaml_text.h"
 
 namespace weir::config {
 namespace {
@@ -14,6 +15,11 @@ struct WindowDraft {
   const Node* buckets = nullptr;
   const Node* from = nullptr;
   const Node* exact = nullptr;
+  const Node* events = nullptr;
+  const Node* calendar = nullptr;
+  const Node* zone = nullptr;
+  const Node* leaky = nullptr;
+  const Node* drain = nullptr;
 };
 
 constexpr Row<WindowDraft> kWindow[] = {
@@ -37,7 +43,6 @@ constexpr Row<WindowDraft> kWindow[] = {
     {{"every", shape::kDuration, "duration, 1ms to 31d", "", "Fixed windows, one after the other."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.every = m.key;
-       d.window.kind = WindowDef::Kind::every;
        set(r.duration(m, kShortest, kLongest), d.window.length);
      }},
     {{"from", R"({"enum":["epoch","first"]})", "`epoch` or `first`", "`epoch`",
@@ -46,13 +51,111 @@ constexpr Row<WindowDraft> kWindow[] = {
        d.from = m.key;
        set(r.choice<bool>(m, {{"epoch", false}, {"first", true}}), d.window.from_first);
      }},
-    {{"calendar", "", "", "", "Natural hours, days."}, nullptr},
-    {{"tz", "", "", "", "The zone of calendar windows."}, nullptr},
-    {{"events", "", "", "", "The last N events."}, nullptr},
-    {{"leaky", "", "", "", "Leaky bucket."}, nullptr},
-    {{"drain", "", "", "", "Leaky bucket."}, nullptr},
+    {{"calendar", R"({"enum":["hour","day","week","month"]})",
+      "`hour`, `day`, `week` (from Monday) or `month`", "", "Natural hours, days, weeks, months."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.calendar = m.key;
+       set(r.choice<CalendarUnit>(m, {{"hour", CalendarUnit::hour},
+                                      {"day", CalendarUnit::day},
+                                      {"week", CalendarUnit::week},
+                                      {"month", CalendarUnit::month}}),
+           d.window.unit);
+     }},
+    {{"tz", shape::kText, "name of a time zone", "`UTC`", "The zone of calendar windows."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.zone = m.key;
+       const auto name = r.text(m);
+       if (!name) return;
+       if (TimeZone::find(name->value) == nullptr) {
+         return r.error(*m.value, quoted(name->value) + " is no time zone",
+                        "write a name of the IANA database, such as Asia/Shanghai or UTC");
+       }
+       d.window.zone = *name;
+     }},
+    {{"events", R"({"type":"integer","minimum":1,"maximum":50000})", "1 to 50000", "",
+      "The last so many events; with `last` none older than that."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.events = m.key;
+       set(r.integer(m, 1, 50'000), d.window.events);
+     }},
+    {{"leaky", R"({"type":"number","exclusiveMinimum":0})", "number above 0", "",
+      "A leaky bucket of this capacity; a rung without threshold fires above it and empties it."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.leaky = m.key;
+       const auto word = r.scalar(m);
+       const auto number = word ? r.take(*m.value, parse_number(*word)) : std::nullopt;
+       if (!number) return;
+       constexpr double kMost = 2'147'483'647;
+       if (number->is_negative() || number->is_zero() || !(number->as_real() <= kMost)) {
+         return r.error(*m.value, "a bucket holds more than 0 and at most 2147483647");
+       }
+       d.window.capacity = *number;
+     }},
+    {{"drain", shape::kDuration, "duration, 1ms to 31d", "required with `leaky`",
+      "The time in which one drains from the bucket."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.drain = m.key;
+       set(r.duration(m, kShortest, kLongest), d.window.drain);
+     }},
     {{"hop", "", "", "", "Windows of views."}, nullptr},
 };
+
+/// A key that stands only beside another.
+struct Companion {
+  const Node* key;
+  const Node* of;
+  std::string_view name, owner;
+};
+
+/// Which form it is, and whether its keys go together.
+void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t errors) {
+  struct Form {
+    const Node* key;
+    std::string_view name;
+    WindowDef::Kind kind;
+  };
+  const Form forms[] = {{d.events, "events", WindowDef::Kind::events},
+                        {d.last, "last", WindowDef::Kind::last},
+                        {d.every, "every", WindowDef::Kind::every},
+                        {d.calendar, "calendar", WindowDef::Kind::calendar},
+                        {d.leaky, "leaky", WindowDef::Kind::leaky}};
+  const Form* chosen = nullptr;
+  for (const Form& form : forms) {
+    if (form.key == nullptr) continue;
+    if (chosen == nullptr) {
+      chosen = &form;
+    } else if (!(chosen->key == d.events && form.key == d.last)) {
+      return reader.error(*form.key, "a window has " + quoted(chosen->name) + " or " +
+                                         quoted(form.name) + ", not both");
+    }
+  }
+  if (chosen == nullptr) {
+    if (reader.problems().errors() == errors) {
+      reader.error(map, R"(a window needs "last", "every", "calendar", "events" or "leaky")");
+    }
+    return;
+  }
+  d.window.kind = chosen->kind;
+  const Node* sliding = d.events == nullptr ? d.last : nullptr;
+  const Companion companions[] = {{d.buckets, sliding, "buckets", "last"},
+                                  {d.exact, sliding, "exact", "last"},
+                                  {d.from, d.every, "from", "every"},
+                                  {d.zone, d.calendar, "tz", "calendar"},
+                                  {d.drain, d.leaky, "drain", "leaky"}};
+  for (const Companion& c : companions) {
+    if (c.key != nullptr && c.of == nullptr) {
+      return reader.error(*c.key, quoted(c.name) + " stands only with " + quoted(c.owner));
+    }
+  }
+  if (d.leaky != nullptr && d.drain == nullptr) {
+    reader.error(*d.leaky, "\"leaky\" needs \"drain\", the time in which one drains, such as 10s");
+  } else if (d.buckets != nullptr && d.window.exact) {
+    reader.error(*d.buckets, "an exact window has no buckets");
+  } else if (d.buckets != nullptr && d.window.length.count() > 0 &&
+             d.window.length.count() < d.window.buckets) {
+    reader.error(*d.buckets, "a bucket would be shorter than 1ms");
+  }
+}
 
 }  // namespace
 
@@ -72,22 +175,7 @@ std::optional<WindowDef> read_window(Reader& reader, const Member& m) {
   }
   const std::size_t errors = reader.problems().errors();
   reader.walk(*m.value, "a window", kWindow, draft);
-  if (draft.last != nullptr && draft.every != nullptr) {
-    reader.error(*draft.every, "a window has \"last\" or \"every\", not both");
-  } else if (draft.last == nullptr && draft.every == nullptr) {
-    if (reader.problems().errors() == errors)
-      reader.error(*m.value, "a window needs \"last\" or \"every\"");
-  } else if (draft.every != nullptr && (draft.buckets != nullptr || draft.exact != nullptr)) {
-    reader.error(draft.buckets != nullptr ? *draft.buckets : *draft.exact,
-                 "\"buckets\" and \"exact\" stand only with \"last\"");
-  } else if (draft.last != nullptr && draft.from != nullptr) {
-    reader.error(*draft.from, "\"from\" stands only with \"every\"");
-  } else if (draft.buckets != nullptr && draft.window.exact) {
-    reader.error(*draft.buckets, "an exact window has no buckets");
-  } else if (draft.last != nullptr && !draft.window.exact && draft.window.length.count() > 0 &&
-             draft.buckets != nullptr && draft.window.length.count() < draft.window.buckets) {
-    reader.error(*draft.buckets, "a bucket would be shorter than 1ms");
-  }
+  settle_kind(reader, *m.value, draft, errors);
   if (reader.problems().errors() != errors) return std::nullopt;
   return draft.window;
 }
@@ -95,7 +183,8 @@ std::optional<WindowDef> read_window(Reader& reader, const Member& m) {
 void add_window_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kWindow>(
       "window", "a window", "Windows",
-      "`window: 10m` is `{last: 10m, buckets: 60}`. A rung may have one of its own under `in`."));
+      "`window: 10m` is `{last: 10m, buckets: 60}`. One of `last`, `every`, `calendar`, `events` "
+      "and `leaky` says which form it is. A rung may have one of its own under `in`."));
 }
 
 }  // namespace weir::config

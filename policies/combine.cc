@@ -19,15 +19,23 @@ bool compares(config::Rung::Compare compare, Number value, Number limit) {
   return true;
 }
 
-/// When a reading over its limit can be expected to have fallen: the end of a fixed window, else at the
-/// latest one window from now.
+/// When a reading over its limit can be expected to have fallen.
 milliseconds falls_within(const Counter& counter, Instant at) {
-  if (counter.spec.window == limiter::Window::none) return kCrowdedRetry;
-  if (counter.spec.window != limiter::Window::every) return counter.window;
-  return counter.window - milliseconds{to_ms(at.wall) % counter.window.count()};
+  const milliseconds left = at.window_end(counter) - at.of(counter);
+  return left.count() > 0 ? left : kCrowdedRetry;
 }
 
 }  // namespace
+
+TimePoint Instant::window_end(const Counter& counter) const noexcept {
+  switch (counter.spec.window) {
+    case limiter::Window::every:
+      return wall + (counter.window - milliseconds{to_ms(wall) % counter.window.count()});
+    case limiter::Window::calendar: return counter.spec.zone->span(counter.spec.unit, wall).end;
+    case limiter::Window::leaky: return now + counter.spec.drain;
+    default: return of(counter) + counter.window;
+  }
+}
 
 const Verdict& Evaluator::judge(const Request& request, Instant at, const Options& options) {
   begin(request, at, options);
@@ -60,31 +68,50 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
   return verdict_;
 }
 
-bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::size_t r, Number value,
+bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::size_t r, const Value& value,
                            std::optional<Number> limit) {
   const Rung& rung = policy.rungs[r];
-  if (rung.compare != config::Rung::Compare::none && (!limit || !compares(rung.compare, value, *limit))) {
+  if (rung.overflows) {
+    const Number capacity = set_->counters[policy.counters[rung.counter]].spec.capacity;
+    return value.is_number() && value.as_number() > capacity;
+  }
+  if (rung.compare != config::Rung::Compare::none &&
+      (!limit || !value.is_number() || !compares(rung.compare, value.as_number(), *limit))) {
     return false;
   }
   const auto& condition = binding.rungs[r].condition;
   if (!condition) return rung.compare != config::Rung::Compare::none;
   frame_.set_event(set_->events[binding.event].name);
-  frame_.set_rung(policy.has_metric ? Value::number(value) : Value::null(),
-                  limit ? Value::number(*limit) : Value::null());
+  frame_.set_rung(value, limit ? Value::number(*limit) : Value::null());
   return condition->eval(frame_).is_true();
+}
+
+/// What the names of a policy's `metrics` mean in its rungs.
+void Evaluator::set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
+                            const std::vector<PlannedCounter>& counters,
+                            const std::vector<std::uint16_t>& refs, bool settled) {
+  for (std::size_t k = 0; k < policy.meters.size(); ++k) {
+    const auto meter = std::find_if(policies.begin(), policies.end(), [&](const PlannedPolicy& planned) {
+      return planned.policy == policy.meters[k];
+    });
+    frame_.set_metric(k, meter == policies.end() ? Value::null()
+                                                 : counters[refs[meter->first_counter]].value(settled));
+  }
 }
 
 Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& planned, bool shadow,
                                     bool settled, Trace* trace) {
   const Binding& binding = policy.bindings[planned.binding];
   Winner best;
+  if (!policy.meters.empty()) {
+    set_metrics(policy, plan_.policies, plan_.counters, plan_.counter_refs, settled);
+  }
   for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
     const Rung& rung = policy.rungs[r];
     if (rung.disabled || rung.shadow != shadow) continue;
-    Number value;
+    Value value;
     if (policy.has_metric) {
-      const auto& reading = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].reading;
-      value = settled ? reading.settled : reading.value;
+      value = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].value(settled);
     }
     const auto limit = plan_.limits[planned.first_limit + r];
     const bool holds = rung_holds(policy, binding, r, value, limit);
@@ -148,7 +175,8 @@ void Evaluator::settle(const Options& options) {
       standing.rung = won.rung;
       standing.effect = won.effect;
       standing.shadow = shadow;
-      standing.value = won.value;
+      standing.has_value = won.value.is_number();
+      if (standing.has_value) standing.value = won.value.as_number();
       standing.limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
       standing.window = rung.window;
       standing.hold = rung.hold;

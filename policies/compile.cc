@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "policies/compiler.h"
@@ -10,12 +11,28 @@
 
 namespace weir::policies {
 
+namespace {
+
+milliseconds length_at_most(CalendarUnit unit) {
+  constexpr milliseconds kHour{3'600'000};
+  switch (unit) {
+    case CalendarUnit::hour: return kHour;
+    case CalendarUnit::day: return 25 * kHour;  // when summer time ends
+    case CalendarUnit::week: return (7 * 24 + 1) * kHour;
+    case CalendarUnit::month: return (31 * 24 + 1) * kHour;
+  }
+  return kHour;
+}
+
+}  // namespace
+
 std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems& problems) {
   const std::size_t errors = problems.errors();
   auto set = std::make_unique<PolicySet>();
   set->challenge = model.server.challenge;
   Compiler compiler(model, problems, *set);
   compiler.declare_lists();
+  compiler.compile_tables();
   compiler.compile_events();
   compiler.compile_lists();
   compiler.compile_policies();
@@ -61,11 +78,33 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
   }
   spec.length = window->length;
   spec.buckets = window->buckets;
-  if (window->kind == config::WindowDef::Kind::every) {
-    spec.window = window->from_first ? limiter::Window::every_first : limiter::Window::every;
-  } else {
-    const bool ring = !window->exact && (metric == Kind::count || metric == Kind::sum);
-    spec.window = ring ? limiter::Window::ring : limiter::Window::log;
+  switch (window->kind) {
+    case config::WindowDef::Kind::last: {
+      const bool ring = !window->exact && (metric == Kind::count || metric == Kind::sum);
+      spec.window = ring ? limiter::Window::ring : limiter::Window::log;
+      break;
+    }
+    case config::WindowDef::Kind::every:
+      spec.window = window->from_first ? limiter::Window::every_first : limiter::Window::every;
+      break;
+    case config::WindowDef::Kind::events:
+      spec.window = limiter::Window::events;
+      spec.events = static_cast<std::uint32_t>(window->events);
+      break;
+    case config::WindowDef::Kind::calendar:
+      spec.window = limiter::Window::calendar;
+      spec.unit = window->unit;
+      spec.zone = TimeZone::find(window->zone.value);
+      spec.length = length_at_most(window->unit);
+      break;
+    case config::WindowDef::Kind::leaky:
+      spec.window = limiter::Window::leaky;
+      spec.capacity = window->capacity;
+      spec.drain = window->drain;
+      // After so long a full bucket is empty.
+      spec.length = milliseconds{static_cast<std::int64_t>(
+          std::ceil(window->capacity.as_real() * static_cast<double>(window->drain.count())))};
+      break;
   }
   return spec;
 }
@@ -109,6 +148,7 @@ void Compiler::index() {
   set_.watchers.resize(events);
   set_.resets_of.resize(events);
   set_.list_uses.resize(events);
+  set_.releases_of.resize(events);
   set_.needs_body.assign(events, false);
   set_.needs_answer_body.assign(events, false);
   set_.family.resize(events);
@@ -129,6 +169,11 @@ void Compiler::index() {
       used[binding.event] = true;
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
       for (const Expression& argument : binding.arguments) reads_expression(binding.event, argument);
+      if (binding.reserve) reads_expression(binding.event, *binding.reserve);
+      if (binding.place) {
+        reads_expression(binding.event, binding.place->lat);
+        reads_expression(binding.event, binding.place->lon);
+      }
       if (binding.when) reads_expression(binding.event, *binding.when);
       for (const Binding::RungPart& rung : binding.rungs) {
         for (const SlotId slot : rung.limit.table_slots) reads(binding.event, slot);
@@ -155,6 +200,13 @@ void Compiler::index() {
           {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
       used[binding.event] = true;
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+    }
+    for (std::size_t b = 0; b < set_.lists[l].releases.size(); ++b) {
+      const List::Binding& release = set_.lists[l].releases[b];
+      set_.releases_of[release.event].push_back(
+          {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
+      used[release.event] = true;
+      for (const KeySlot& part : release.key) reads(release.event, part.slot);
     }
   }
   // An event is looked at if it is used or somebody's parent is; parents stand before their children.

@@ -5,6 +5,11 @@
 namespace weir::policies {
 
 std::optional<SlotId> Compiler::Scope::field(std::string_view name) const {
+  if (policy_ != nullptr) {
+    for (std::uint32_t k = 0; k < policy_->metrics.size(); ++k) {
+      if (policy_->metrics[k].name.value == name) return slots().metric(k);
+    }
+  }
   const auto found = event_.fields.find(name);
   if (found == event_.fields.end()) return std::nullopt;
   return found->second;
@@ -13,6 +18,9 @@ std::optional<SlotId> Compiler::Scope::field(std::string_view name) const {
 std::vector<std::string_view> Compiler::Scope::field_names() const {
   std::vector<std::string_view> out;
   for (const auto& [name, slot] : event_.fields) out.push_back(name);
+  if (policy_ != nullptr) {
+    for (const auto& metric : policy_->metrics) out.push_back(metric.name.value);
+  }
   if (!event_.source.empty()) {
     for (const config::Text& column : compiler_.event_defs_.find(event_.source)->second->source->columns) {
       out.push_back(column.value);
@@ -23,6 +31,8 @@ std::vector<std::string_view> Compiler::Scope::field_names() const {
 
 std::optional<SlotId> Compiler::Scope::column(std::string_view name) const {
   if (event_.source.empty()) return std::nullopt;
+  // In a rung `value`, `limit` and the names of metrics are what they are, whatever the record has.
+  if (policy_ != nullptr && (name == "value" || name == "limit" || field(name))) return std::nullopt;
   if (event_.fields.contains(name)) return std::nullopt;  // converted by `fields`
   const config::SourceDef& source = *compiler_.event_defs_.at(event_.source)->source;
   // JSON brings its own names and types; those of the other formats stand in the file.
@@ -37,6 +47,17 @@ std::optional<ExprScope::ListRef> Compiler::Scope::list(std::string_view name) c
   if (found == compiler_.list_index_.end()) return std::nullopt;
   const List& list = compiler_.set_.lists[found->second];
   return ListRef{found->second, list.of.size(), list.of_address};
+}
+
+std::shared_ptr<const ThresholdTable> Compiler::Scope::table(std::string_view name) const {
+  const auto found = compiler_.table_index_.find(name);
+  return found == compiler_.table_index_.end() ? nullptr : compiler_.set_.tables[found->second];
+}
+
+std::vector<std::string_view> Compiler::Scope::table_names() const {
+  std::vector<std::string_view> out;
+  for (const auto& [name, index] : compiler_.table_index_) out.push_back(name);
+  return out;
 }
 
 std::vector<std::string_view> Compiler::Scope::list_names() const {

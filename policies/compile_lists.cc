@@ -106,6 +106,17 @@ void Compiler::compile_lists() {
                       "name it under `fields:` for every request, or in an event's `fields:`");
       continue;
     }
+    if (def.forget) list.forget = def.forget->value;
+    if (def.release) {
+      if (const auto event = find_event(*def.release)) {
+        if (auto key = list_key(list, set_.events[*event])) {
+          list.releases.push_back({*event, std::move(*key)});
+        } else {
+          problems_.error(def.release->where, "event \"" + def.release->value +
+                                                  "\" does not provide what the list is of");
+        }
+      }
+    }
     list.of_address = list.of.size() == 1 && list.bindings.front().key.front().is_address;
     if (list.of_address) {
       for (const config::ListEntryDef& entry : def.entries) {

@@ -20,6 +20,7 @@ class Compiler {
   Compiler(const config::Model& model, config::Problems& problems, PolicySet& set)
       : model_(model), problems_(problems), set_(set) {}
 
+  void compile_tables();    // compile_policies.cc: before the expressions that look them up
   void compile_events();    // compile_events.cc
   void declare_lists();     // compile_lists.cc: their names, which expressions of events may use
   void compile_lists();     // where they act, once the events are known
@@ -30,20 +31,23 @@ class Compiler {
   /// The names that mean something for one event.
   class Scope final : public ExprScope {
    public:
-    Scope(Compiler& compiler, const Event& event, bool in_rung = false)
-        : ExprScope(compiler.set_.slots), compiler_(compiler), event_(event), in_rung_(in_rung) {}
+    /// `rungs_of`: the expression stands in a rung of this policy.
+    Scope(Compiler& compiler, const Event& event, const config::PolicyDef* rungs_of = nullptr)
+        : ExprScope(compiler.set_.slots), compiler_(compiler), event_(event), policy_(rungs_of) {}
     std::optional<SlotId> field(std::string_view name) const override;
     std::vector<std::string_view> field_names() const override;
     std::optional<SlotId> column(std::string_view name) const override;
     std::optional<ListRef> list(std::string_view name) const override;
     std::vector<std::string_view> list_names() const override;
+    std::shared_ptr<const ThresholdTable> table(std::string_view name) const override;
+    std::vector<std::string_view> table_names() const override;
     std::string_view event_name() const override { return event_.name; }
-    bool in_rung() const override { return in_rung_; }
+    bool in_rung() const override { return policy_ != nullptr; }
 
    private:
     Compiler& compiler_;
     const Event& event_;
-    bool in_rung_;
+    const config::PolicyDef* policy_;
   };
   friend class Scope;
 
@@ -62,7 +66,18 @@ class Compiler {
 
   // Policies.
   void compile_policy(const config::PolicyDef& def);
-  std::optional<Binding> bind(const config::PolicyDef& def, EventIndex event, bool counts);
+  void compile_meters(const config::PolicyDef& def, Policy& policy);
+  bool bind_events(const config::PolicyDef& def, Policy& policy);
+  enum class Role : std::uint8_t {
+    counts,  ///< watched
+    guards,  ///< judged without counting
+    reads,   ///< where a metric is read that does not watch the event
+  };
+  std::optional<Binding> bind(const config::PolicyDef& def, EventIndex event, Role role);
+  void bind_key(const config::PolicyDef& def, const Event& event, Binding& binding);
+  void bind_place(const config::NearDef& near, const Event& event, Binding& binding);
+  void bind_amount(const config::PolicyDef& def, const Event& event, Binding& binding);
+  void bind_captures(Binding& binding) const;
   void bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding);
   std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
   void compile_rungs(const config::PolicyDef& def, Policy& policy);

@@ -90,7 +90,7 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
   if (const auto* number = std::get_if<Number>(&part.limit.source)) {
     out += number->to_string();
   } else if (const auto* table = std::get_if<std::uint16_t>(&part.limit.source)) {
-    out += set.tables[*table].name();
+    out += set.tables[*table]->name();
   } else if (const auto* expression = std::get_if<Expression>(&part.limit.source)) {
     out += expression->canonical();
   }

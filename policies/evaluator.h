@@ -48,6 +48,9 @@ struct Settlement {
 /// (settle), and later the answer (observe). One per worker, used by its thread alone; no
 /// allocation after warm-up but where a key is put on a list. Times are arguments; the banks are
 /// shared by all workers.
+/// What `last` remembers of a value; none: null, an error, a list, or a text that is too long.
+limiter::Datum datum_of(const Value& value);
+
 class Evaluator final : private ListOracle {
  public:
   Evaluator(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& secret,
@@ -106,6 +109,7 @@ class Evaluator final : private ListOracle {
                    Trace* trace);
   bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
                bool amount, Trace* trace);
+  void keep_datum(PlannedCounter& planned);
   std::optional<Number> load_limit(const Limit& limit);
   void plan_counters(const Policy& policy, const Binding& binding, const limiter::Amount& amount,
                      PlannedPolicy& planned);
@@ -115,10 +119,13 @@ class Evaluator final : private ListOracle {
   struct Winner {
     int rung = -1;
     Action effect = Action::none;
-    Number value;
+    Value value;
   };
-  bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung, Number value,
+  bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung, const Value& value,
                   std::optional<Number> limit);
+  void set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
+                   const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
+                   bool settled);
   Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
                 Trace* trace);
   void settle(const Options& options);
@@ -130,13 +137,16 @@ class Evaluator final : private ListOracle {
   // evaluator_memory.cc
   void write_memory(Instant at);
   void remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
-                std::size_t rung_index, Number value, std::optional<Number> limit,
+                std::size_t rung_index, const Value& value, std::optional<Number> limit,
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
                 Instant at);
   void count_standings();
 
   // evaluator_answer.cc
+  bool came_true(const PlannedPolicy& planned);
+  bool load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);
+  void judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now);
   void apply_resets(Settlement& settlement, Instant now);
 
   // Keys: loads the parts into parts_, addresses masked; false at the first missing one (its index

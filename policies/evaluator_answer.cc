@@ -20,17 +20,19 @@ void Settlement::clear() {
 
 bool Evaluator::must_observe() const noexcept {
   if (plan_.allowed) return false;
+  for (const PlannedPolicy& planned : plan_.policies) {
+    // Also one that found no room to reserve: its answer counts all the same.
+    if (planned.reserves) return true;
+  }
   for (const PlannedCounter& planned : plan_.counters) {
     if (planned.undo.what != limiter::Undo::What::nothing &&
-        (planned.reserves || counter_of(planned).spec.window == limiter::Window::none)) {
+        counter_of(planned).spec.window == limiter::Window::none) {
       return true;
     }
-    // A key that found no room could not be reserved, but its answer counts all the same.
-    if (planned.reserves && planned.reading.full) return true;
   }
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
-      if (!set_->resets_of[event].empty()) return true;
+      if (!set_->resets_of[event].empty() || !set_->releases_of[event].empty()) return true;
     }
   }
   return false;
@@ -65,6 +67,9 @@ void Evaluator::keep(Settlement& into) {
     for (const EventIndex event : *events) {
       for (const std::uint16_t reset : set_->resets_of[event]) {
         for (const KeySlot& part : set_->resets[reset].key) add(part.slot);
+      }
+      for (const PolicySet::ListUse& release : set_->releases_of[event]) {
+        for (const KeySlot& part : set_->lists[release.list].releases[release.binding].key) add(part.slot);
       }
     }
   }
@@ -109,66 +114,129 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant n
   set_ = current;
 }
 
+/// Whether the answer says that what a policy reserved for has happened.
+bool Evaluator::came_true(const PlannedPolicy& planned) {
+  const Policy& policy = set_->policies[planned.policy];
+  return std::any_of(policy.bindings.begin(), policy.bindings.end(), [&](const Binding& binding) {
+    if (!binding.counts || !happened(binding.event)) return false;
+    if (!binding.when) return true;
+    frame_.set_event(set_->events[binding.event].name);
+    return binding.when->side() == Side::request || binding.when->eval(frame_).is_true();
+  });
+}
+
+/// The amount that only the answer tells. False: it does not.
+bool Evaluator::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
+  const Policy& policy = set_->policies[planned.policy];
+  const Binding& binding = policy.bindings[planned.binding];
+  const Expression& expression = binding.arguments.front();
+  frame_.set_event(set_->events[binding.event].name);
+  const Value value = expression.eval(frame_);
+  const auto miss = [&] {
+    StatsCells::add(loaded_->policy_cells[policy.index]
+                        ->missing[std::min(binding.key.size(), StatsCells::kFields - 1)]);
+    return false;
+  };
+  if (policy.metric == config::MetricDef::Kind::last) {
+    const limiter::Datum datum = datum_of(value);
+    amount.datum = frame_.arena().make(datum);
+    return datum.type != limiter::Datum::Type::none || miss();
+  }
+  if (!value.is_number() || !value.as_number().is_finite()) return miss();
+  if (policy.amounts_checked && value.as_number().is_negative()) {
+    StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
+    return false;
+  }
+  const bool real = set_->counters[policy.counters.front()].spec.real;
+  amount.amount = real ? Number::real(value.as_number().as_real()) : value.as_number();
+  return true;
+}
+
 void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_one_matches) {
   if (!settlement.reserved) return;
   settlement.reserved = false;
-  const auto matches = [&](const PlannedPolicy& planned) {
-    if (every_one_matches) return true;
-    const Policy& policy = set_->policies[planned.policy];
-    return std::any_of(policy.bindings.begin(), policy.bindings.end(), [&](const Binding& binding) {
-      if (!binding.counts || !happened(binding.event)) return false;
-      if (!binding.when) return true;
-      frame_.set_event(set_->events[binding.event].name);
-      return binding.when->side() == Side::request || binding.when->eval(frame_).is_true();
-    });
-  };
-  // Counters first, then thresholds: a policy with two windows sees both settled.
   std::vector<PlannedCounter>& counters = settlement.counters;
-  for (const PlannedPolicy& planned : settlement.policies) {
-    if (!planned.reserves) continue;
-    const bool matched = matches(planned);
-    const std::size_t count = set_->policies[planned.policy].counters.size();
-    for (std::size_t k = 0; k < count; ++k) {
-      PlannedCounter& counter = counters[settlement.counter_refs[planned.first_counter + k]];
-      if (!counter.reserves) continue;  // settled already for a policy that shares it
+  const auto counter_at = [&](const PlannedPolicy& planned, std::size_t k) -> PlannedCounter& {
+    return counters[settlement.counter_refs[planned.first_counter + k]];
+  };
+  // Counters first, then thresholds: a policy with two windows, or several metrics, sees all settled.
+  for (PlannedPolicy& planned : settlement.policies) {
+    const Policy& policy = set_->policies[planned.policy];
+    if (!planned.reserves) {
+      // What an open policy's rungs only read may have changed since the request.
+      for (std::size_t k = 0; policy.is_meter && k < policy.counters.size(); ++k) {
+        PlannedCounter& counter = counter_at(planned, k);
+        const Counter& of = counter_of(counter);
+        if (counter.counts || of.spec.metric == limiter::Metric::exists) continue;
+        counter.reading = bank_.peek(of.id, counter.key, now.of(of));
+        keep_datum(counter);
+      }
+      continue;
+    }
+    planned.matched = every_one_matches || came_true(planned);
+    const Binding& binding = policy.bindings[planned.binding];
+    limiter::Amount late;
+    bool told = true;
+    if (planned.matched && binding.late_amount && !every_one_matches) {
+      told = load_late_amount(planned, late);
+      planned.matched = told;
+    }
+    for (std::size_t k = 0; k < policy.counters.size(); ++k) {
+      PlannedCounter& counter = counter_at(planned, k);
+      if (!counter.reserves) {  // settled already for a policy that shares it
+        planned.matched = planned.matched && counter.counts;
+        continue;
+      }
       counter.reserves = false;
-      counter.counts = matched;
+      counter.counts = planned.matched;
+      if (binding.late_amount && !every_one_matches) counter.amount = late;
       const Counter& of = counter_of(counter);
       counter.reading = bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of), counter.amount,
-                                     counter.undo, matched);
+                                     counter.undo, planned.matched);
       counter.undo = {};
+      keep_datum(counter);
     }
   }
   for (const PlannedPolicy& planned : settlement.policies) {
-    if (!planned.reserves) continue;
-    const Policy& policy = set_->policies[planned.policy];
-    if (!counters[settlement.counter_refs[planned.first_counter]].counts) continue;
-    const Binding& binding = policy.bindings[planned.binding];
-    for (const bool shadow : {false, true}) {
-      int best = -1;
-      Number best_value;
-      for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-        const Rung& rung = policy.rungs[r];
-        if (rung.disabled || rung.shadow != shadow) continue;
-        const Number value =
-            counters[settlement.counter_refs[planned.first_counter + rung.counter]].reading.settled;
-        if (!rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r])) continue;
-        if (best < 0 ||
-            severity(rung.effect) >= severity(policy.rungs[static_cast<std::size_t>(best)].effect)) {
-          best = static_cast<int>(r);
-          best_value = value;
-        }
-      }
-      if (best < 0) continue;
-      const auto r = static_cast<std::size_t>(best);
+    if (planned.reserves && planned.matched) judge_settled(settlement, planned, now);
+  }
+}
+
+/// The rungs of a policy on what is settled now: memory is written from nothing else.
+void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now) {
+  const Policy& policy = set_->policies[planned.policy];
+  const Binding& binding = policy.bindings[planned.binding];
+  if (!policy.meters.empty()) {
+    set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
+  }
+  for (const bool shadow : {false, true}) {
+    int best = -1;
+    Value best_value;
+    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
       const Rung& rung = policy.rungs[r];
-      if (!shadow && rung.effect != Action::none) {
-        const auto& counter = counters[settlement.counter_refs[planned.first_counter + rung.counter]];
-        bank_.pin(counter_of(counter).id, counter.key);
+      if (rung.disabled || rung.shadow != shadow) continue;
+      Value value;
+      if (policy.has_metric) {
+        const auto ref = settlement.counter_refs[planned.first_counter + rung.counter];
+        value = settlement.counters[ref].value(true);
       }
-      remember(policy, planned, rung, r, best_value, settlement.limits[planned.first_limit + r], counters,
-               settlement.counter_refs, now);
+      if (!rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r])) continue;
+      if (best < 0 ||
+          severity(rung.effect) >= severity(policy.rungs[static_cast<std::size_t>(best)].effect)) {
+        best = static_cast<int>(r);
+        best_value = value;
+      }
     }
+    if (best < 0) continue;
+    const auto r = static_cast<std::size_t>(best);
+    const Rung& rung = policy.rungs[r];
+    if (!shadow && rung.effect != Action::none && policy.has_metric) {
+      const auto& counter =
+          settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
+      bank_.pin(counter_of(counter).id, counter.key);
+    }
+    remember(policy, planned, rung, r, best_value, settlement.limits[planned.first_limit + r],
+             settlement.counters, settlement.counter_refs, now);
   }
 }
 
@@ -182,6 +250,10 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
           bank_.reset(set_->counters[counter].id, key_hash(set_->counters[counter].identity));
         }
+      }
+      for (const PolicySet::ListUse& release : set_->releases_of[event]) {
+        const List& list = set_->lists[release.list];
+        if (load_key(list.releases[release.binding].key)) list_bank_.remove(list.id, key_hash(list.identity), at_.now);
       }
     }
   }

@@ -91,9 +91,12 @@ void Evaluator::plan_policies(Instant at, Trace* trace) {
 void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace) {
   const Binding& binding = policy.bindings[binding_index];
   frame_.set_event(set_->events[binding.event].name);
+  bool counts = binding.counts;
   if (binding.when && binding.when->side() == Side::request) {
     const Value condition = binding.when->eval(frame_);
-    if (!condition.is_true()) {
+    if (!condition.is_true() && policy.is_meter) {
+      counts = false;  // the rungs that name it read it all the same
+    } else if (!condition.is_true()) {
       if (trace != nullptr) {
         const bool known = condition.is(Type::boolean);
         trace->skipped(policy, known ? Skip::when_false : Skip::when_null, {}, MissReason::none);
@@ -107,7 +110,8 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
   planned.applies = !policy.guarded_only ||
                     std::any_of(policy.guards.begin(), policy.guards.end(),
                                 [&](EventIndex event) { return happened(event); });
-  planned.reserves = binding.counts && binding.outcome;
+  planned.counts = counts;
+  planned.reserves = counts && binding.outcome;
   if (!load_policy_key(policy, binding, trace)) return;
   if (planned.applies && own_lists_refuse(policy, at)) {
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
@@ -117,7 +121,8 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
   for (const Binding::RungPart& rung : binding.rungs) plan_.limits.push_back(load_limit(rung.limit));
   if (policy.has_metric) {
     limiter::Amount amount;
-    if (binding.counts && !load_amount(policy, binding, amount, trace)) {
+    const bool asks = policy.metric == config::MetricDef::Kind::exists;
+    if ((counts || asks) && !load_amount(policy, binding, amount, trace)) {
       plan_.limits.resize(planned.first_limit);
       return;
     }
@@ -179,74 +184,6 @@ bool Evaluator::own_lists_refuse(const Policy& policy, Instant at) {
   return refused;
 }
 
-bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
-                            Trace* trace) {
-  const auto reason_of = [&](const Expression& expression) {
-    for (const SlotId slot : expression.slots()) {
-      const MissReason reason = frame_.why(slot);
-      if (reason != MissReason::none) return reason;
-    }
-    return MissReason::failed;
-  };
-  if (policy.metric == config::MetricDef::Kind::sum) {
-    const Expression& expression = binding.arguments.front();
-    const Value value = expression.eval(frame_);
-    const bool real = set_->counters[policy.counters.front()].spec.real;
-    if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
-      return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression), true, trace);
-    }
-    const Number number = value.as_number();
-    if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
-      StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
-      if (trace != nullptr) {
-        trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
-      }
-      return false;
-    }
-    amount.amount = real ? Number::real(number.as_real()) : number;
-    return true;
-  }
-  if (policy.metric == config::MetricDef::Kind::distinct) {
-    builder_.start({});
-    for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
-      const Expression& expression = binding.arguments[i];
-      if (!builder_.add(expression.eval(frame_))) {
-        return missing(policy, binding.key.size() + i, expression.canonical(), reason_of(expression), true,
-                       trace);
-      }
-    }
-    amount.member = builder_.hash(secret_).lo;
-  }
-  return true;
-}
-
-std::optional<Number> Evaluator::load_limit(const Limit& limit) {
-  if (const auto* number = std::get_if<Number>(&limit.source)) return *number;
-  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
-    const Value value = expression->eval(frame_);
-    if (!value.is_number()) return std::nullopt;
-    return value.as_number();
-  }
-  const auto* table = std::get_if<std::uint16_t>(&limit.source);
-  if (table == nullptr) return std::nullopt;
-  dimensions_.clear();
-  if (texts_.size() < limit.table_slots.size()) texts_.resize(limit.table_slots.size());
-  for (std::size_t i = 0; i < limit.table_slots.size(); ++i) {
-    const Value value = frame_.load(limit.table_slots[i]);
-    if (value.is(Type::text)) {
-      dimensions_.emplace_back(value.as_text());
-    } else {
-      texts_[i].clear();
-      if (append_canonical(texts_[i], value)) {
-        dimensions_.emplace_back(texts_[i]);
-      } else {
-        dimensions_.emplace_back(std::nullopt);
-      }
-    }
-  }
-  return set_->tables[*table].find(dimensions_);
-}
-
 void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
                               const limiter::Amount& amount, PlannedPolicy& planned) {
   planned.first_counter = static_cast<std::uint32_t>(plan_.counter_refs.size());
@@ -260,12 +197,12 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
     });
     if (found == plan_.counters.end()) {
       fresh.amount = amount;
-      fresh.counts = binding.counts;
+      fresh.counts = planned.counts;
       fresh.reserves = planned.reserves;
       bank_.prefetch(set_->counters[index].id, fresh.key);
       plan_.counters.push_back(fresh);
       found = std::prev(plan_.counters.end());
-    } else if (binding.counts && !found->counts) {
+    } else if (planned.counts && !found->counts) {
       found->amount = amount;
       found->counts = true;
       found->reserves = planned.reserves;
@@ -300,7 +237,9 @@ void Evaluator::charge(Instant at, const Options& options) {
     const Counter& counter = counter_of(planned);
     const TimePoint now = at.of(counter);
     if (!planned.counts) {
-      planned.reading = bank_.peek(counter.id, planned.key, now);
+      // `exists` asks for the value of this event, also where it is not kept.
+      const bool asks = counter.spec.metric == limiter::Metric::exists;
+      planned.reading = bank_.peek(counter.id, planned.key, now, asks ? &planned.amount : nullptr);
     } else if (options.dry || (refused && !counter.always)) {
       // Refused already: what is not passed is not counted, but its reading still tells the severest rung.
       planned.reading = bank_.peek(counter.id, planned.key, now, &planned.amount);
@@ -312,6 +251,7 @@ void Evaluator::charge(Instant at, const Options& options) {
               : bank_.charge(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo);
       if (planned.reading.refused && !counter.shadow) refused = true;
     }
+    keep_datum(planned);
   }
   if (options.trace == nullptr) return;
   for (const PlannedPolicy& planned : plan_.policies) {

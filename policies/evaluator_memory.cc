@@ -32,7 +32,7 @@ void Evaluator::write_memory(Instant at) {
 }
 
 void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
-                         std::size_t rung_index, Number value, std::optional<Number> limit,
+                         std::size_t rung_index, const Value& value, std::optional<Number> limit,
                          const std::vector<PlannedCounter>& counters,
                          const std::vector<std::uint16_t>& refs, Instant at) {
   if (rung.clear && policy.has_metric) {
@@ -56,7 +56,7 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   news.policy = &policy;
   news.rung = &rung;
   news.list = list;
-  news.value = value;
+  news.value = value.is_number() ? value.as_number() : Number{0};
   news.limit = limit;
   news.created = true;
   if (list != nullptr) {
@@ -64,9 +64,13 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
     listing.key = key_hash(list->identity);
     listing.parts = views_;
     listing.durations = rung.durations;
-    listing.forget = rung.forget;
+    if (rung.for_window) {
+      const Counter& counter = set_->counters[policy.counters[rung.counter]];
+      listing.until = at.now + (at.window_end(counter) - at.of(counter));
+    }
+    listing.forget = rung.forget.count() > 0 ? rung.forget : list->forget;
     listing.policy = policy.name;
-    listing.value = value;
+    listing.value = news.value;
     listing.limit = limit.value_or(Number{0});
     listing.by = "policy";
     const limiter::ListOutcome outcome = list_bank_.add(list->id, listing, at.now);

@@ -9,6 +9,16 @@
 namespace weir::policies {
 namespace {
 
+std::string datum_text(const limiter::Datum& datum) {
+  switch (datum.type) {
+    case limiter::Datum::Type::none: return "none";
+    case limiter::Datum::Type::boolean: return datum.boolean ? "true" : "false";
+    case limiter::Datum::Type::number: return datum.number.to_string();
+    case limiter::Datum::Type::text: return "\"" + std::string(datum.text) + "\"";
+  }
+  return "";
+}
+
 std::string canonical(const Value& value) {
   std::string out;
   if (append_canonical(out, value)) return out;
@@ -77,20 +87,24 @@ class Recorder final : public Trace {
     auto& line = out_.policies[policy.index];
     Explanation::PolicyLine::CounterLine row;
     row.what = counter_text(counter);
-    row.value = reading.value.to_string();
-    row.settled = reading.settled.to_string();
+    if (reading.datum != nullptr) {
+      row.value = datum_text(*reading.datum);
+    } else {
+      row.value = reading.has_value ? reading.value.to_string() : "none";
+    }
+    row.settled = reading.has_value ? reading.settled.to_string() : "none";
     row.in_flight = reading.in_flight;
     line.counters.push_back(std::move(row));
     (void)binding;
   }
 
-  void rung(const Policy& policy, std::size_t rung, Number value, std::optional<Number> limit,
+  void rung(const Policy& policy, std::size_t rung, const Value& value, std::optional<Number> limit,
             bool holds) override {
     Explanation::RungLine row;
     row.text = rung_text(set_, policy, rung);
     row.holds = holds;
     row.shadow = policy.rungs[rung].shadow;
-    if (policy.has_metric) row.value = value.to_string();
+    if (policy.has_metric) row.value = value.is_null() ? "none" : canonical(value);
     if (limit) row.limit = limit->to_string();
     out_.policies[policy.index].rungs.push_back(std::move(row));
   }

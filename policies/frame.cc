@@ -107,6 +107,8 @@ Value Frame::compute(SlotId id) {
       return value_;
     case Slot::Kind::limit:
       return limit_;
+    case Slot::Kind::metric:
+      return metrics_[slot.argument.index];
     case Slot::Kind::column:
       // A record's own columns hide these words; where it has none of the name, they mean what they
       // always do.

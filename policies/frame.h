@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -72,6 +73,9 @@ class Frame {
   void set_event(std::string_view name) noexcept { event_ = name; }
   /// What `value` and `limit` mean from now on.
   void set_rung(Value value, Value limit) noexcept { value_ = value, limit_ = limit; }
+  /// What the k-th of a policy's `metrics` means from now on; k below kMetricsMax.
+  static constexpr std::size_t kMetricsMax = 16;
+  void set_metric(std::size_t k, Value value) noexcept { metrics_[k] = value; }
 
   Value load(SlotId id) {
     if (id < cells_.size() && cells_[id].epoch == epoch_) return cells_[id].value;
@@ -113,6 +117,7 @@ class Frame {
   TimePoint time_;
   std::string_view event_;
   Value value_, limit_;
+  std::array<Value, kMetricsMax> metrics_;
   Arena arena_;
   std::unique_ptr<BodyReader> request_body_, answer_body_;
 };

@@ -17,6 +17,9 @@ struct Instant {
   TimePoint now;   ///< Clock::now(): windows over the past, lists
   TimePoint wall;  ///< Clock::wall(): `every` windows
   TimePoint of(const Counter& counter) const noexcept { return counter.wall_clock ? wall : now; }
+  /// When the fixed or calendar window that it is now in ends; of other windows: when an event of
+  /// now will have left it. On the counter's clock.
+  TimePoint window_end(const Counter& counter) const noexcept;
 };
 
 /// One counter of a request. Policies that ask for the same number share it: it is charged once.
@@ -30,6 +33,15 @@ struct PlannedCounter {
   limiter::Ceiling ceiling;  ///< the lowest threshold that refuses
   limiter::Undo undo;
   limiter::Reading reading;
+  Value datum;  ///< metric last: what the reading remembers, kept in the frame's memory
+
+  /// What a rung compares and `value` means; null: no value. `settled`: without what others have
+  /// in flight.
+  Value value(bool settled) const noexcept {
+    if (!reading.has_value) return Value::null();
+    if (reading.datum != nullptr) return datum;
+    return Value::number(settled ? reading.settled : reading.value);
+  }
 };
 
 /// One policy of a request.
@@ -37,7 +49,9 @@ struct PlannedPolicy {
   PolicyIndex policy = 0;
   std::uint16_t binding = 0;
   bool applies = true;  ///< the verdict is for this request (guard)
+  bool counts = true;   ///< false: only reads
   bool reserves = false;
+  bool matched = false;  ///< after settlement: what was reserved for has happened
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };

@@ -66,7 +66,14 @@ struct Binding {
   bool outcome = false;  ///< reserved at the request, settled by the answer
   std::optional<Expression> when;
   std::vector<KeySlot> key;
-  std::vector<Expression> arguments;  ///< the amount of sum, the members of distinct
+  struct Place {  ///< `near` with a radius
+    Expression lat, lon;
+    double radius = 0;  ///< metres
+  };
+  std::optional<Place> place;
+  std::vector<Expression> arguments;  ///< the amount of sum, the members of distinct, ...
+  bool late_amount = false;           ///< the amount is known by the answer only
+  std::optional<Expression> reserve;  ///< the estimate of a late amount; none: 0
   struct RungPart {
     Limit limit;
     std::optional<Expression> condition;
@@ -99,6 +106,8 @@ struct Rung {
   std::optional<ListIndex> list;  ///< where the key is remembered
   std::optional<std::int64_t> score;
   bool disabled = false;
+  bool overflows = false;   ///< holds when a leaky bucket is over its capacity
+  bool for_window = false;  ///< remembered until the counter's window ends
   bool clear = false;
   std::optional<std::uint16_t> notify;
   int status = 0;
@@ -120,6 +129,10 @@ struct Policy {
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
   bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
+  /// rungs know by name.
+  bool is_meter = false;
+  std::vector<PolicyIndex> meters;
   std::vector<std::uint16_t>
       counters;  ///< indices into PolicySet::counters; the first is the policy's own
   std::vector<Rung> rungs;
@@ -141,6 +154,7 @@ struct List {
   int status = 0;
   config::Tell tell = config::Tell::nothing;
   std::size_t max = 100'000;
+  milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
   std::vector<std::string> of;
   bool of_address = false;  ///< its only field is an address
   std::optional<PolicyIndex>
@@ -152,6 +166,7 @@ struct List {
     std::vector<KeySlot> key;
   };
   std::vector<Binding> bindings;  ///< empty for a policy's own list
+  std::vector<Binding> releases;  ///< events that lift the entry of their key
   limiter::StaticList fixed;      ///< entries of the configuration, after attach()
   std::vector<config::ListEntryDef> entries;
   limiter::ListId id{};  ///< after attach()
@@ -181,14 +196,15 @@ struct PolicySet {
     ListIndex list;
     std::uint16_t binding;
   };
-  std::vector<std::vector<ListUse>> list_uses;  ///< [event]
+  std::vector<std::vector<ListUse>> list_uses;    ///< [event]
+  std::vector<std::vector<ListUse>> releases_of;  ///< [event] indices into List::releases
   std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
   std::vector<bool> needs_answer_body;
   std::vector<Policy> policies;
   std::vector<std::string> disabled; ///< names of policies with mode: disabled
   std::vector<Counter> counters;
   std::vector<List> lists;
-  std::vector<ThresholdTable> tables;
+  std::vector<std::shared_ptr<const ThresholdTable>> tables;
   std::vector<Reset> resets;
   std::vector<config::NotifyDef> notify;
   config::Server::Challenge challenge;

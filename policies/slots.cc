@@ -57,6 +57,12 @@ SlotId SlotTable::segment(std::uint32_t k) {
   return attribute(*find_extractor("segment"), std::move(argument));
 }
 
+SlotId SlotTable::metric(std::uint32_t k) {
+  Slot slot = special(Slot::Kind::metric, Type::dyn, "metric " + std::to_string(k));
+  slot.argument.index = k;
+  return intern(std::move(slot));
+}
+
 SlotId SlotTable::column(std::string_view source, std::string_view name, Type type) {
   Slot slot;
   slot.kind = Slot::Kind::column;

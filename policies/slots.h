@@ -44,7 +44,7 @@ struct Argument {
 };
 
 struct Slot {
-  enum class Kind : std::uint8_t { attribute, computed, column, event, value, limit };
+  enum class Kind : std::uint8_t { attribute, computed, column, event, value, limit, metric };
   Kind kind = Kind::attribute;
   Type type = Type::dyn;  ///< static type; dyn for body.*, value and limit
   Side side = Side::request;
@@ -55,7 +55,7 @@ struct Slot {
   std::uint8_t depth = 1;        ///< nesting of evaluation
   std::string text;              ///< canonical: `header.x_device_id`, `body.username.lowerAscii()`
   const ExtractorRow* extractor = nullptr;       ///< attribute
-  Argument argument;                             ///< attribute; column: its name
+  Argument argument;                             ///< attribute; column: its name; metric: which
   std::string source;                            ///< column: the event whose records have it
   std::shared_ptr<const expr::Program> program;  ///< computed
 };
@@ -82,6 +82,7 @@ class SlotTable {
   static constexpr SlotId event() noexcept { return 0; }
   static constexpr SlotId value() noexcept { return 1; }
   static constexpr SlotId limit() noexcept { return 2; }
+  SlotId metric(std::uint32_t k);  ///< the k-th of a policy's `metrics`, in its rungs
 
   const Slot& operator[](SlotId id) const noexcept { return slots_[id]; }
   std::size_t size() const noexcept { return slots_.size(); }

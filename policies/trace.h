@@ -36,7 +36,7 @@ class Trace {
                        MissReason reason) = 0;
   virtual void counted(const Policy& policy, const Binding& binding, const Counter& counter,
                        const limiter::Reading& reading) = 0;
-  virtual void rung(const Policy& policy, std::size_t rung, Number value,
+  virtual void rung(const Policy& policy, std::size_t rung, const Value& value,
                     std::optional<Number> limit, bool holds) = 0;
 };
 

@@ -18,6 +18,7 @@ struct Standing {
   int rung = -1;
   Action effect = Action::none;
   bool shadow = false;
+  bool has_value = false;  ///< a number was compared
   Number value;
   std::optional<Number> limit;
   milliseconds window{0};

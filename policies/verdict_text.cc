@@ -94,7 +94,7 @@ void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effe
     ReadingText reading;
     reading.name = name_of(set, standing);
     if (standing.rung >= 0) {
-      if (set.policies[*standing.policy].has_metric) reading.value = standing.value;
+      if (standing.has_value) reading.value = standing.value;
       reading.limit = standing.limit;
       reading.window = standing.window;
     }

@@ -6,6 +6,7 @@
 
 #include "policies/expr/access.h"
 #include "policies/expr/functions.h"
+#include "policies/threshold_table.h"
 #include "policies/expr/pattern.h"
 #include "policies/expr/quote.h"
 #include "policies/extractors.h"
@@ -49,8 +50,6 @@ class CallCheck {
   CallCheck(Checker& checker, Ast& node) : checker_(checker), node_(node) {}
 
   bool run() {
-    if (is_planned_function(node_.text))
-      return checker_.fail(node_, node_.text + "() is not supported yet");
     row_ = find_function(node_.text);
     if (row_ == nullptr) return unknown();
     node_.function = row_;
@@ -65,6 +64,7 @@ class CallCheck {
     for (std::size_t k = 0; k < count; ++k) ok = argument(k) && ok;
     if (!ok) return false;
     if (row_->name == "has") return has();
+    if (row_->name == "lookup") return table_arity();
     return row_->name != "inList" || list_arity();
   }
 
@@ -126,6 +126,8 @@ class CallCheck {
         return network(*child, text);
       case Param::Role::zone:
         return zone(*child, text);
+      case Param::Role::table_name:
+        return table(*child, text);
       default:
         return list(*child, text);
     }
@@ -204,6 +206,24 @@ class CallCheck {
     Ast address;
     address.type = Type::address;
     return checker_.to_address(address, *node_.children[1]);
+  }
+
+  bool table(const Ast& at, const std::string& text) {
+    auto found = checker_.scope.table(text);
+    if (!found) {
+      return checker_.fail(at, "unknown table " + quoted(text),
+                           config::suggest(text, checker_.scope.table_names()));
+    }
+    *payload_ = std::move(found);
+    return true;
+  }
+
+  bool table_arity() {
+    const auto& by = std::get<std::shared_ptr<const ThresholdTable>>(*payload_)->by();
+    if (node_.children.size() - 1 == by.size()) return true;
+    return checker_.fail(node_, "table " + std::string(print_name()) + " is by " +
+                                    std::to_string(by.size()) + " field(s), and " +
+                                    std::to_string(node_.children.size() - 1) + " stand here");
   }
 
   std::string print_name() const { return quoted(node_.children[0]->constant.as_text()); }

@@ -15,6 +15,7 @@
 namespace weir::policies {
 
 class Frame;
+class ThresholdTable;
 
 /// A compiled expression: a typed subset of CEL (design 3.1; semantics in expr/eval.cc). Immutable
 /// and shareable between threads; copies are cheap. eval() neither throws nor, after warm-up,
@@ -68,6 +69,9 @@ class ExprScope {
   virtual std::optional<SlotId> column(std::string_view) const { return std::nullopt; }
   virtual std::optional<ListRef> list(std::string_view name) const = 0;
   virtual std::vector<std::string_view> list_names() const = 0;
+  /// Null: there is none of that name.
+  virtual std::shared_ptr<const ThresholdTable> table(std::string_view) const { return nullptr; }
+  virtual std::vector<std::string_view> table_names() const { return {}; }
   /// For messages: `field "x" is not provided by event "login"`; empty: no event.
   virtual std::string_view event_name() const { return {}; }
   /// Whether `value` and `limit` mean something.

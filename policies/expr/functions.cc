@@ -3,14 +3,17 @@
 #include <cctz/civil_time.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "core/geo.h"
 #include "core/number.h"
 #include "policies/extractors/json.h"
 #include "policies/extractors/text.h"
 #include "policies/frame.h"
+#include "policies/threshold_table.h"
 
 namespace weir::policies::expr {
 namespace {
@@ -145,6 +148,43 @@ Value call_in_list(const Call& c) noexcept {
                         lists->contains(std::get<std::size_t>(c.payload), c.args));
 }
 
+Value call_lookup(const Call& c) noexcept {
+  const auto& table = *std::get<std::shared_ptr<const ThresholdTable>>(c.payload);
+  std::array<std::array<char, 64>, kArgumentsMax> room;
+  std::array<std::optional<std::string_view>, kArgumentsMax> dimensions;
+  for (std::size_t i = 0; i < c.args.size(); ++i) {
+    const Value& x = c.args[i];
+    if (x.is(Type::text)) {
+      dimensions[i] = x.as_text();
+    } else if (x.is(Type::boolean)) {
+      dimensions[i] = x.as_boolean() ? "true" : "false";
+    } else if (x.is(Type::address)) {
+      dimensions[i] = std::string_view(room[i].data(), x.as_address().to_chars(room[i].data()));
+    } else {
+      dimensions[i] = std::string_view(room[i].data(), x.as_number().to_chars(room[i].data()));
+    }
+  }
+  const auto limit = table.find({dimensions.data(), c.args.size()});
+  return limit ? Value::number(*limit) : Value::null();
+}
+
+Value call_distance(const Call& c) noexcept {
+  double degrees[4];
+  for (std::size_t i = 0; i < 4; ++i) degrees[i] = c.args[i].as_number().as_real();
+  const double metres = distance_metres(degrees[0], degrees[1], degrees[2], degrees[3]);
+  return std::isnan(metres) ? Value::error() : Value::real(metres);
+}
+
+Value call_geohash(const Call& c) noexcept {
+  const std::int64_t letters = c.args[2].as_integer();
+  if (letters < 1 || letters > static_cast<std::int64_t>(kGeohashMax)) return Value::error();
+  char* const out = c.frame.arena().allocate(kGeohashMax);
+  if (out == nullptr) return Value::error();
+  const std::size_t n = geohash(c.args[0].as_number().as_real(), c.args[1].as_number().as_real(),
+                                static_cast<std::size_t>(letters), out);
+  return n == 0 ? Value::error() : Value::text({out, n});
+}
+
 cctz::civil_second local_time(const Call& c) noexcept {
   const std::int64_t ms = c.args[0].as_integer();
   // Floor, so that times before 1970 fall into the right second.
@@ -186,6 +226,7 @@ using enum Type;
 using Role = Param::Role;
 constexpr TypeSet kScalar = set_of(boolean, integer, real, text, address);
 constexpr TypeSet kText = set_of(text);
+constexpr TypeSet kNumber = set_of(Type::integer, Type::real);
 
 const std::vector<FunctionRow>& table() {
   static const std::vector<FunctionRow> rows = {
@@ -324,6 +365,39 @@ const std::vector<FunctionRow>& table() {
        false,
        "whether a list has a live entry for the field(s): inList(\"office\", ip)",
        call_in_list},
+      {"lookup",
+       false,
+       {{"table", Role::table_name}, {"field", Role::value, kScalar}},
+       2,
+       kArgumentsMax,
+       Type::dyn,
+       false,
+       "the limit that a table has for the field(s): lookup(\"gold_limit\", ocpc, os); null if none "
+       "matches",
+       call_lookup},
+      {"distance",
+       false,
+       {{"lat1", Role::value, kNumber},
+        {"lon1", Role::value, kNumber},
+        {"lat2", Role::value, kNumber},
+        {"lon2", Role::value, kNumber}},
+       4,
+       4,
+       real,
+       true,
+       "metres between two places, given in degrees",
+       call_distance},
+      {"geohash",
+       false,
+       {{"lat", Role::value, kNumber},
+        {"lon", Role::value, kNumber},
+        {"letters", Role::value, set_of(integer)}},
+       3,
+       3,
+       text,
+       true,
+       "the cell of a place, 1 to 12 letters: geohash(lat, lon, 6)",
+       call_geohash},
       {"hour",
        true,
        {{"time", Role::value, set_of(integer)}, {"zone", Role::zone}},
@@ -364,10 +438,6 @@ const FunctionRow* find_function(std::string_view name) {
     if (row.name == name) return &row;
   }
   return nullptr;
-}
-
-bool is_planned_function(std::string_view name) {
-  return name == "lookup" || name == "distance" || name == "geohash";
 }
 
 }  // namespace weir::policies::expr

@@ -25,7 +25,7 @@ constexpr TypeSet set_of(Type first, T... rest) noexcept {
 
 struct Param {
   /// All but `value` are text literals that are read at load and not passed to the function.
-  enum class Role : std::uint8_t { value, pattern, network, zone, list_name };
+  enum class Role : std::uint8_t { value, pattern, network, zone, list_name, table_name };
   std::string_view name;
   Role role = Role::value;
   TypeSet types = 0;  ///< value
@@ -50,7 +50,5 @@ struct FunctionRow {
 
 std::span<const FunctionRow> function_rows();
 const FunctionRow* find_function(std::string_view name);
-/// Functions of the language that later versions bring.
-bool is_planned_function(std::string_view name);
 
 }  // namespace weir::policies::expr

@@ -18,6 +18,7 @@
 /// bounded at load, so the recursion is too.
 namespace weir::policies {
 class Frame;
+class ThresholdTable;
 }
 
 namespace weir::policies::expr {
@@ -55,7 +56,8 @@ enum class Op : std::uint8_t {
 
 /// What a call needs besides values, made at load.
 using Payload = std::variant<std::monostate, std::unique_ptr<re2::RE2>, std::vector<Cidr>,
-                             cctz::time_zone, std::size_t>;  // the last: index of a list
+                             cctz::time_zone, std::size_t /* index of a list */,
+                             std::shared_ptr<const ThresholdTable>>;
 
 /// What the constants of an expression (and of parts split from it) view.
 struct Pool {

@@ -13,9 +13,23 @@
 #include "policies/expr/quote.h"
 #include "policies/extractors/json.h"
 #include "policies/frame.h"
+#include "policies/threshold_table.h"
 
 /// What tests of expressions stand on: a scope with fields and lists, a request built in one line.
 namespace weir::policies::test {
+
+/// By channel and system: 2500 for baidu on ios, 1500 for other on 1.5.
+inline std::shared_ptr<const ThresholdTable> limits() {
+  config::TableNode leaf, baidu, root;
+  leaf.limit = Number{2500};
+  baidu.children.push_back({{"ios", {}}, leaf});
+  root.children.push_back({{"baidu", {}}, baidu});
+  leaf.limit = Number{1500};
+  config::TableNode other;
+  other.children.push_back({{"1.5", {}}, leaf});
+  root.children.push_back({{"other", {}}, other});
+  return std::make_shared<ThresholdTable>("limits", std::vector<std::string>{"ocpc", "os"}, root);
+}
 
 class Scope final : public ExprScope {
  public:
@@ -40,6 +54,10 @@ class Scope final : public ExprScope {
     for (const auto& [name, ref] : lists) out.push_back(name);
     return out;
   }
+  std::shared_ptr<const ThresholdTable> table(std::string_view name) const override {
+    return name == "limits" ? limits() : nullptr;
+  }
+  std::vector<std::string_view> table_names() const override { return {"limits"}; }
   std::string_view event_name() const override { return event_; }
   bool in_rung() const override { return rung; }
 

@@ -74,6 +74,9 @@ class World {
   void use(const std::string& yaml) {
     config::Problems problems;
     const config::Model model = config::parse({{"test.yaml", "weir: 1\n" + yaml}}, {}, problems);
+    use(model, std::move(problems));
+  }
+  void use(const config::Model& model, config::Problems problems = {}) {
     std::unique_ptr<PolicySet> set;
     if (!problems.has_errors()) set = compile(model, problems);
     for (const auto& problem : problems.all()) {

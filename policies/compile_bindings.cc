@@ -1,0 +1,251 @@
+#include <algorithm>
+
+#include "policies/compiler.h"
+#include "policies/describe.h"
+
+/// A policy seen from one event: where the key, the amount and the thresholds come from.
+namespace weir::policies {
+namespace {
+
+using config::MetricDef;
+
+bool is_amount(Type type) {
+  return type == Type::integer || type == Type::real || type == Type::dyn;
+}
+
+bool takes_amount(MetricDef::Kind metric) {
+  return metric == MetricDef::Kind::sum || metric == MetricDef::Kind::average ||
+         metric == MetricDef::Kind::minimum || metric == MetricDef::Kind::maximum;
+}
+
+std::string_view name_of(MetricDef::Kind metric) {
+  return metric_name(spec_of(metric, false, false, nullptr, 1).metric);
+}
+
+void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
+  for (const SlotId slot : slots) {
+    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
+  }
+}
+
+}  // namespace
+
+/// False: something is wrong, and has been told.
+bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
+  const std::size_t errors = problems_.errors();
+  for (const config::Text& name : def.watch) {
+    if (const auto event = find_event(name)) {
+      if (auto binding = bind(def, *event, Role::counts)) policy.bindings.push_back(std::move(*binding));
+    }
+  }
+  for (const config::Text& name : def.guard) {
+    const auto event = find_event(name);
+    if (!event) continue;
+    if (set_.events[*event].outcome) {
+      problems_.error(name.where, "\"" + name.value +
+                                      "\" needs the answer; a verdict must be known at the request: guard "
+                                      "the event that it is");
+      continue;
+    }
+    policy.guards.push_back(*event);
+    const bool watched = std::any_of(policy.bindings.begin(), policy.bindings.end(),
+                                     [&](const Binding& b) { return b.event == *event; });
+    if (watched) continue;
+    if (auto binding = bind(def, *event, Role::guards)) policy.bindings.push_back(std::move(*binding));
+  }
+  policy.guarded_only = !def.guard.empty();
+  return problems_.errors() == errors && !policy.bindings.empty();
+}
+
+std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex index, Role role) {
+  const Event& event = set_.events[index];
+  const std::size_t errors = problems_.errors();
+  Binding binding;
+  binding.event = index;
+  binding.counts = role == Role::counts;
+  binding.outcome = event.outcome;
+  if (def.when && role != Role::reads) {
+    Scope scope(*this, event);
+    binding.when = compile_condition(*def.when, scope, problems_);
+    if (binding.when && binding.when->side() == Side::answer) binding.outcome = true;
+  }
+  bind_key(def, event, binding);
+  // Whoever only reads needs no amount, but `exists` asks for the value of this event.
+  if (role != Role::reads || def.metric.kind == MetricDef::Kind::exists) bind_amount(def, event, binding);
+  if (def.metric.kind == MetricDef::Kind::in_flight && binding.outcome && binding.counts) {
+    problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; \"" +
+                                          event.name + "\" is known only by its answer");
+  }
+  bind_rungs(def, event, binding);
+  if (problems_.errors() != errors) return std::nullopt;
+  if (binding.outcome) bind_captures(binding);
+  return binding;
+}
+
+void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Binding& binding) {
+  for (const config::KeyPart& part : def.key) {
+    if (part.near) {
+      bind_place(*part.near, event, binding);
+      continue;
+    }
+    auto slot = key_slot(part.field, event, true);
+    if (!slot) continue;
+    if (set_.slots[slot->slot].side == Side::answer) {
+      problems_.error(part.field.where,
+                      "a key part from the answer is not supported: nothing could be reserved for it");
+      continue;
+    }
+    const bool masked = part.v4_bits || part.v6_bits;
+    const bool column = set_.slots[slot->slot].kind == Slot::Kind::column;
+    // A column is text: it counts as it stands, unless a mask says that it is an address.
+    slot->reads_address = masked && column;
+    if (masked && !slot->is_address && !column) {
+      problems_.error(part.field.where, "only an address can be masked; \"" + part.field.value +
+                                            "\" is " + std::string(type_name(set_.slots[slot->slot].type)));
+      continue;
+    }
+    slot->v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(slot->v4_bits));
+    slot->v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(slot->v6_bits));
+    binding.key.push_back(*slot);
+  }
+}
+
+/// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`.
+void Compiler::bind_place(const config::NearDef& near, const Event& event, Binding& binding) {
+  Scope scope(*this, event);
+  const auto degrees = [&](const config::Text& field) -> std::optional<Expression> {
+    auto expression = compile_expression(field, scope, problems_);
+    if (!expression) return std::nullopt;
+    if (!is_amount(expression->type()) || expression->side() == Side::answer) {
+      problems_.error(field.where, "degrees are a number that the request has; \"" + field.value +
+                                       "\" is " + std::string(type_name(expression->type())),
+                      "convert it in the event's fields: double(...)");
+      return std::nullopt;
+    }
+    return expression;
+  };
+  auto lat = degrees(near.lat);
+  auto lon = degrees(near.lon);
+  if (!lat || !lon) return;
+  if (near.radius) {
+    binding.place = Binding::Place{std::move(*lat), std::move(*lon), *near.radius};
+    return;
+  }
+  const config::Text text{"geohash(" + near.lat.value + ", " + near.lon.value + ", " +
+                              std::to_string(*near.cell) + ")",
+                          near.where};
+  const auto cell = compile_expression(text, scope, problems_);
+  if (!cell) return;
+  KeySlot slot;
+  slot.slot = set_.slots.computed(*cell);
+  binding.key.push_back(slot);
+}
+
+void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Binding& binding) {
+  Scope scope(*this, event);
+  for (const config::Text& argument : def.metric.arguments) {
+    auto expression = compile_expression(argument, scope, problems_);
+    if (!expression) continue;
+    // What `last` remembers of a request is read when its answer is here, if it waits for one.
+    if (def.metric.kind == MetricDef::Kind::last && binding.outcome) binding.late_amount = true;
+    if (expression->side() == Side::answer) {
+      if (def.metric.kind == MetricDef::Kind::distinct || def.metric.kind == MetricDef::Kind::exists) {
+        problems_.error(argument.where, "a member from the answer is not supported: nothing could be "
+                                        "reserved for it");
+        continue;
+      }
+      binding.late_amount = true;
+      binding.outcome = true;
+    }
+    if (takes_amount(def.metric.kind) && !is_amount(expression->type())) {
+      problems_.error(argument.where,
+                      std::string(name_of(def.metric.kind)) + "() needs a number, and this is " +
+                          std::string(type_name(expression->type())),
+                      "convert it: int(...) or double(...)");
+      continue;
+    }
+    binding.arguments.push_back(std::move(*expression));
+  }
+  if (!def.reserve) return;
+  if (!binding.late_amount || def.metric.kind != MetricDef::Kind::sum) {
+    problems_.error(def.reserve->where, "\"reserve\" stands only with a sum of the answer",
+                    "such as metric: sum(response.body.usage)");
+    return;
+  }
+  binding.reserve = compile_expression(*def.reserve, scope, problems_);
+  if (binding.reserve && (!is_amount(binding.reserve->type()) || binding.reserve->side() == Side::answer)) {
+    problems_.error(def.reserve->where, "the estimate must be a number that the request tells");
+  }
+}
+
+/// What settlement reads of the request, besides the key (which is kept as a hash).
+void Compiler::bind_captures(Binding& binding) const {
+  for (EventIndex e = binding.event;; e = set_.events[e].parent) {
+    if (set_.events[e].when) add_captures(binding.captures, set_.events[e].when->captures());
+    if (set_.events[e].parent == e) break;
+  }
+  if (binding.when) add_captures(binding.captures, binding.when->captures());
+  for (const KeySlot& part : binding.key) add_captures(binding.captures, {&part.slot, 1});
+  if (binding.late_amount) {
+    for (const Expression& argument : binding.arguments) add_captures(binding.captures, argument.captures());
+  }
+  for (const Binding::RungPart& rung : binding.rungs) {
+    if (rung.condition) add_captures(binding.captures, rung.condition->captures());
+  }
+}
+
+void Compiler::bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding) {
+  for (const config::Rung& rung : def.then) {
+    Binding::RungPart part;
+    if (auto limit = bind_limit(rung, event)) part.limit = std::move(*limit);
+    if (rung.condition) {
+      Scope scope(*this, event, &def);
+      part.condition = compile_condition(*rung.condition, scope, problems_);
+      if (part.condition && part.condition->side() == Side::answer) {
+        problems_.error(rung.condition->where,
+                        "a rung is judged at the request and cannot read the answer; put it into `when`");
+      }
+    }
+    binding.rungs.push_back(std::move(part));
+  }
+}
+
+std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event& event) {
+  Limit out;
+  if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit)) {
+    out.source = number->value;
+    return out;
+  }
+  const auto* text = std::get_if<config::Text>(&rung.limit);
+  if (text == nullptr) return out;
+  const auto table = table_index_.find(text->value);
+  if (table == table_index_.end()) {
+    Scope scope(*this, event);
+    auto expression = compile_expression(*text, scope, problems_);
+    if (!expression) return std::nullopt;
+    if (!is_amount(expression->type())) {
+      problems_.error(text->where, "a threshold is a number, a table or an expression that gives a number; "
+                                   "this is " + std::string(type_name(expression->type())));
+      return std::nullopt;
+    }
+    if (expression->side() == Side::answer) {
+      problems_.error(text->where, "a threshold cannot read the answer");
+      return std::nullopt;
+    }
+    out.source = std::move(*expression);
+    return out;
+  }
+  out.source = table->second;
+  for (const std::string& name : set_.tables[table->second]->by()) {
+    const auto slot = key_slot({name, {}}, event, false);
+    if (!slot) {
+      problems_.error(text->where, "table \"" + text->value + "\" is by \"" + name + "\", which event \"" +
+                                       event.name + "\" does not provide");
+      return std::nullopt;
+    }
+    out.table_slots.push_back(slot->slot);
+  }
+  return out;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,114 @@
+#include <algorithm>
+
+#include "policies/compiler.h"
+
+/// The counters of a policy: what they count, hence which policies share them.
+namespace weir::policies {
+namespace {
+
+using config::MetricDef;
+
+constexpr std::size_t kKeepDefault = 1000;
+
+}  // namespace
+
+void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
+  if (!policy.has_metric) return;
+  // Type of the amounts: one for all watched events.
+  bool real = false;
+  if (def.metric.kind == MetricDef::Kind::sum || def.metric.kind == MetricDef::Kind::average ||
+      def.metric.kind == MetricDef::Kind::minimum || def.metric.kind == MetricDef::Kind::maximum) {
+    real = std::any_of(policy.bindings.begin(), policy.bindings.end(), [](const Binding& b) {
+      return b.counts && b.arguments.front().type() != Type::integer;
+    });
+  }
+  const bool outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
+                                   [](const Binding& b) { return b.counts && b.outcome; });
+  std::string what;
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.counts) continue;
+    what += "watch " + event_canonical(binding.event);
+    if (binding.when) what += " when " + binding.when->canonical();
+    what += " key " + key_canonical(binding.key);
+    if (binding.place) {
+      what += " near " + binding.place->lat.canonical() + ", " + binding.place->lon.canonical() + " within " +
+              Number::real(binding.place->radius).to_string();
+    }
+    if (binding.reserve) what += " reserving " + binding.reserve->canonical();
+    for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
+    what += "; ";
+  }
+  const auto counter_for = [&](const config::WindowDef* window) {
+    Counter counter;
+    counter.always = def.charge.value == config::Charge::always;
+    counter.shadow = policy.shadow;
+    counter.keys = def.keys ? def.keys->value : 0;
+    counter.spec = spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
+    if (window != nullptr) {
+      counter.window = counter.spec.length;
+      counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
+                           window->kind == config::WindowDef::Kind::calendar;
+    }
+    counter.canonical = describe(counter.spec) + " " + what;
+    if (def.reset) {
+      if (const auto event = event_index_.find(def.reset->value); event != event_index_.end()) {
+        counter.canonical += "reset " + event_canonical(event->second) + "; ";
+      }
+    }
+    if (counter.always) counter.canonical += "always; ";
+    if (def.version && def.version->value != 1) {
+      counter.canonical += "version " + std::to_string(def.version->value) + "; ";
+    }
+    if (counter.shadow) counter.canonical += "shadow; ";
+    if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
+    counter.identity = identity_of(counter.canonical);
+    return intern_counter(std::move(counter));
+  };
+  policy.counters.push_back(counter_for(def.window ? &*def.window : nullptr));
+  for (const config::Rung& rung : def.then) {
+    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value));
+  }
+}
+
+std::uint16_t Compiler::intern_counter(Counter counter) {
+  for (std::size_t i = 0; i < set_.counters.size(); ++i) {
+    if (set_.counters[i].identity == counter.identity) return static_cast<std::uint16_t>(i);
+  }
+  set_.counters.push_back(std::move(counter));
+  return static_cast<std::uint16_t>(set_.counters.size() - 1);
+}
+
+void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
+  if (!def.reset) return;
+  const auto event = find_event(*def.reset);
+  if (!event) return;
+  Reset reset;
+  reset.policy = policy.index;
+  reset.event = *event;
+  for (const config::KeyPart& part : def.key) {
+    config::Text name = part.field;
+    const auto slot = key_slot(name, set_.events[*event], false);
+    if (!slot) {
+      problems_.error(def.reset->where, "reset needs the same key, and event \"" + def.reset->value +
+                                            "\" does not provide \"" + part.field.value + "\"");
+      return;
+    }
+    KeySlot masked = *slot;
+    masked.v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(masked.v4_bits));
+    masked.v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(masked.v6_bits));
+    reset.key.push_back(masked);
+  }
+  set_.resets.push_back(std::move(reset));
+}
+
+std::string Compiler::key_canonical(const std::vector<KeySlot>& key) const {
+  std::string out = "(";
+  for (const KeySlot& part : key) {
+    if (out.size() > 1) out += ", ";
+    out += set_.slots[part.slot].text;
+    if (part.is_address) out += "/" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
+  }
+  return out + ")";
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,249 @@
+// Several metrics, places, releases, late amounts: what design 3 says beyond a count and a threshold.
+#include <filesystem>
+#include <fstream>
+
+#include "config/load.h"
+#include "config/render.h"
+#include "tests/policies/world.h"
+
+namespace weir::policies {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kShop = R"(
+fields: {user: header.x_user}
+events:
+  order: {match: POST /order}
+  pay:   {match: POST /pay}
+  paid:  {is: pay, when: status == 200}
+)";
+
+TestRequest by(const std::string& line, const std::string& user) {
+  TestRequest request(line);
+  request.header("X-User", user);
+  return request;
+}
+
+TEST(Metrics, RungsCompareSeveralNumbersByName) {
+  World world(std::string(kShop) + R"(
+policies:
+  - name: orders-without-pay
+    watch: order
+    key: user
+    metrics:
+      orders: {watch: order, window: 1h}
+      pays:   {watch: pay, window: 1h}
+    then: [{if: 'orders > 4 && pays == 0', do: deny}]
+)");
+  for (int i = 1; i <= 4; ++i) EXPECT_EQ(world.send(by("POST /order", "anna")), "pass") << i;
+  EXPECT_EQ(world.send(by("POST /order", "anna")), "deny") << "the judged order counts itself";
+  EXPECT_EQ(world.send(by("POST /order", "bert")), "pass");
+  EXPECT_EQ(world.send(by("POST /pay", "anna")), "pass") << "a pay is counted, not judged";
+  for (int i = 1; i <= 10; ++i) EXPECT_EQ(world.send(by("POST /order", "anna")), "pass") << i;
+  world.now += minutes(61);
+  EXPECT_EQ(world.send(by("POST /order", "anna")), "pass") << "the pay is forgotten, and so are the orders";
+}
+
+TEST(Metrics, EachMayHaveAKeyAndAFilterOfItsOwn) {
+  World world(std::string(kShop) + R"(
+policies:
+  - name: share-of-failed-pays
+    watch: pay
+    key: user
+    metrics:
+      mine: {watch: pay, window: 1h}
+      all:  {watch: pay, key: ip, window: 1h}
+      big:  {watch: pay, when: 'int(query.sum) > 100', window: 1h}
+    then: [{if: 'mine * 2 > all && all >= 4 && big == 1', do: deny}]
+)");
+  EXPECT_EQ(world.send(by("POST /pay?sum=500", "anna")), "pass");
+  EXPECT_EQ(world.send(by("POST /pay?sum=5", "bert")), "pass");
+  EXPECT_EQ(world.send(by("POST /pay?sum=5", "anna")), "pass");
+  EXPECT_EQ(world.send(by("POST /pay?sum=5", "anna")), "deny") << "3 of 4, one of them big";
+  EXPECT_EQ(world.send(by("POST /pay?sum=5", "bert")), "pass");
+}
+
+TEST(Metrics, OutcomesAreComparedWhenTheyAreSettled) {
+  World world(std::string(kShop) + R"(
+policies:
+  - name: refused-cards
+    watch: order
+    key: user
+    metrics:
+      tries: {watch: pay, window: 1h}
+      right: {watch: paid, window: 1h}
+    then: [{if: 'tries >= 3 && right == 0', do: challenge}]
+)");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(world.send(by("POST /pay", "anna"), 402), "pass");
+  EXPECT_EQ(world.send(by("POST /order", "anna")), "challenge");
+  EXPECT_EQ(world.send(by("POST /pay", "anna"), 200), "pass");
+  EXPECT_EQ(world.send(by("POST /order", "anna")), "pass");
+}
+
+TEST(Metrics, AMissingKeyIsANullValueAndARungThatReadsItDoesNotHold) {
+  World world(R"(
+fields: {user: header.x_user}
+policies:
+  - name: p
+    watch: request
+    key: ip
+    metrics: {of_user: {watch: request, key: user, window: 1h}}
+    then: [{if: 'of_user >= 0', do: flag}]
+)");
+  EXPECT_EQ(world.send(by("GET /", "anna")), "flag");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+}
+
+TEST(Amounts, AreReservedByAnEstimateAndSettledByTheAnswer) {
+  World world(R"(
+events: {ask: {match: POST /ask}}
+policies:
+  - name: tokens
+    watch: ask
+    key: ip
+    metric: sum(response.body.usage)
+    reserve: '100'
+    window: {every: 1d}
+    then: [{over: 1000, do: deny}]
+)");
+  const auto usage = [&](int tokens) {
+    auto judged = world.judge(TestRequest("POST /ask"));
+    if (judged.settlement) {
+      world.answer(*judged.settlement, 200, "{\"usage\": " + std::to_string(tokens) + "}");
+    }
+    return judged.effect;
+  };
+  EXPECT_EQ(usage(850), "pass");
+  EXPECT_EQ(usage(20), "pass") << "850 and the estimate of 100 fit";
+  EXPECT_EQ(usage(130), "pass") << "870 and 100 fit; what it really was is counted";
+  EXPECT_EQ(usage(1), "deny") << "1000 and 100 do not";
+  // Ten at once: only as many as the estimate lets in.
+  World other(R"(
+events: {ask: {match: POST /ask}}
+policies:
+  - name: tokens
+    watch: ask
+    metric: sum(int(response.header.x_cost))
+    reserve: '100'
+    window: {every: 1d}
+    then: [{over: 350, do: deny}]
+)");
+  int passed = 0;
+  for (int i = 0; i < 10; ++i) {
+    if (other.judge(TestRequest("POST /ask"), false).effect == "pass") ++passed;
+  }
+  EXPECT_EQ(passed, 3);
+}
+
+TEST(Lists, AnEventReleasesTheEntryOfItsKey) {
+  World world(R"(
+fields: {user: header.x_user}
+events:
+  solve:   {match: POST /captcha}
+  solved:  {is: solve, when: status == 200}
+  comment: {match: POST /comment}
+lists: {suspects: {of: user, kind: gray, effect: challenge, release: solved}}
+policies:
+  - {name: p, watch: comment, key: user, window: 1m, then: [{over: 1, do: graylist, list: suspects, for: 1h}]}
+)");
+  EXPECT_EQ(world.send(by("POST /comment", "anna")), "pass");
+  EXPECT_EQ(world.send(by("POST /comment", "anna")), "challenge");
+  world.now += minutes(5);
+  EXPECT_EQ(world.send(by("GET /", "anna")), "challenge") << "a named list acts on every request";
+  EXPECT_EQ(world.send(by("POST /captcha", "bert"), 200), "pass");
+  EXPECT_EQ(world.send(by("GET /", "anna")), "challenge");
+}
+
+TEST(Lists, AReleaseThatTheListItselfChallengesStillCounts) {
+  World world(R"(
+fields: {user: header.x_user}
+events: {solve: {match: POST /captcha}, solved: {is: solve, when: status == 200}}
+lists: {suspects: {of: user, kind: gray, effect: flag, release: solved, entries: []}}
+policies:
+  - {name: p, watch: request, key: user, window: 1m, then: [{over: 1, do: graylist, list: suspects, for: 1h}]}
+)");
+  EXPECT_EQ(world.send(by("GET /", "anna")), "pass");
+  EXPECT_EQ(world.send(by("GET /", "anna")), "gray");
+  world.now += minutes(2);
+  EXPECT_EQ(world.send(by("GET /", "anna")), "gray");
+  world.now += minutes(2);
+  EXPECT_EQ(world.send(by("POST /captcha", "anna"), 500), "gray");
+  world.now += minutes(2);
+  EXPECT_EQ(world.send(by("POST /captcha", "anna"), 200), "gray");
+  EXPECT_EQ(world.send(by("POST /other", "bert")), "pass");
+  world.now += minutes(2);
+  EXPECT_EQ(world.send(by("GET /", "anna")), "pass") << "released";
+}
+
+TEST(Rungs, ForWindowEndsWithTheWindow) {
+  World world(R"(
+policies:
+  - {name: p, watch: request, key: ip, window: {every: 1h}, then: [{over: 1, do: graylist, for: window}]}
+)");
+  world.now = from_ms(1'714'521'600'000 + 50 * 60'000);  // ten minutes before the hour
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
+  world.now += minutes(10) - milliseconds(1);
+  EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
+  world.now += milliseconds(1);
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "a new hour, and the entry has ended with the old one";
+}
+
+TEST(Keys, AGeohashCellIsAPartLikeAnyOther) {
+  World world(R"(
+events:
+  call: {match: GET /taxi, fields: {lat: double(query.lat), east: double(query.lon)}}
+policies:
+  - name: crowd
+    watch: call
+    key: [{near: {lon: east, lat, cell: 5}}]
+    window: 1h
+    then: [{over: 1, do: flag}]
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=32.080306&lon=118.909199")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=32.0804&lon=118.9093")), "flag");
+  EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=32.2&lon=118.9")), "pass") << "another cell";
+  EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=91&lon=0")), "pass") << "no place: the key is missing";
+}
+
+TEST(Tables, StandInCsvFilesAndAreLookedUpInExpressions) {
+  const auto directory = std::filesystem::temp_directory_path() / "weir_language_test";
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory / "limits.csv") << "ocpc,os,limit\r\nbaidu,android,3000\n\"a \"\"b\"\"\",*,7\n# note\n*,*,unlimited";
+  std::ofstream(directory / "weir.yaml") << R"(weir: 1
+tables: {gold: {by: [ocpc, os], file: limits.csv}}
+events:
+  reward:
+    match: POST /reward
+    fields: {ocpc: query.ocpc, os: query.os, left: 'lookup("gold", query.ocpc, "ios")'}
+policies:
+  - {name: p, watch: reward, then: [{if: 'lookup("gold", ocpc, os) == 3000', do: flag}, {if: left == 7, do: deny}]}
+)";
+  config::Loaded loaded = config::load_file((directory / "weir.yaml").string(), {});
+  ASSERT_TRUE(loaded.model) << config::render_human(loaded.problems, loaded.views(), false);
+  const config::TableNode& root = loaded.model->tables[0].values;
+  ASSERT_EQ(root.children.size(), 3U);
+  World world("policies: []\n");
+  world.use(*loaded.model);
+  EXPECT_EQ(world.send(TestRequest("POST /reward?ocpc=baidu&os=android")), "flag");
+  EXPECT_EQ(world.send(TestRequest("POST /reward?ocpc=baidu&os=ios")), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /reward?ocpc=a%20%22b%22&os=ios")), "deny");
+
+  std::ofstream(directory / "limits.csv") << "ocpc,os,limit\nbaidu,android\nbaidu,ios,many\nx,y,1\nx,y,2\n\"";
+  loaded = config::load_file((directory / "weir.yaml").string(), {});
+  EXPECT_EQ(config::render_human(loaded.problems, {}, false).empty(), false);
+  std::string told;
+  for (const auto& problem : loaded.problems.all()) told += problem.message + "\n";
+  EXPECT_EQ(told,
+            "limits.csv:2: this line has 2 columns, and 3 are wanted: the fields of \"by\", then the limit\n"
+            "limits.csv:3: \"many\" is no limit: a number or unlimited\n"
+            "limits.csv:6: a quote that does not end\n"
+            "limits.csv:5: these values stood in a line before\n");
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace weir::policies
