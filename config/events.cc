@@ -64,7 +64,9 @@ constexpr Row<EventDef> kEvent[] = {
     {{"fields", shape::kFields, "map name: expression", "",
       "What the event knows beside the built-in attributes."},
      [](Reader& r, const Member& m, EventDef& out) { read_fields(r, m, out.fields); }},
-    {{"source", "", "", "", "Records instead of requests."}, nullptr},
+    {{"source", R"({"$ref":"#/$defs/source"})", "map, see Sources", "",
+      "Records of a file instead of requests."},
+     [](Reader& r, const Member& m, EventDef& out) { read_source(r, m, out.source); }},
 };
 
 void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
@@ -76,10 +78,11 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
   const std::size_t errors = reader.problems().errors();
   reader.walk(*m.value, "an event", kEvent, event);
   const bool sound = reader.problems().errors() == errors;
-  if (sound && !event.match && !event.is) {
-    reader.error(*m.key, "an event needs \"match\" or \"is\"", "write match: POST /api/login");
-  } else if (event.match && event.is) {
-    reader.error(*m.key, "an event has \"match\" or \"is\", not both");
+  const int kinds = (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0);
+  if (sound && kinds == 0) {
+    reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"", "write match: POST /api/login");
+  } else if (kinds > 1) {
+    reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
   }
   if (!event.name.value.empty()) out.push_back(std::move(event));
 }
@@ -111,6 +114,7 @@ void add_event_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kEvent>(
       "event", "an event", "Events",
       "`events:` maps names to these keys. `request` is built in: every HTTP request."));
+  add_source_tables(out);
 }
 
 }  // namespace weir::config

@@ -16,6 +16,7 @@ void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& 
 bool read_server(Reader& reader, const Member& section, Server& out);
 
 // Parts that more than one section reads.
+void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);
 void read_metric(Reader& reader, const Member& m, MetricDef& out);
@@ -32,6 +33,7 @@ std::optional<int> read_status(Reader& reader, const Member& m);
 
 // Each source's tables, for all_tables().
 void add_event_tables(std::vector<TableDoc>& out);
+void add_source_tables(std::vector<TableDoc>& out);
 void add_list_tables(std::vector<TableDoc>& out);
 void add_table_tables(std::vector<TableDoc>& out);
 void add_policy_tables(std::vector<TableDoc>& out);

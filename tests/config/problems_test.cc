@@ -156,10 +156,40 @@ TEST(Problems, of_fields_events_and_notify) {
            "b\"}, e: {match: GET}}\n"},
           {"unknown parent", "events: {login: {match: GET /}, a: {is: logn}, b: {is: zzzzzzz}}\n"},
           {"cycle", "events: {a: {is: b}, b: {is: c}, c: {is: a}, d: {is: a}, e: {is: e}}\n"},
-          {"source", "events: {a: {source: {csv: [x]}}}\n"},
+          {"source beside others",
+           "events: {a: {match: GET /, source: {csv: [ts], time: {field: ts, as: seconds}}}}\n"},
           {"notify",
            "notify: {a: {}, b: {webhook: ftp://x}, c: {webhook: https:///x}, d: {log: true, "
            "per_minute: 0}, e: {log: \"true\"}}\n"},
+      });
+}
+
+TEST(Problems, of_sources) {
+  expect_golden(
+      "sources.txt",
+      {
+          {"good",
+           "events:\n  a: {source: {csv: [user, _, _, ts], header: true, time: {field: ts, as: seconds}}}\n"
+           "  b: {source: {log: '%h - %u %t %m %U', time: {as: '%d/%m/%Y:%H:%M:%S %z'}}}\n"
+           "  c: {source: {log: combined}}\n  d: {source: {json: true, time: {field: ts, as: millis}}}\n"},
+          {"no format", "events: {a: {source: {}}, b: {source: {csv: [x], log: common}}, c: {source: [x]}}\n"},
+          {"no time", "events: {a: {source: {csv: [x]}}, b: {source: {json: true, time: {as: seconds}}}, c: "
+                      "{source: {json: true, time: {field: ts}}}}\n"},
+          {"unknown column in time", "events: {a: {source: {csv: [user, stamp], time: {field: stmp, as: seconds}}}}\n"},
+          {"columns", "events: {a: {source: {csv: [1a, x, x, \"\"], time: {field: x, as: seconds}}}}\n"},
+          {"forms of time",
+           "events:\n  a: {source: {csv: [x], time: {field: x, as: second}}}\n"
+           "  b: {source: {csv: [x], time: {field: x, as: '%Y-%m-%d %Q'}}}\n"
+           "  c: {source: {csv: [x], time: {field: x, as: '%H:%M'}}}\n"},
+          {"formats of logs",
+           "events:\n  a: {source: {log: combind}}\n  b: {source: {log: '%h %x %t'}}\n"
+           "  c: {source: {log: '%h%l %t'}}\n  d: {source: {log: '%h %m'}}\n"
+           "  e: {source: {log: '%h %{%s}t'}}\n  f: {source: {log: '%t %s %>s'}}\n"
+           "  g: {source: {log: '%t %{a b}i'}}\n  h: {source: {log: '%t %{Referer'}}\n"},
+          {"what does not belong",
+           "events:\n  a: {source: {log: common, header: true}}\n"
+           "  b: {source: {log: common, time: {field: x}}}\n  c: {source: {json: false, time: {field: a, as: millis}}}\n"
+           "  d: {source: {jsn: true, time: {fild: a, as: millis}}}\n"},
       });
 }
 

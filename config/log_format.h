@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::config {
+
+/// The format of an access log as Apache's LogFormat spells it, compiled: `%h - %u [%t] "%r" %>s`.
+/// Immutable.
+struct LogFormat {
+  /// What stands at a place of the line.
+  struct Item {
+    enum class Kind {
+      literal,    ///< exactly `text`
+      time,       ///< the event's time, with or without brackets around it
+      request,    ///< `METHOD URL PROTOCOL`: columns method, url, path, protocol from `column` on
+      url,        ///< columns url and path
+      url_query,  ///< %U%q: columns url (both), path and query
+      field,      ///< one column
+    };
+    Kind kind = Kind::literal;
+    std::string text;
+    std::size_t column = 0;     ///< the first one that it fills
+    bool dash_is_null = false;  ///< `-` stands for no value
+  };
+  std::vector<Item> items;           ///< never two fields without a literal between them
+  std::vector<std::string> columns;  ///< `ip`, `method`, `url`, ...
+
+  struct Problem {
+    std::size_t offset = 0, length = 0;
+    std::string message, hint;
+  };
+  /// `format`: directives, or `common`, `combined`, `vhost_combined`. Nothing: `problem` says why.
+  static std::optional<LogFormat> compile(std::string_view format, Problem& problem);
+};
+
+/// How Apache and nginx write times unless told otherwise.
+inline constexpr std::string_view kLogTime = "%d/%b/%Y:%H:%M:%S %z";
+
+}  // namespace weir::config
