@@ -48,6 +48,7 @@ bool Listener::accept_some(int at_most) {
     SocketAddress peer;
     Fd fd(::accept4(fd_.get(), peer.raw(), peer.size_for_output(), SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
+      if (peer.is_loopback()) set_local(fd.get());
       handler_.on_accept(std::move(fd), peer.address());
       if (!fd_) return false;
       continue;

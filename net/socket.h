@@ -27,8 +27,9 @@ class SocketAddress {
 
   bool is_unix() const noexcept { return storage_.ss_family == AF_UNIX; }
   std::uint16_t port() const noexcept;
-  Address address() const noexcept;  ///< unspecified (::) for a Unix socket
-  std::string to_string() const;     ///< 127.0.0.1:8480, [::1]:8480, unix:/run/app.sock
+  Address address() const noexcept;   ///< unspecified (::) for a Unix socket
+  bool is_loopback() const noexcept;  ///< 127.0.0.0/8 or ::1
+  std::string to_string() const;      ///< 127.0.0.1:8480, [::1]:8480, unix:/run/app.sock
 
   const sockaddr* raw() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
   sockaddr* raw() noexcept { return reinterpret_cast<sockaddr*>(&storage_); }
@@ -65,6 +66,9 @@ Result<Fd> start_connect(const SocketAddress& address) noexcept;
 /// SO_ERROR, 0 if none.
 int socket_error(int fd) noexcept;
 void set_no_delay(int fd) noexcept;
+/// For a connection that never leaves the machine: plain congestion control. What models a path's
+/// bandwidth (BBR, a default of many clusters) only costs time there, by pacing and timers.
+void set_local(int fd) noexcept;
 /// From now on close() aborts: the peer sees a reset and can take nothing for a complete answer.
 void set_abort_on_close(int fd) noexcept;
 
