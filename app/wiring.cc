@@ -162,6 +162,7 @@ int Wiring::build_stores() {
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
                          "); \"weir check\" says what each needs");
   }
+  set_->attach_views(views_);
   if (directory_ != nullptr) {
     state_ =
         std::make_unique<State>(*directory_, *counters_, *lists_, log_, metrics_->cells(threads));

@@ -77,6 +77,7 @@ void Wiring::tick() {
   const TimePoint wall = Clock::wall();
   shared_->wall_offset_ms.store(to_ms(wall) - to_ms(now), std::memory_order_relaxed);
   counters_->maintain(now, wall);
+  for (const policies::View& view : set_->views) view.advance(now, wall);
   report_->tick(wall);
   second_.expires_after(std::chrono::seconds{1});
   second_.async_wait([this](const boost::system::error_code& error) {
@@ -160,6 +161,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
     co_return "the counters do not fit into limits.memory beside those of the running policies (" +
         attached.error().message() + ")";
   }
+  next.set->attach_views(views_);
   const std::shared_ptr<const policies::PolicySet> set = next.set;
   const auto names = used_header_names(*set);
   const auto switched = on_every_worker([set, names](Worker& worker) {

@@ -305,6 +305,7 @@ struct Server {
     std::uint64_t head = 32 << 10;
     std::uint64_t connections = 10'000;
     std::uint64_t held = 1'000;     ///< requests held by `delay` at once, per worker
+    std::uint64_t views = std::uint64_t{64} << 20;  ///< bytes of all views together
     std::uint64_t waiting = 1'024;  ///< requests waiting for reservations at once, per worker
   } limits;
   milliseconds reserve_wait{1'000};

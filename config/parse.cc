@@ -18,7 +18,7 @@ struct FileDraft {
 void read_main_only(Reader& reader, const Member& m, FileDraft& d) {
   if (!d.main) {
     reader.error(*m.key, quoted(m.key->text) + " stands only in the main file",
-                 "an included file holds fields, events, lists, tables, policies and notify");
+                 "an included file holds fields, events, lists, tables, policies, views and notify");
     return;
   }
   read_server(reader, m, d.model->server);
@@ -33,7 +33,7 @@ constexpr Row<FileDraft> kFile[] = {
      }},
     {{"include", shape::kTexts, "path pattern, or a list of them", "",
       "More files, relative to the main file; hidden files are left out. They hold `fields`, "
-      "`events`, `lists`, `tables`, `policies` and `notify`."},
+      "`events`, `lists`, `tables`, `policies`, `views` and `notify`."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (!d.main) return r.error(*m.key, "only the main file includes others");
        r.texts(m);
@@ -56,6 +56,9 @@ constexpr Row<FileDraft> kFile[] = {
     {{"policies", R"({"type":"array","items":{"$ref":"#/$defs/policy"}})", "list of policies", "",
       "What is counted, and what follows."},
      [](Reader& r, const Member& m, FileDraft& d) { read_policies(r, m, d.model->policies); }},
+    {{"views", R"({"type":"array","items":{"$ref":"#/$defs/view"}})", "list of views", "",
+      "Numbers without a verdict."},
+     [](Reader& r, const Member& m, FileDraft& d) { read_views(r, m, d.model->views); }},
     {{"notify",
       R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/notification"}})",
       "map name: notification", "", "Webhooks and log lines."},
@@ -74,7 +77,6 @@ constexpr Row<FileDraft> kFile[] = {
      read_main_only},
     {{"log", R"({"$ref":"#/$defs/log"})", "map", "", "The log on stderr."}, read_main_only},
     {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."}, read_main_only},
-    {{"views", "", "", "", "Numbers without a verdict."}, nullptr},
     {{"redis", "", "", "", "Shared counters."}, nullptr},
     {{"clock", "", "", "", "Event time."}, nullptr},
 };
@@ -142,6 +144,7 @@ const std::vector<TableDoc>& all_tables() {
     add_table_tables(out);
     add_policy_tables(out);
     add_rung_tables(out);
+    add_view_tables(out);
     add_notify_tables(out);
     add_server_tables(out);
     return out;

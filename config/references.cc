@@ -116,6 +116,7 @@ void check_references(const Model& model, bool complete, Problems& problems) {
   const Names tables(model, model.tables, "table", problems);
   const Names notify(model, model.notify, "notification", problems);
   const Names policies(model, model.policies, "policy", problems);
+  const Names views(model, model.views, "view", problems);
   check_fields(model, model.fields, problems);
   check_cycles(model, problems);
 
@@ -142,6 +143,9 @@ void check_references(const Model& model, bool complete, Problems& problems) {
   if (!complete) return;
   for (const EventDef& event : model.events) {
     if (event.is) events.check(*event.is, problems);
+  }
+  for (const ViewDef& view : model.views) {
+    for (const Text& watched : view.watch) events.check(watched, problems);
   }
   for (const PolicyDef& policy : model.policies) {
     for (const Text& watched : policy.watch) events.check(watched, problems);

@@ -11,6 +11,7 @@ void read_events(Reader& reader, const Member& section, std::vector<EventDef>& o
 void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out);
 void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& out);
 void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>& out);
+void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out);
 void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out);
 /// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
 bool read_server(Reader& reader, const Member& section, Server& out);
@@ -19,6 +20,7 @@ bool read_server(Reader& reader, const Member& section, Server& out);
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);
+std::optional<WindowDef> read_view_window(Reader& reader, const Member& m);
 void read_metric(Reader& reader, const Member& m, MetricDef& out);
 void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
 /// A word of the expression language, which nothing else may be named.
@@ -41,6 +43,7 @@ void add_window_tables(std::vector<TableDoc>& out);
 void add_near_tables(std::vector<TableDoc>& out);
 void add_named_metric_tables(std::vector<TableDoc>& out);
 void add_rung_tables(std::vector<TableDoc>& out);
+void add_view_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);
 

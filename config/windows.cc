@@ -1,3 +1,6 @@
+#include <numeric>
+#include <utility>
+
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -20,6 +23,7 @@ struct WindowDraft {
   const Node* zone = nullptr;
   const Node* leaky = nullptr;
   const Node* drain = nullptr;
+  const Node* hop = nullptr;
 };
 
 constexpr Row<WindowDraft> kWindow[] = {
@@ -97,7 +101,12 @@ constexpr Row<WindowDraft> kWindow[] = {
        d.drain = m.key;
        set(r.duration(m, kShortest, kLongest), d.window.drain);
      }},
-    {{"hop", "", "", "", "Windows of views."}, nullptr},
+    {{"hop", shape::kDuration, "duration, 1ms to `last`", "required with `last` in a view",
+      "Only in views: a result every so often."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.hop = m.key;
+       set(r.duration(m, kShortest, kLongest), d.window.hop);
+     }},
 };
 
 /// A key that stands only beside another.
@@ -157,14 +166,54 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
   }
 }
 
-}  // namespace
+constexpr std::string_view kViewWindows =
+    "write {last: 10m, hop: 1m} (sliding), {every: 10m} or {calendar: day}";
 
-std::optional<WindowDef> read_window(Reader& reader, const Member& m) {
+/// A view's results come at the ends of its windows: nothing per key, and nothing approximate.
+void settle_view(Reader& reader, WindowDraft& d) {
+  const std::pair<const Node*, std::string_view> foreign[] = {{d.events, "events"},
+                                                              {d.leaky, "leaky"},
+                                                              {d.buckets, "buckets"},
+                                                              {d.exact, "exact"},
+                                                              {d.from, "from"}};
+  for (const auto& [key, name] : foreign) {
+    if (key != nullptr) {
+      return reader.error(*key, quoted(name) + " does not stand in the window of a view",
+                          std::string(kViewWindows));
+    }
+  }
+  if (d.last == nullptr) {
+    if (d.hop != nullptr) reader.error(*d.hop, "\"hop\" stands only with \"last\"");
+    return;
+  }
+  if (d.hop == nullptr) {
+    return reader.error(*d.last, "a view needs \"hop\", a result every so often",
+                        std::string(kViewWindows));
+  }
+  if (d.window.hop > d.window.length) {
+    return reader.error(*d.hop,
+                        "\"hop\" is longer than \"last\": events between would be in no window",
+                        "write {every: ...} for windows one after the other");
+  }
+  constexpr std::int64_t kPanesMax = 100'000;
+  const std::int64_t step = std::gcd(d.window.length.count(), d.window.hop.count());
+  if (step > 0 && d.window.length.count() / step > kPanesMax) {
+    reader.error(*d.hop, "the window would be made of more than 100000 parts",
+                 "choose a hop that \"last\" is a multiple of");
+  }
+}
+
+std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
   WindowDraft draft;
   draft.window.where = m.value->where;
   if (m.value->is_scalar()) {
     const auto length = reader.duration(m, kShortest, kLongest);
     if (!length) return std::nullopt;
+    if (view) {
+      reader.error(*m.value, "a view needs \"hop\", a result every so often",
+                   std::string(kViewWindows));
+      return std::nullopt;
+    }
     draft.window.length = *length;
     return draft.window;
   }
@@ -177,7 +226,24 @@ std::optional<WindowDef> read_window(Reader& reader, const Member& m) {
   reader.walk(*m.value, "a window", kWindow, draft);
   settle_kind(reader, *m.value, draft, errors);
   if (reader.problems().errors() != errors) return std::nullopt;
+  if (view) {
+    settle_view(reader, draft);
+  } else if (draft.hop != nullptr) {
+    reader.error(*draft.hop, "\"hop\" stands only in the window of a view",
+                 "a policy reads its window at every event: leave it out");
+  }
+  if (reader.problems().errors() != errors) return std::nullopt;
   return draft.window;
+}
+
+}  // namespace
+
+std::optional<WindowDef> read_window(Reader& reader, const Member& m) {
+  return read(reader, m, false);
+}
+
+std::optional<WindowDef> read_view_window(Reader& reader, const Member& m) {
+  return read(reader, m, true);
 }
 
 void add_window_tables(std::vector<TableDoc>& out) {

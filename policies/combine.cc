@@ -64,6 +64,7 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
   if (!options.dry) {
     take_back(false, at);
     count_standings();
+    observe_views(at);
   }
   return verdict_;
 }

@@ -36,6 +36,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   compiler.compile_events();
   compiler.compile_lists();
   compiler.compile_policies();
+  compiler.compile_views();
   if (set->slots.full()) {
     problems.error({}, "the configuration reads more than 65,000 different fields");
   }
@@ -187,6 +188,19 @@ void Compiler::index() {
       }
     }
   }
+  set_.view_watchers.resize(events);
+  for (std::size_t v = 0; v < set_.views.size(); ++v) {
+    const View& view = set_.views[v];
+    for (std::size_t b = 0; b < view.bindings.size(); ++b) {
+      const View::Binding& binding = view.bindings[b];
+      set_.view_watchers[binding.event].push_back(
+          {static_cast<PolicyIndex>(v), static_cast<std::uint16_t>(b)});
+      used[binding.event] = true;
+      for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+      for (const Expression& argument : binding.arguments) reads_expression(binding.event, argument);
+      if (binding.when) reads_expression(binding.event, *binding.when);
+    }
+  }
   for (std::size_t i = 0; i < set_.resets.size(); ++i) {
     const Reset& reset = set_.resets[i];
     set_.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
@@ -280,6 +294,12 @@ const List* PolicySet::find_list(std::string_view name) const noexcept {
   const auto found =
       std::find_if(lists.begin(), lists.end(), [&](const List& list) { return list.name == name; });
   return found == lists.end() ? nullptr : &*found;
+}
+
+const View* PolicySet::find_view(std::string_view name) const noexcept {
+  const auto found =
+      std::find_if(views.begin(), views.end(), [&](const View& view) { return view.name == name; });
+  return found == views.end() ? nullptr : &*found;
 }
 
 }  // namespace weir::policies

@@ -25,6 +25,7 @@ class Compiler {
   void declare_lists();     // compile_lists.cc: their names, which expressions of events may use
   void compile_lists();     // where they act, once the events are known
   void compile_policies();  // compile_policies.cc
+  void compile_views();     // compile_views.cc
   void index();             // compile.cc: what each event leads to
 
  private:
@@ -86,6 +87,9 @@ class Compiler {
   std::uint16_t intern_counter(Counter counter);
   std::string event_canonical(EventIndex event) const;
   std::string key_canonical(const std::vector<KeySlot>& key) const;
+  void compile_view(const config::ViewDef& def);
+  void bind_view(const config::ViewDef& def, const std::vector<config::KeyPart>& key,
+                 EventIndex event, View& view);
   void warn_policy(const config::PolicyDef& def, const Policy& policy);
 
   const config::Model& model_;

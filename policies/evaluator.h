@@ -40,6 +40,9 @@ struct Settlement {
   std::vector<std::uint16_t> counter_refs;
   std::vector<std::optional<Number>> limits;
   std::vector<PlannedCounter> in_flight;
+  std::vector<std::uint16_t> views;  ///< that wait for the answer
+  TimePoint time{};                  ///< the event's own
+  bool judged = true;                ///< false: an allow list ended judging, only views count
   bool reserved = false;  ///< still to be settled
   void clear();
 };
@@ -148,6 +151,12 @@ class Evaluator final : private ListOracle {
   void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);
   void judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now);
   void apply_resets(Settlement& settlement, Instant now);
+
+  // evaluator_views.cc
+  void observe_views(Instant at);
+  void observe_answered_views(const Settlement& settlement);
+  bool count_in_view(const View& view, const View::Binding& binding, TimePoint time, Instant at);
+  bool load_view_value(const View& view, const View::Binding& binding, limiter::ViewEvent& event);
 
   // Keys: loads the parts into parts_, addresses masked; false at the first missing one (its index
   // in bad_).

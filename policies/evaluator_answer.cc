@@ -15,10 +15,13 @@ void Settlement::clear() {
   counter_refs.clear();
   limits.clear();
   in_flight.clear();
+  views.clear();
+  judged = true;
   reserved = false;
 }
 
 bool Evaluator::must_observe() const noexcept {
+  if (!plan_.open_views.empty()) return true;
   if (plan_.allowed) return false;
   for (const PlannedPolicy& planned : plan_.policies) {
     // Also one that found no room to reserve: its answer counts all the same.
@@ -48,6 +51,9 @@ void Evaluator::keep(Settlement& into) {
   into.counters = plan_.counters;
   into.counter_refs = plan_.counter_refs;
   into.limits = plan_.limits;
+  into.views = plan_.open_views;
+  into.time = frame_.time();
+  into.judged = !plan_.allowed;
   for (const PlannedCounter& planned : plan_.counters) {
     if (planned.undo.what == limiter::Undo::What::nothing) continue;
     if (counter_of(planned).spec.window == limiter::Window::none) into.in_flight.push_back(planned);
@@ -71,6 +77,11 @@ void Evaluator::keep(Settlement& into) {
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
         for (const KeySlot& part : set_->lists[release.list].releases[release.binding].key) add(part.slot);
       }
+    }
+  }
+  for (const std::uint16_t view : plan_.open_views) {
+    for (const View::Binding& binding : set_->views[view].bindings) {
+      for (const SlotId slot : binding.captures) add(slot);
     }
   }
   for (const EventIndex event : plan_.open_events) {
@@ -109,7 +120,8 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant n
     event_marks_[index] = epoch_ * 4 + kYes;
   }
   settle_reserved(settlement, now, false);
-  apply_resets(settlement, now);
+  if (settlement.judged) apply_resets(settlement, now);
+  observe_answered_views(settlement);
   loaded_ = std::move(current_loaded);
   set_ = current;
 }

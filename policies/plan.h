@@ -79,6 +79,7 @@ struct Plan {
   std::vector<std::uint16_t> counter_refs;
   std::vector<std::optional<Number>> limits;
   std::vector<ListHit> lists;
+  std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
   std::optional<ListHit> allowed;  ///< an allow list ended judging
   std::optional<Defect> defect;
 
@@ -91,6 +92,7 @@ struct Plan {
     counter_refs.clear();
     limits.clear();
     lists.clear();
+    open_views.clear();
     allowed.reset();
     defect.reset();
   }

@@ -18,9 +18,11 @@
 #include "limiter/static_list.h"
 #include "policies/actions.h"
 #include "policies/expr/expression.h"
+#include "policies/key_slot.h"
 #include "policies/routes.h"
 #include "policies/slots.h"
 #include "policies/threshold_table.h"
+#include "policies/views.h"
 
 /// What the policies of a configuration mean, compiled: immutable, indexed, shared by all workers.
 /// How a request is judged by it stands in evaluation.h.
@@ -42,15 +44,6 @@ struct Event {
   std::string route;               ///< canonical; empty for `request` and for records
   std::string source;              ///< the base event, if records describe it; empty: requests do
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
-};
-
-/// A part of a key as one event provides it.
-struct KeySlot {
-  SlotId slot = 0;
-  bool is_address = false;
-  bool reads_address = false;  ///< a column's text is taken for an address, if it is one
-  std::uint8_t v4_bits = 32;
-  std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
 };
 
 /// The threshold of a rung as one event provides it.
@@ -208,15 +201,22 @@ struct PolicySet {
   std::vector<Reset> resets;
   std::vector<config::NotifyDef> notify;
   config::Server::Challenge challenge;
+  std::vector<View> views;
+  std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
+  std::uint64_t view_memory = 0;                    ///< bytes of all views together
   std::string source_hash;  ///< of the texts it was compiled from
 
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
   /// before the set is shared. Fails if a bank is full.
   Result<void> attach(limiter::Bank& counters_bank, limiter::ListBank& list_bank,
                       const HashSecret& secret);
+  /// Finds or makes the views in their bank, and gives each its share of memory. Called once, before
+  /// the set is shared; a set without it judges all the same, and its views count nothing.
+  void attach_views(ViewBank& bank);
 
   const Policy* find_policy(std::string_view name) const noexcept;
   const List* find_list(std::string_view name) const noexcept;
+  const View* find_view(std::string_view name) const noexcept;
 };
 
 }  // namespace weir::policies

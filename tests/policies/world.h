@@ -87,6 +87,7 @@ class World {
     }
     ASSERT_TRUE(set);
     ASSERT_TRUE(set->attach(bank, lists, secret));
+    set->attach_views(views);
     set_ = std::move(set);
     evaluator.use(load_on_worker(set_, stats, 0));
   }
@@ -143,6 +144,7 @@ class World {
 
   limiter::Bank bank{limiter::BankLimits{std::uint64_t{16} << 20, 10'000}};
   limiter::ListBank lists;
+  ViewBank views;
   HashSecret secret = HashSecret::from_bytes({7});
   StatsBank stats{1};
   Evaluator evaluator{bank, lists, secret};

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "policies/slots.h"
+
+namespace weir::policies {
+
+/// A part of a key as one event provides it.
+struct KeySlot {
+  SlotId slot = 0;
+  bool is_address = false;
+  bool reads_address = false;  ///< a column's text is taken for an address, if it is one
+  std::uint8_t v4_bits = 32;
+  std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
+};
+
+}  // namespace weir::policies
