@@ -23,7 +23,8 @@ enum class BodyState : std::uint8_t {
   encoded,    ///< has a Content-Encoding
 };
 
-/// A request as a front door saw it: views into the door's buffers, alive for one judgement.
+/// A request as a front door saw it: views into the door's buffers, alive for one judgement. A text
+/// whose data() is null is not known (null in expressions).
 struct Request {
   TimePoint time;                        ///< when its head was complete: the event's ts
   std::string_view method;               ///< "GET"
@@ -40,7 +41,7 @@ struct Request {
 
 /// What came back from the app.
 struct Answer {
-  int status = 0;
+  int status = 0;  ///< 0: nobody knows
   std::span<const HeaderField> headers;
   BodyState body_state = BodyState::not_read;
   std::string_view body;

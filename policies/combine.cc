@@ -66,6 +66,8 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
     count_standings();
     observe_views(at);
   }
+  rows_ = options.rows;
+  if (rows_ != nullptr) give_rows(*rows_);
   return verdict_;
 }
 

@@ -13,6 +13,7 @@
 #include "policies/observer.h"
 #include "policies/plan.h"
 #include "policies/policy_set.h"
+#include "policies/row_sink.h"
 #include "policies/stats.h"
 #include "policies/trace.h"
 #include "policies/verdict.h"
@@ -67,6 +68,7 @@ class Evaluator final : private ListOracle {
     bool can_hold = true;  ///< there is room among the held
     bool dry = false;      ///< change nothing: what would the verdict be
     Trace* trace = nullptr;
+    RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
   };
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
@@ -158,9 +160,17 @@ class Evaluator final : private ListOracle {
   bool count_in_view(const View& view, const View::Binding& binding, TimePoint time, Instant at);
   bool load_view_value(const View& view, const View::Binding& binding, limiter::ViewEvent& event);
 
+  // evaluator_rows.cc
+  class RowKey;
+  void give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
+                const Winner& won, std::optional<Number> limit, bool settled);
+  void give_rows(RowSink& rows);
+  void give_settled_rows(RowSink& rows, const Settlement& settlement);
+
   // Keys: loads the parts into parts_, addresses masked; false at the first missing one (its index
   // in bad_).
   bool load_key(const std::vector<KeySlot>& key);
+  void load_key_with_gaps(const Binding& binding);  ///< missing parts are null
   Hash128 key_hash(const Hash128& owner);
   const Counter& counter_of(const PlannedCounter& planned) const {
     return set_->counters[planned.counter];
@@ -180,6 +190,7 @@ class Evaluator final : private ListOracle {
   std::vector<Winner>
       settled_winners_;  // the same without others' reservations: what is remembered
   std::vector<Winner> shadow_winners_;
+  RowSink* rows_ = nullptr;              // of the judgement before: its answer gives rows too
   Instant at_{};                         // of the judgement or settlement under way
 
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state

@@ -250,6 +250,7 @@ void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& plann
     remember(policy, planned, rung, r, best_value, settlement.limits[planned.first_limit + r],
              settlement.counters, settlement.counter_refs, now);
   }
+  if (rows_ != nullptr) give_settled_rows(*rows_, settlement);
 }
 
 void Evaluator::apply_resets(Settlement& settlement, Instant) {

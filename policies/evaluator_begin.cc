@@ -137,6 +137,11 @@ bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Tr
   const MissReason reason = frame_.why(binding.key[first].slot);
   if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.
+  load_key_with_gaps(binding);
+  return true;
+}
+
+void Evaluator::load_key_with_gaps(const Binding& binding) {
   parts_.clear();
   for (std::size_t i = 0; i < binding.key.size(); ++i) {
     Value value = frame_.load(binding.key[i].slot);
@@ -148,7 +153,6 @@ bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Tr
     }
     parts_.push_back(value);
   }
-  return true;
 }
 
 bool Evaluator::missing(const Policy& policy, std::size_t field, std::string_view name,

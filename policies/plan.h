@@ -52,6 +52,7 @@ struct PlannedPolicy {
   bool counts = true;   ///< false: only reads
   bool reserves = false;
   bool matched = false;  ///< after settlement: what was reserved for has happened
+  bool rowed = false;  ///< a RowSink has its rows already
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };

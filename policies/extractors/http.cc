@@ -9,7 +9,9 @@ namespace {
 template <std::string_view Request::*kMember>
 Extracted read_text(Frame& frame, const Argument&) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
-  return {Value::text(frame.request()->*kMember)};
+  const std::string_view text = frame.request()->*kMember;
+  if (text.data() == nullptr) return Extracted::miss(MissReason::absent);  // a log that does not tell
+  return {Value::text(text)};
 }
 
 Extracted find_header(std::span<const HeaderField> headers, std::string_view name) noexcept {
@@ -79,6 +81,7 @@ Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
 
 Extracted read_status(Frame& frame, const Argument&) noexcept {
   if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
+  if (frame.answer()->status == 0) return Extracted::miss(MissReason::absent);
   return {Value::integer(frame.answer()->status)};
 }
 

@@ -1,0 +1,101 @@
+#include "policies/evaluator.h"
+
+/// What judgements tell a RowSink. A policy that waits for the answer gives its rows when it is
+/// settled, unless it refuses the request itself: then there will be no answer.
+namespace weir::policies {
+
+class Evaluator::RowKey final : public RowSink::Key {
+ public:
+  RowKey(Evaluator& evaluator, const Binding& binding) : evaluator_(evaluator), binding_(binding) {}
+  std::span<const Value> parts() override {
+    if (!evaluator_.load_key(binding_.key)) evaluator_.load_key_with_gaps(binding_);
+    return evaluator_.parts_;
+  }
+
+ private:
+  Evaluator& evaluator_;
+  const Binding& binding_;
+};
+
+void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
+                         const Winner& won, std::optional<Number> limit, bool settled) {
+  const Policy& policy = set_->policies[planned.policy];
+  const Binding& binding = policy.bindings[planned.binding];
+  RowKey key(*this, binding);
+  RowSink::Row row;
+  row.policy = &policy;
+  row.event = &set_->events[binding.event];
+  row.key = &key;
+  if (counter != nullptr) {
+    row.hash = counter->key;
+    if (counter->reading.has_value) {
+      row.value = Value::number(settled ? counter->reading.settled : counter->reading.value);
+    }
+    rows.reading(row);
+  }
+  if (won.rung < 0) return;
+  if (counter == nullptr) {
+    key.parts();
+    row.hash = key_hash({});
+  } else {
+    row.value = Value::number(won.value);
+  }
+  const auto rung = static_cast<std::size_t>(won.rung);
+  rows.verdict(row, policy.rungs[rung], rung, limit);
+}
+
+void Evaluator::give_rows(RowSink& rows) {
+  if (plan_.allowed || plan_.defect) return;
+  const bool refused = verdict_.kind == Verdict::Kind::refuse;
+  for (std::size_t i = 0; i < winners_.size(); ++i) {
+    PlannedPolicy& planned = plan_.policies[i];
+    const Policy& policy = set_->policies[planned.policy];
+    const PlannedCounter* counter =
+        policy.has_metric ? &plan_.counters[plan_.counter_refs[planned.first_counter]] : nullptr;
+    const Winner& won = winners_[i].rung >= 0 ? winners_[i] : shadow_winners_[i];
+    if (planned.reserves) {
+      const bool itself = refuses(won.effect) && (refused || policy.shadow);
+      const bool always = refused && counter != nullptr && counter_of(*counter).always;
+      if (!itself && !always) continue;
+      planned.rowed = true;
+    }
+    std::optional<Number> limit;
+    if (won.rung >= 0)
+      limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+    give_row(rows, planned, counter, won, limit, false);
+  }
+}
+
+void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
+  for (const PlannedPolicy& planned : settlement.policies) {
+    if (!planned.reserves || planned.rowed) continue;
+    const Policy& policy = set_->policies[planned.policy];
+    const PlannedCounter& counter =
+        settlement.counters[settlement.counter_refs[planned.first_counter]];
+    if (!counter.counts) continue;  // the answer was another one
+    Winner won;
+    for (const bool shadow : {false, true}) {
+      if (won.rung >= 0) break;
+      for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+        const Rung& rung = policy.rungs[r];
+        if (rung.disabled || rung.shadow != shadow) continue;
+        const auto& its =
+            settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
+        const Number value = its.reading.settled;
+        if (!rung_holds(policy, policy.bindings[planned.binding], r, value,
+                        settlement.limits[planned.first_limit + r])) {
+          continue;
+        }
+        if (won.rung < 0 || severity(rung.effect) >= severity(won.effect)) {
+          won = {static_cast<int>(r), rung.effect, value};
+        }
+      }
+    }
+    std::optional<Number> limit;
+    if (won.rung >= 0)
+      limit = settlement.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+    give_row(rows, planned, &counter, won, limit, true);
+  }
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/key.h"
+#include "core/value.h"
+#include "policies/policy_set.h"
+
+namespace weir::policies {
+
+/// Takes what every judgement reads and finds, for replay: the hot path has none. Called on the
+/// evaluator's thread, within judge() and, for outcome policies, within answered(); all views end
+/// with the call.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+
+  /// The key's parts, made when they are asked for (most rows are only counted).
+  class Key {
+   public:
+    /// Addresses masked; null: a missing part. Views until the next call of any Key.
+    virtual std::span<const Value> parts() = 0;
+
+   protected:
+    ~Key() = default;
+  };
+  struct Row {
+    const Policy* policy = nullptr;
+    const Event* event = nullptr;  ///< as the policy names it
+    Hash128 hash;                  ///< of the key: equal keys of one policy have equal hashes
+    Key* key = nullptr;
+    Value value;  ///< null: the metric has no value; also of a policy without a metric
+  };
+  /// The policy counted or read an event. Before the verdict of the same policy and event.
+  virtual void reading(const Row& row) = 0;
+  /// A rung holds: of those that do the one that counts, an enforced one before a shadow one.
+  virtual void verdict(const Row& row, const Rung& rung, std::size_t index,
+                       std::optional<Number> limit) = 0;
+};
+
+}  // namespace weir::policies

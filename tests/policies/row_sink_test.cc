@@ -1,0 +1,121 @@
+#include "policies/row_sink.h"
+
+#include <gmock/gmock.h>
+
+#include "policies/actions.h"
+#include "tests/policies/world.h"
+
+namespace weir::policies {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// Writes rows as lines: `p reading request [203.0.113.7] 1`.
+class Lines final : public RowSink {
+ public:
+  std::vector<std::string> all;
+
+  void reading(const Row& row) override { all.push_back(text(row, "reading")); }
+  void verdict(const Row& row, const Rung& rung, std::size_t index,
+               std::optional<Number> limit) override {
+    all.push_back(text(row, action_row(rung.action).name) + " rung " + std::to_string(index) +
+                  " limit " + (limit ? limit->to_string() : "none"));
+  }
+
+ private:
+  static std::string text(const Row& row, std::string_view what) {
+    std::string out = row.policy->name + " " + std::string(what) + " " + row.event->name + " [";
+    for (const Value& part : row.key->parts()) {
+      if (!append_canonical(out, part)) out += "null";
+    }
+    out += "] ";
+    if (!append_canonical(out, row.value)) out += "null";
+    return out;
+  }
+};
+
+struct RowSinkTest : testing::Test {
+  std::vector<std::string> send(World& world, TestRequest request, int status = 200) {
+    lines.all.clear();
+    Evaluator::Options options;
+    options.may_wait = false;
+    options.rows = &lines;
+    const Verdict& verdict =
+        world.evaluator.judge(request.view(world.now), world.instant(), options);
+    if (verdict.kind == Verdict::Kind::pass && world.evaluator.must_observe()) {
+      Settlement settlement;
+      world.evaluator.keep(settlement);
+      world.answer(settlement, status);
+    }
+    return lines.all;
+  }
+  Lines lines;
+};
+
+TEST_F(RowSinkTest, a_counted_event_gives_its_reading_and_the_rung_that_holds) {
+  World world(
+      "policies: [{name: p, watch: request, key: ip, window: 10m, then: [{over: 1, do: flag}, "
+      "{over: 2, do: deny}]}]\n");
+  EXPECT_THAT(send(world, {"GET /a"}), ElementsAre("p reading request [203.0.113.7] 1"));
+  EXPECT_THAT(send(world, {"GET /a"}),
+              ElementsAre("p reading request [203.0.113.7] 2",
+                          "p flag request [203.0.113.7] 2 rung 0 limit 1"));
+  EXPECT_THAT(send(world, {"GET /a"}),
+              ElementsAre("p reading request [203.0.113.7] 3",
+                          "p deny request [203.0.113.7] 3 rung 1 limit 2"));
+}
+
+TEST_F(RowSinkTest, an_outcome_policy_gives_its_rows_when_it_is_settled) {
+  World world(
+      "events: {login: {match: POST /login}, failed: {is: login, when: 'status == 401'}}\n"
+      "policies: [{name: p, watch: failed, key: ip, window: 10m, then: [{over: 1, do: flag}, "
+      "{over: 2, do: deny}]}]\n");
+  EXPECT_THAT(send(world, {"POST /login"}, 200), IsEmpty());
+  EXPECT_THAT(send(world, {"POST /login"}, 401), ElementsAre("p reading failed [203.0.113.7] 1"));
+  EXPECT_THAT(send(world, {"POST /login"}, 200), IsEmpty());
+  EXPECT_THAT(send(world, {"POST /login"}, 401),
+              ElementsAre("p reading failed [203.0.113.7] 2",
+                          "p flag failed [203.0.113.7] 2 rung 0 limit 1"));
+  // Refused: nobody will ever know the answer.
+  EXPECT_THAT(send(world, {"POST /login"}, 200),
+              ElementsAre("p reading failed [203.0.113.7] 3",
+                          "p deny failed [203.0.113.7] 3 rung 1 limit 2"));
+}
+
+TEST_F(RowSinkTest, no_rows_where_when_is_false_or_the_own_ban_refuses) {
+  World world(
+      "policies: [{name: p, watch: request, when: 'method == \"POST\"', key: ip, window: 10m, "
+      "then: [{over: 1, do: deny, for: 1h}]}]\n");
+  EXPECT_THAT(send(world, {"GET /a"}), IsEmpty());
+  EXPECT_EQ(send(world, {"POST /a"}).size(), 1u);
+  EXPECT_EQ(send(world, {"POST /a"}).size(), 2u);
+  EXPECT_THAT(send(world, {"POST /a"}), IsEmpty());
+}
+
+TEST_F(RowSinkTest, shadow_rungs_give_rows_where_no_enforced_one_holds) {
+  World world(
+      "policies: [{name: p, watch: request, window: 10m, then: [{over: 0, do: flag, mode: shadow}, "
+      "{over: 1, do: flag}]},\n"
+      "  {name: q, watch: request, mode: shadow, window: 10m, then: [{over: 1, do: deny}]}]\n");
+  EXPECT_THAT(send(world, {"GET /a"}),
+              ElementsAre("p reading request [] 1", "p flag request [] 1 rung 0 limit 0",
+                          "q reading request [] 1"));
+  EXPECT_THAT(send(world, {"GET /a"}),
+              ElementsAre("p reading request [] 2", "p flag request [] 2 rung 1 limit 1",
+                          "q reading request [] 2", "q deny request [] 2 rung 0 limit 1"));
+}
+
+TEST_F(RowSinkTest, missing_key_parts_are_null_and_rules_have_no_reading) {
+  World world(
+      "fields: {a: header.x_a}\npolicies: [{name: p, watch: request, key: [ip, a], missing: same, "
+      "window: 10m, then: [{over: 0, do: flag}]},\n"
+      "  {name: rule, watch: request, key: ip, then: [{if: 'method == \"GET\"', do: flag}]}]\n");
+  EXPECT_THAT(send(world, {"GET /a"}),
+              ElementsAre("p reading request [203.0.113.7null] 1",
+                          "p flag request [203.0.113.7null] 1 rung 0 limit 0",
+                          "rule flag request [203.0.113.7] null rung 0 limit none"));
+}
+
+}  // namespace
+}  // namespace weir::policies
