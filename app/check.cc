@@ -6,8 +6,8 @@
 #include "app/configuration.h"
 #include "app/exit_code.h"
 #include "app/memory_plan.h"
-#include "app/text.h"
 #include "config/render.h"
+#include "core/text.h"
 
 namespace weir::app {
 namespace {

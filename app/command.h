@@ -11,7 +11,7 @@ class App;
 
 namespace weir::app {
 
-enum class Output : std::uint8_t { human, json, raw };
+enum class Output : std::uint8_t { human, json, ndjson, raw };
 enum class Colour : std::uint8_t { automatic, always, never };
 
 /// What every command understands.
@@ -31,7 +31,7 @@ struct Command {
   std::function<int()> (*declare)(CLI::App& app, const Globals& globals);
 };
 
-extern const Command kServe, kDev, kCheck, kExplain, kSchema, kHealth, kCtl;
+extern const Command kServe, kDev, kCheck, kExplain, kReplay, kSchema, kHealth, kCtl;
 
 /// Prints to stdout; a reader that has left (`weir check | head`) is no error.
 void print(std::string_view text);

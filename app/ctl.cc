@@ -7,8 +7,8 @@
 #include "app/exit_code.h"
 #include "app/files.h"
 #include "app/http_client.h"
-#include "app/text.h"
 #include "app/webhook.h"
+#include "core/text.h"
 
 namespace weir::app {
 namespace {

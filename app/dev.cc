@@ -4,10 +4,10 @@
 
 #include "app/command.h"
 #include "app/exit_code.h"
-#include "app/text.h"
 #include "app/verdict_line.h"
 #include "app/wiring.h"
 #include "config/problem.h"
+#include "core/text.h"
 #include "embedded/recipes.h"
 
 namespace weir::app {

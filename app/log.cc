@@ -1,11 +1,11 @@
 #include "app/log.h"
+#include "core/text.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <array>
 
-#include "app/text.h"
 
 namespace weir::app {
 namespace {

@@ -13,8 +13,8 @@
 namespace weir::app {
 namespace {
 
-const std::array<const Command*, 7> kCommands{&kServe,  &kDev,    &kCheck, &kExplain,
-                                              &kSchema, &kHealth, &kCtl};
+const std::array<const Command*, 8> kCommands{&kServe,  &kDev,    &kCheck,  &kExplain,
+                                              &kReplay, &kSchema, &kHealth, &kCtl};
 
 constexpr std::string_view kAbout =
     "weir stands before an app, counts what its callers do, and flags, gray-lists, delays, "
@@ -33,8 +33,10 @@ constexpr std::string_view kExamples =
     "5 refused, 70 a bug in weir.";
 
 void declare_globals(CLI::App& app, Globals& globals) {
-  static const std::map<std::string, Output> kOutputs{
-      {"human", Output::human}, {"json", Output::json}, {"raw", Output::raw}};
+  static const std::map<std::string, Output> kOutputs{{"human", Output::human},
+                                                      {"json", Output::json},
+                                                      {"ndjson", Output::ndjson},
+                                                      {"raw", Output::raw}};
   static const std::map<std::string, Colour> kColours{
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
   const auto choice = [](const auto& words) {
@@ -47,7 +49,7 @@ void declare_globals(CLI::App& app, Globals& globals) {
   };
   app.add_option_function<std::string>(
          "-o,--output", [&globals](const std::string& word) { globals.output = kOutputs.at(word); },
-         "human, json or raw")
+         "human, json, ndjson (replay) or raw")
       ->check(CLI::Validator(choice(kOutputs), ""))
       ->type_name("FORMAT");
   app.add_option_function<std::string>(
@@ -145,7 +147,11 @@ int run(int argc, char** argv) {
     return explain_usage(app, error);
   }
   for (const auto& [sub, command] : commands) {
-    if (sub->parsed()) return command();
+    if (!sub->parsed()) continue;
+    if (globals.output == Output::ndjson && sub->get_name() != kReplay.name) {
+      return usage("-o ndjson is for replay", "weir " + sub->get_name());
+    }
+    return command();
   }
   print(app.help());
   return argc == 1 ? kOk : kUsage;

@@ -1,9 +1,9 @@
 #include "app/notify.h"
+#include "core/text.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <exception>
 
-#include "app/text.h"
 
 namespace weir::app {
 

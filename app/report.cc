@@ -1,4 +1,5 @@
 #include "app/report.h"
+#include "core/text.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -6,7 +7,6 @@
 #include <array>
 #include <chrono>
 
-#include "app/text.h"
 
 namespace weir::app {
 namespace {

@@ -1,6 +1,6 @@
 #include "app/verdict_line.h"
+#include "core/text.h"
 
-#include "app/text.h"
 
 namespace weir::app {
 namespace {

@@ -10,9 +10,9 @@
 #include "app/command.h"
 #include "app/exit_code.h"
 #include "app/http_client.h"
-#include "app/text.h"
 #include "app/wiring_worker.h"
 #include "config/render.h"
+#include "core/text.h"
 
 /// How weir starts: every step says what is wrong with it in a sentence, and gives the exit code.
 namespace weir::app {

@@ -212,6 +212,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
   for (const PlannedPolicy& planned : settlement.policies) {
     if (planned.reserves && planned.matched) judge_settled(settlement, planned, now);
   }
+  if (rows_ != nullptr) give_settled_rows(*rows_, settlement);
 }
 
 /// The rungs of a policy on what is settled now: memory is written from nothing else.
@@ -250,7 +251,6 @@ void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& plann
     remember(policy, planned, rung, r, best_value, settlement.limits[planned.first_limit + r],
              settlement.counters, settlement.counter_refs, now);
   }
-  if (rows_ != nullptr) give_settled_rows(*rows_, settlement);
 }
 
 void Evaluator::apply_resets(Settlement& settlement, Instant) {

@@ -28,18 +28,15 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
   row.key = &key;
   if (counter != nullptr) {
     row.hash = counter->key;
-    if (counter->reading.has_value) {
-      row.value = Value::number(settled ? counter->reading.settled : counter->reading.value);
-    }
+    row.value = counter->value(settled);
     rows.reading(row);
   }
   if (won.rung < 0) return;
   if (counter == nullptr) {
     key.parts();
     row.hash = key_hash({});
-  } else {
-    row.value = Value::number(won.value);
   }
+  row.value = won.value;
   const auto rung = static_cast<std::size_t>(won.rung);
   rows.verdict(row, policy.rungs[rung], rung, limit);
 }
@@ -68,20 +65,22 @@ void Evaluator::give_rows(RowSink& rows) {
 
 void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
   for (const PlannedPolicy& planned : settlement.policies) {
-    if (!planned.reserves || planned.rowed) continue;
+    if (!planned.reserves || planned.rowed || !planned.matched) continue;
     const Policy& policy = set_->policies[planned.policy];
-    const PlannedCounter& counter =
-        settlement.counters[settlement.counter_refs[planned.first_counter]];
-    if (!counter.counts) continue;  // the answer was another one
+    const auto counter_of_window = [&](std::size_t k) -> const PlannedCounter& {
+      return settlement.counters[settlement.counter_refs[planned.first_counter + k]];
+    };
+    if (!policy.meters.empty()) {
+      set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
+    }
     Winner won;
     for (const bool shadow : {false, true}) {
       if (won.rung >= 0) break;
       for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
         const Rung& rung = policy.rungs[r];
         if (rung.disabled || rung.shadow != shadow) continue;
-        const auto& its =
-            settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
-        const Number value = its.reading.settled;
+        const Value value =
+            policy.has_metric ? counter_of_window(rung.counter).value(true) : Value::null();
         if (!rung_holds(policy, policy.bindings[planned.binding], r, value,
                         settlement.limits[planned.first_limit + r])) {
           continue;
@@ -92,9 +91,10 @@ void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
       }
     }
     std::optional<Number> limit;
-    if (won.rung >= 0)
+    if (won.rung >= 0) {
       limit = settlement.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
-    give_row(rows, planned, &counter, won, limit, true);
+    }
+    give_row(rows, planned, policy.has_metric ? &counter_of_window(0) : nullptr, won, limit, true);
   }
 }
 

@@ -19,10 +19,11 @@ ROOMS = {
     "limiter": ["telemetry", "core"],
     "net": ["telemetry", "core"],
     "policies": ["config", "limiter", "telemetry", "core"],
+    "replay": ["policies", "config", "limiter", "net", "telemetry", "core"],
     "gate": ["policies", "config", "limiter", "telemetry", "core"],
     "proxy": ["gate", "net", "telemetry", "core"],
     "admin": ["proxy", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
-    "app": ["admin", "proxy", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
+    "app": ["admin", "proxy", "replay", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
 }
 
 # Rooms that never wait, never read a clock and know no sockets.

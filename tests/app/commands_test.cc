@@ -51,7 +51,7 @@ struct CommandsTest : testing::Test {
 
 TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
   expect_golden("app/help.txt", run({"--help"}).out);
-  for (const char* command : {"serve", "dev", "check", "explain", "schema", "health", "ctl"}) {
+  for (const char* command : {"serve", "dev", "check", "explain", "replay", "schema", "health", "ctl"}) {
     const Outcome help = run({command, "--help"});
     EXPECT_EQ(help.code, 0) << command;
     expect_golden(("app/help_" + std::string(command) + ".txt").c_str(), help.out);
@@ -75,7 +75,7 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"-o", "json", "serv"}, "did you mean \"serve\"?"},
       {{"check", "--strct"},
        "weir: unknown flag --strct; did you mean \"--strict\"?\ntry \"weir check --help\"\n"},
-      {{"check", "-o", "yaml"}, "must be one of human|json|raw, not \"yaml\""},
+      {{"check", "-o", "yaml"}, "must be one of human|json|ndjson|raw, not \"yaml\""},
       {{"explain"}, "URL is required"},
       {{"ctl"}, "try \"weir ctl --help\""},
       {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},

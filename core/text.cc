@@ -1,10 +1,10 @@
-#include "app/text.h"
+#include "core/text.h"
 
 #include <array>
 #include <cstdio>
 #include <ctime>
 
-namespace weir::app {
+namespace weir {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
@@ -146,4 +146,4 @@ std::string human_duration(milliseconds duration) {
   return out;
 }
 
-}  // namespace weir::app
+}  // namespace weir

@@ -6,7 +6,7 @@
 #include "core/clock.h"
 
 /// Text that came from elsewhere, made fit for a log line or a terminal. Pure.
-namespace weir::app {
+namespace weir {
 
 /// Appends a JSON string with its quotes. Control bytes (C1 and DEL too) become \u00XX, what is not
 /// UTF-8 becomes U+FFFD: no input can break the line or speak to a terminal.
@@ -27,4 +27,4 @@ std::string human_count(std::uint64_t n);
 /// `90 s` -> `1m30s`, `15m`, `1h`, `250ms`
 std::string human_duration(milliseconds duration);
 
-}  // namespace weir::app
+}  // namespace weir

@@ -1,0 +1,271 @@
+#include "replay/replay.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/command.h"
+#include "app/configuration.h"
+#include "app/exit_code.h"
+#include "app/fail_if.h"
+#include "app/files.h"
+#include "app/progress.h"
+#include "config/render.h"
+#include "config/units.h"
+#include "core/time_pattern.h"
+#include "replay/report.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  weir replay -c weir.yaml --event request=access.log.gz\n"
+    "  weir replay -c shop.yaml --event order=orders.csv --event receipt=receipts.csv --lateness "
+    "10s\n"
+    "  weir replay --event request=access.log --against next.yaml --fail-if 'deny>0.5%'\n"
+    "  weir replay --event login=logins.ndjson -o ndjson --readings login-per-user\n"
+    "\n"
+    "The policies judge the rows of files as they would have judged the traffic, at the time that "
+    "each\n"
+    "row says. Files may be compressed (gzip, zstd); - is the standard input. See docs/replay.md.\n"
+    "Exit codes: 0 ok, 1 problems in the configuration or a --fail-if that holds, 2 usage, 4 a "
+    "file\n"
+    "can't be read.";
+
+struct Flags {
+  std::string config, order = "arrival", lateness, against, from, to, log_format, report;
+  std::vector<std::string> events, readings, fail_if;
+  bool flush = false;
+};
+
+int wrong(const std::string& message) {
+  complain(message + "\ntry \"weir replay --help\"");
+  return kUsage;
+}
+
+std::optional<Configuration> load(const std::string& path, const config::Environment& environment,
+                                  const Globals& globals) {
+  Configuration configuration = compile(config::load_file(path, environment));
+  if (configuration.good()) return configuration;
+  const std::string text = config::render_human(
+      configuration.loaded.problems, configuration.loaded.views(), globals.colours(STDERR_FILENO));
+  static_cast<void>(write_all(STDERR_FILENO, text).has_value());
+  return std::nullopt;
+}
+
+/// `2026-11-21`, `2026-11-21T08:00:00Z`, `2026-11-21 08:00:00.5 +0800`, or Unix milliseconds.
+std::optional<TimePoint> parse_time(std::string_view text) {
+  for (const std::string_view pattern :
+       {"%Y-%m-%dT%H:%M:%S%t%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S%t%z", "%Y-%m-%d %H:%M:%S",
+        "%Y-%m-%d"}) {
+    TimePattern::Problem problem;
+    std::size_t used = 0;
+    const auto compiled = TimePattern::compile(pattern, problem);
+    const auto time = compiled->read(text, used);
+    if (time && used == text.size()) return time;
+  }
+  return read_epoch_millis(text);
+}
+
+/// What the flags ask for; what is wrong with them if the text is not empty.
+std::string make_plan(const Flags& flags, replay::Plan& plan) {
+  for (const std::string& event : flags.events) {
+    const std::size_t equals = event.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == event.size()) {
+      return "--event looks like NAME=FILE, not \"" + event + "\"";
+    }
+    plan.sources.push_back({event.substr(0, equals), event.substr(equals + 1)});
+  }
+  if (flags.order != "arrival") return "--order must be arrival, not \"" + flags.order + "\"";
+  if (!flags.lateness.empty()) {
+    const auto lateness = config::parse_duration(flags.lateness);
+    if (!lateness) return "--lateness: " + lateness.message;
+    plan.lateness = *lateness.value;
+  }
+  for (const auto& [text, to, flag] :
+       {std::tuple{&flags.from, &plan.from, "--from"}, std::tuple{&flags.to, &plan.to, "--to"}}) {
+    if (text->empty()) continue;
+    *to = parse_time(*text);
+    if (!*to)
+      return std::string(flag) + " wants a time such as 2026-11-21T08:00:00Z, not \"" + *text +
+             "\"";
+  }
+  plan.flush = flags.flush;
+  plan.log_format = flags.log_format;
+  return {};
+}
+
+std::string select_readings(const Flags& flags, const policies::PolicySet& set,
+                            std::vector<bool>& out) {
+  out.assign(set.policies.size(), false);
+  for (const std::string& name : flags.readings) {
+    const policies::Policy* policy = set.find_policy(name);
+    if (policy == nullptr) {
+      std::vector<std::string_view> known;
+      for (const policies::Policy& each : set.policies) known.push_back(each.name);
+      const std::string hint = config::suggest(name, known);
+      return "there is no policy \"" + name + "\"" + (hint.empty() ? "" : "; " + hint);
+    }
+    out[policy->index] = true;
+    for (const policies::PolicyIndex meter : policy->meters) out[meter] = true;
+  }
+  return {};
+}
+
+void tell_faults(const replay::Report& report) {
+  for (const replay::FileReport& file : report.files) {
+    for (const std::string& fault : file.faults) complain(fault);
+    if (file.bad > file.faults.size()) {
+      complain(file.path + ": and " + std::to_string(file.bad - file.faults.size()) +
+               " more bad rows");
+    }
+  }
+}
+
+int run(replay::Replay& replay, const Flags& flags, const Globals& globals,
+        const std::vector<FailIf>& conditions, const std::vector<replay::Plan::Source>& sources,
+        replay::RowWriter* rows) {
+  Progress progress(::isatty(STDERR_FILENO) == 1);
+  while (replay.run(20'000)) {
+    const auto now = replay.progress();
+    progress.show(now.rows, now.bytes, now.bytes_total);
+  }
+  progress.clear();
+  const replay::Report report = replay::make_report(replay, sources, flags.against);
+  if (rows != nullptr) {
+    rows->line(replay.summary_json());
+    rows->flush();
+    tell_faults(report);
+  } else if (globals.output == Output::json) {
+    print(replay::report_json(report));
+  } else {
+    print(replay::report_text(report, globals.colours(STDOUT_FILENO)));
+  }
+  if (!flags.report.empty()) {
+    auto file = FileReplacement::begin(flags.report, 0644);
+    if (!file || !file->append(replay::report_html(report, "weir replay")) || !file->commit()) {
+      complain(flags.report + ": can't be written");
+      return kUnreachable;
+    }
+  }
+  if (const std::string error = replay.read_error(); !error.empty()) {
+    complain(error);
+    return kUnreachable;
+  }
+  bool failed = false;
+  for (const FailIf& condition : conditions) {
+    const std::uint64_t hits = replay.tally().effect(condition.action);
+    if (!condition.holds(hits, report.events)) continue;
+    complain("--fail-if " + condition.text + ": " + std::to_string(hits) + " of " +
+             std::to_string(report.events) + " events");
+    failed = true;
+  }
+  return failed ? kNo : kOk;
+}
+
+int replay_command(const Flags& flags, const Globals& globals) {
+  replay::Plan plan;
+  if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
+  std::vector<FailIf> conditions;
+  for (const std::string& text : flags.fail_if) {
+    std::string problem;
+    const auto condition = FailIf::parse(text, problem);
+    if (!condition) return wrong("--fail-if: " + problem);
+    conditions.push_back(*condition);
+  }
+  const config::Environment environment = process_environment();
+  const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
+  const auto configuration = load(path, environment, globals);
+  if (!configuration) return kNo;
+  std::optional<Configuration> against;
+  if (!flags.against.empty()) {
+    against = load(flags.against, environment, globals);
+    if (!against) return kNo;
+  }
+  std::vector<bool> readings;
+  if (std::string problem = select_readings(flags, *configuration->set, readings);
+      !problem.empty()) {
+    return wrong(problem);
+  }
+  std::string problem;
+  const auto engine = replay::Engine::make(configuration->model(), configuration->set, problem);
+  std::unique_ptr<replay::Engine> other;
+  if (engine != nullptr && against)
+    other = replay::Engine::make(against->model(), against->set, problem);
+  if (!problem.empty()) {
+    complain(path + ": " + problem);
+    return kRefused;
+  }
+  std::optional<replay::RowWriter> rows;
+  if (globals.output == Output::ndjson)
+    rows.emplace([](std::string_view text) { print(text); }, readings);
+  const std::vector<replay::Plan::Source> sources = plan.sources;
+  for (const replay::Plan::Source& source : sources) {
+    if (!engine->find_event(source.event)) {
+      std::vector<std::string_view> known;
+      for (const policies::Event& event : engine->set().events) known.push_back(event.name);
+      const std::string hint = config::suggest(source.event, known);
+      return wrong("there is no event \"" + source.event + "\"" +
+                   (hint.empty() ? "" : "; " + hint));
+    }
+  }
+  const auto replay =
+      replay::Replay::make(std::move(plan), *engine, other.get(), rows ? &*rows : nullptr, problem);
+  if (replay == nullptr) {
+    complain(problem);
+    return kUnreachable;
+  }
+  return run(*replay, flags, globals, conditions, sources, rows ? &*rows : nullptr);
+}
+
+std::function<int()> declare(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<Flags>();
+  const auto repeated = [](CLI::Option* option, const char* type) {
+    option->type_name(type)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  app.add_option("-c,--config", flags->config,
+                 "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
+      ->type_name("FILE");
+  repeated(
+      app.add_option("--event", flags->events,
+                     "Rows of FILE are this event; request, or an event with `match`: lines of an "
+                     "access log are HTTP requests. May be repeated"),
+      "NAME=FILE");
+  app.add_option("--log", flags->log_format,
+                 "How such access logs are written: common, combined, vhost_combined or directives "
+                 "such as '%h %t \"%r\" %>s'")
+      ->type_name("FORMAT");
+  app.add_option("--order", flags->order,
+                 "arrival: rows count when they come, at the largest time so far")
+      ->type_name("ORDER")
+      ->capture_default_str();
+  app.add_option("--lateness", flags->lateness,
+                 "Sort rows by time instead, waiting so long for stragglers; later ones are "
+                 "dropped and counted")
+      ->type_name("DURATION");
+  app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
+  app.add_option("--from", flags->from, "Leave out rows before this time")->type_name("TIME");
+  app.add_option("--to", flags->to, "Leave out rows from this time on")->type_name("TIME");
+  repeated(app.add_option("--readings", flags->readings,
+                          "With -o ndjson: a row for every event that POLICY counts or reads"),
+           "POLICY");
+  app.add_option("--against", flags->against,
+                 "Judge by this configuration too, and say where they differ")
+      ->type_name("FILE");
+  repeated(app.add_option("--fail-if", flags->fail_if,
+                          "Exit with 1 if so many events end so: 'deny>0.5%', 'flag>=100'"),
+           "CONDITION");
+  app.add_option("--report", flags->report, "Write the report as one HTML page too")
+      ->type_name("FILE");
+  return [flags, &globals] { return replay_command(*flags, globals); };
+}
+
+}  // namespace
+
+const Command kReplay{"replay",
+                      "Judge yesterday's traffic: rows of files, at the times that they say",
+                      kExamples, declare};
+
+}  // namespace weir::app

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/model.h"
+#include "limiter/bank.h"
+#include "limiter/lists.h"
+#include "policies/evaluator.h"
+#include "replay/formats.h"
+
+namespace weir::replay {
+
+/// A policy set with counters, lists and statistics of its own, which starts empty and sees events
+/// in the order of replay. The secret is always the same one: equal input gives equal bytes. Not
+/// thread-safe.
+class Engine {
+ public:
+  /// Takes a set that is not attached yet. Null: `problem` says why (memory).
+  static std::unique_ptr<Engine> make(const config::Model& model,
+                                      std::shared_ptr<policies::PolicySet> set,
+                                      std::string& problem);
+
+  /// What `--event NAME` means: a base event or one that `is` another. Nothing: there is none.
+  struct Kind {
+    policies::EventIndex event = 0;
+    bool request = false;  ///< rows are HTTP requests
+  };
+  std::optional<Kind> find_event(std::string_view name) const;
+
+  /// Judges an event and, if it passed, lets its logged answer follow at the same instant. `now`
+  /// never goes back from one call to the next.
+  const policies::Verdict& judge(const Row& row, Kind kind, TimePoint now, policies::RowSink* rows);
+
+  const policies::PolicySet& set() const noexcept { return *set_; }
+  const config::Model& model() const noexcept { return model_; }
+  /// How often the policy did not judge an event because a key part or amount was missing.
+  std::uint64_t missing(std::string_view policy) const {
+    return stats_.totals("policy", policy).missing;
+  }
+  limiter::BankStats counters() const noexcept { return bank_.stats(); }
+
+ private:
+  Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set);
+
+  const config::Model& model_;
+  std::shared_ptr<policies::PolicySet> set_;
+  limiter::Bank bank_;
+  limiter::ListBank lists_;
+  HashSecret secret_;
+  policies::StatsBank stats_;
+  policies::Evaluator evaluator_;
+  policies::Settlement settlement_;
+};
+
+}  // namespace weir::replay

@@ -1,0 +1,34 @@
+#include "replay/formats.h"
+
+namespace weir::replay {
+namespace {
+
+constexpr FormatRow kRows[] = {
+    {config::SourceDef::Format::csv, "csv", "comma-separated values", make_csv},
+    {config::SourceDef::Format::log, "log", "access logs in Apache's formats", make_access_log},
+    {config::SourceDef::Format::json, "json", "one JSON object per line", make_json},
+};
+
+}  // namespace
+
+std::span<const FormatRow> format_rows() { return kRows; }
+
+std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std::string_view event,
+                                           const policies::SlotTable& slots) {
+  for (const FormatRow& row : kRows) {
+    if (row.format == source.format) return row.make(source, event, slots);
+  }
+  return nullptr;
+}
+
+std::vector<UsedColumn> used_columns(const policies::SlotTable& slots, std::string_view event) {
+  std::vector<UsedColumn> out;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const policies::Slot& slot = slots[static_cast<policies::SlotId>(i)];
+    if (slot.kind != policies::Slot::Kind::column || slot.source != event) continue;
+    out.push_back({slot.argument.name, static_cast<policies::SlotId>(i)});
+  }
+  return out;
+}
+
+}  // namespace weir::replay

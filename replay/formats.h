@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/model.h"
+#include "core/event.h"
+#include "policies/record.h"
+#include "policies/slots.h"
+
+/// How rows of files become events. A new format is a file under formats/ and a row of the table.
+namespace weir::replay {
+
+/// One event as a file tells it: a record, or (access logs only) a request with its answer. A view:
+/// alive until the format reads the next text, and as long as that text.
+struct Row {
+  TimePoint time;
+  std::span<const policies::Preset> values;  ///< record
+  Request request;                           ///< request
+  Answer answer;
+};
+
+/// Reads the texts of one file. Keeps its memory: no allocation per row. Not thread-safe.
+class Format {
+ public:
+  virtual ~Format() = default;
+  enum class Got : std::uint8_t {
+    row,
+    more,  ///< the record goes on in the next line (a line feed between quotes)
+    bad,   ///< fault() says why
+  };
+  /// `text`: a line, or several if it asked for more. 64 bytes behind it can be read.
+  virtual Got read(std::string_view text, Row& row) = 0;
+  struct Fault {
+    std::size_t column = 1;  ///< from 1, in bytes
+    std::string_view why;    ///< static, or alive until the next read
+  };
+  const Fault& fault() const noexcept { return fault_; }
+
+ protected:
+  Got bad(std::size_t offset, std::string_view why) {
+    fault_ = {offset + 1, why};
+    return Got::bad;
+  }
+
+ private:
+  Fault fault_;
+};
+
+struct FormatRow {
+  config::SourceDef::Format format;
+  std::string_view name;
+  std::string_view help;
+  /// The loader has checked the source: this cannot fail.
+  std::unique_ptr<Format> (*make)(const config::SourceDef& source, std::string_view event,
+                                  const policies::SlotTable& slots);
+};
+std::span<const FormatRow> format_rows();
+
+/// The reader of `event`'s records, which fills the slots that some expression reads.
+std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std::string_view event,
+                                           const policies::SlotTable& slots);
+/// The reader of access logs as HTTP requests. `format`: as config::LogFormat; empty: combined or
+/// common, each line as it comes, whatever follows. Null: `problem` says why.
+std::unique_ptr<Format> make_request_format(std::string_view format, std::string& problem);
+
+// The formats.
+std::unique_ptr<Format> make_csv(const config::SourceDef&, std::string_view,
+                                 const policies::SlotTable&);
+std::unique_ptr<Format> make_access_log(const config::SourceDef&, std::string_view,
+                                        const policies::SlotTable&);
+std::unique_ptr<Format> make_json(const config::SourceDef&, std::string_view,
+                                  const policies::SlotTable&);
+
+/// A column that somebody reads.
+struct UsedColumn {
+  std::string name;
+  policies::SlotId slot;
+};
+std::vector<UsedColumn> used_columns(const policies::SlotTable& slots, std::string_view event);
+
+}  // namespace weir::replay

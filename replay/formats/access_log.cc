@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <charconv>
+
+#include "core/assert.h"
+#include "net/http_target.h"
+#include "replay/formats.h"
+#include "replay/formats/log_splitter.h"
+
+/// Lines of access logs, as records (`source: {log: ...}`) and as the HTTP requests they tell of.
+namespace weir::replay {
+namespace {
+
+using config::LogFormat;
+
+constexpr std::string_view kNoRequest = "no HTTP request";
+constexpr std::string_view kNoAddress = "the caller is no address";
+constexpr std::string_view kBadPath = "a path that the proxy refuses";
+constexpr std::string_view kBadStatus = "this is no status";
+
+class AccessLog final : public Format {
+ public:
+  AccessLog(LogFormat format, const config::SourceDef& source, std::string_view event,
+            const policies::SlotTable& slots)
+      : splitter_(std::move(format), RecordTime(source)) {
+    for (const UsedColumn& used : used_columns(slots, event)) {
+      const auto found =
+          std::find(splitter_.columns().begin(), splitter_.columns().end(), used.name);
+      if (found == splitter_.columns().end()) continue;  // `event` or `time`
+      columns_.push_back(static_cast<std::size_t>(found - splitter_.columns().begin()));
+      presets_.push_back({used.slot, {}});
+    }
+  }
+
+  Got read(std::string_view text, Row& row) override {
+    if (!splitter_.split(text)) return bad(splitter_.offset(), splitter_.why());
+    row.time = splitter_.time();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string_view value = splitter_[columns_[i]];
+      presets_[i].value = value.data() == nullptr ? Value::null() : Value::text(value);
+    }
+    row.values = presets_;
+    return Got::row;
+  }
+
+ private:
+  LogSplitter splitter_;
+  std::vector<std::size_t> columns_;
+  std::vector<policies::Preset> presets_;
+};
+
+/// Builds requests. Columns that the format lacks stay unknown, which is null in expressions.
+class RequestLog final : public Format {
+ public:
+  explicit RequestLog(std::vector<LogFormat> formats) : tolerant_(formats.size() > 1) {
+    for (LogFormat& format : formats) {
+      kinds_.emplace_back(std::move(format));
+    }
+  }
+
+  Got read(std::string_view text, Row& row) override {
+    // Lines of one file are mostly of one kind: the one that fitted last is tried first.
+    Kind* kind = &kinds_[last_];
+    if (!kind->splitter.split(text, tolerant_)) {
+      std::size_t furthest = kind->splitter.offset();
+      std::string_view why = kind->splitter.why();
+      for (std::size_t i = 0; i < kinds_.size(); ++i) {
+        if (i == last_) continue;
+        if (kinds_[i].splitter.split(text, tolerant_)) {
+          kind = &kinds_[last_ = i];
+          return build(*kind, text, row);
+        }
+        if (kinds_[i].splitter.offset() > furthest) {
+          furthest = kinds_[i].splitter.offset();
+          why = kinds_[i].splitter.why();
+        }
+      }
+      return bad(furthest, why);
+    }
+    // A combined line fits the common format as well, with its end left over.
+    if (tolerant_ && last_ != 0 && kinds_[0].splitter.split(text, true)) kind = &kinds_[last_ = 0];
+    return build(*kind, text, row);
+  }
+
+ private:
+  /// A format, and where in it the parts of a request stand.
+  struct Kind {
+    explicit Kind(LogFormat format)
+        : splitter(std::move(format),
+                   RecordTime(config::SourceDef::Time::pattern, config::kLogTime)) {
+      const auto& columns = splitter.columns();
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::string& name = columns[i];
+        if (name == "ip")
+          ip = i;
+        else if (name == "method")
+          method = i;
+        else if (name == "url")
+          url = i;
+        else if (name == "host")
+          host = i;
+        else if (name == "status")
+          status = i;
+        else if (name == "bytes")
+          bytes = i;
+        else if (name == "query")
+          query = i;
+        else if (name.starts_with("response_"))
+          answers.push_back({wire_name(name.substr(9)), i});
+        else if (name != "ident" && name != "user" && name != "path" && name != "protocol" &&
+                 name != "port" && name != "micros" && name != "seconds" && name != "pid" &&
+                 name != "bytes_in") {
+          headers.push_back({wire_name(name), i});
+        }
+      }
+    }
+    static std::string wire_name(std::string name) {
+      std::replace(name.begin(), name.end(), '_', '-');
+      return name;
+    }
+    struct Named {
+      std::string name;
+      std::size_t column;
+    };
+    static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    LogSplitter splitter;
+    std::size_t ip = kNone, method = kNone, url = kNone, host = kNone, status = kNone,
+                bytes = kNone, query = kNone;
+    std::vector<Named> headers, answers;
+  };
+
+  static std::size_t offset_of(std::string_view text, std::string_view part) {
+    return part.data() == nullptr ? 0 : static_cast<std::size_t>(part.data() - text.data());
+  }
+
+  Got build(const Kind& kind, std::string_view text, Row& row) {
+    const LogSplitter& line = kind.splitter;
+    const auto value = [&](std::size_t column) {
+      return column == Kind::kNone ? std::string_view{} : line[column];
+    };
+    row.time = line.time();
+    Request& request = row.request;
+    request = {};
+    request.time = row.time;
+    request.method = value(kind.method);
+    request.target = value(kind.url);
+    if (request.method.empty() || request.target.empty()) return bad(0, kNoRequest);
+    const auto client = Address::parse(value(kind.ip));
+    if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
+    request.client = *client;
+    request.host = value(kind.host);
+    if (!take_target(request)) return bad(offset_of(text, value(kind.url)), kBadPath);
+    request.body_state = BodyState::not_read;
+
+    headers_.clear();
+    for (const Kind::Named& header : kind.headers) {
+      if (const std::string_view v = line[header.column]; v.data() != nullptr)
+        headers_.push_back({header.name, v});
+    }
+    request.headers = headers_;
+    return take_answer(kind, text, row);
+  }
+
+  bool take_target(Request& request) {
+    // A proxy's log has whole URLs; their path is what the app would have seen.
+    if (!request.target.starts_with('/')) {
+      const std::size_t scheme = request.target.find("://");
+      if (scheme == std::string_view::npos) {
+        request.path = request.target;  // `*`, or CONNECT's authority
+        return request.target == "*";
+      }
+      const std::size_t path = request.target.find('/', scheme + 3);
+      if (path == std::string_view::npos) return false;
+      if (request.host.empty()) request.host = request.target.substr(scheme + 3, path - scheme - 3);
+      request.target.remove_prefix(path);
+    }
+    if (path_room_.size() < net::normal_path_room(request.target.size())) {
+      path_room_.resize(2 * net::normal_path_room(request.target.size()));
+    }
+    net::NormalTarget normal;
+    if (net::normalise_target(request.target, net::PathRules{}, path_room_, normal) !=
+        net::HttpRefusal::none) {
+      return false;
+    }
+    request.path = normal.path;
+    request.query = normal.query;
+    return true;
+  }
+
+  Got take_answer(const Kind& kind, std::string_view text, Row& row) {
+    row.answer = {};
+    const std::string_view status =
+        kind.status == Kind::kNone ? std::string_view{} : kind.splitter[kind.status];
+    if (status.data() != nullptr) {
+      int code = 0;
+      const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
+      if (error != std::errc{} || end != status.data() + status.size() || code < 0 || code > 999) {
+        return bad(offset_of(text, status), kBadStatus);
+      }
+      row.answer.status = code;
+    }
+    answer_headers_.clear();
+    if (kind.bytes != Kind::kNone && kind.splitter[kind.bytes].data() != nullptr) {
+      answer_headers_.push_back({"content-length", kind.splitter[kind.bytes]});
+    }
+    for (const Kind::Named& header : kind.answers) {
+      const std::string_view v = kind.splitter[header.column];
+      if (v.data() != nullptr) answer_headers_.push_back({header.name, v});
+    }
+    row.answer.headers = answer_headers_;
+    row.answer.body_state = BodyState::not_read;
+    return Got::row;
+  }
+
+  bool tolerant_;
+  std::vector<Kind> kinds_;
+  std::size_t last_ = 0;
+  std::vector<HeaderField> headers_, answer_headers_;
+  std::vector<char> path_room_;
+};
+
+}  // namespace
+
+std::unique_ptr<Format> make_access_log(const config::SourceDef& source, std::string_view event,
+                                        const policies::SlotTable& slots) {
+  LogFormat::Problem problem;
+  auto format = LogFormat::compile(source.pattern.value, problem);
+  WEIR_ASSERT(format.has_value());  // the loader has seen it
+  return std::make_unique<AccessLog>(std::move(*format), source, event, slots);
+}
+
+std::unique_ptr<Format> make_request_format(std::string_view format, std::string& problem) {
+  std::vector<LogFormat> formats;
+  LogFormat::Problem wrong;
+  const auto add = [&](std::string_view text) {
+    auto compiled = LogFormat::compile(text, wrong);
+    if (compiled) formats.push_back(std::move(*compiled));
+    return compiled.has_value();
+  };
+  if (format.empty()) {
+    add("combined");
+    add("common");
+  } else if (!add(format)) {
+    problem = wrong.message + (wrong.hint.empty() ? "" : "; " + wrong.hint);
+    return nullptr;
+  }
+  for (const LogFormat& each : formats) {
+    for (const std::string_view needed : {"ip", "method", "url"}) {
+      if (std::find(each.columns.begin(), each.columns.end(), needed) != each.columns.end())
+        continue;
+      problem = "requests need their caller, method and URL: %h and \"%r\", or %m and %U";
+      return nullptr;
+    }
+  }
+  return std::make_unique<RequestLog>(std::move(formats));
+}
+
+}  // namespace weir::replay

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "config/log_format.h"
+#include "core/clock.h"
+#include "replay/record_time.h"
+
+namespace weir::replay {
+
+/// Cuts lines of an access log into columns, as a LogFormat says. Values are views into the line;
+/// one without data() is null. Not thread-safe.
+class LogSplitter {
+ public:
+  LogSplitter(config::LogFormat format, RecordTime time);
+
+  /// `tail`: text behind the last value's end is no fault. False: offset() and why() say where.
+  bool split(std::string_view line, bool tail = false) noexcept;
+
+  const std::vector<std::string>& columns() const noexcept { return format_.columns; }
+  std::string_view operator[](std::size_t column) const noexcept { return values_[column]; }
+  TimePoint time() const noexcept { return at_; }
+  std::size_t offset() const noexcept { return offset_; }
+  std::string_view why() const noexcept { return why_; }
+
+ private:
+  bool fail(std::size_t offset, std::string_view why) noexcept {
+    offset_ = offset;
+    why_ = why;
+    return false;
+  }
+  void put(const config::LogFormat::Item& item, std::string_view value) noexcept;
+  void put_url(std::size_t column, std::string_view url) noexcept;
+
+  config::LogFormat format_;
+  RecordTime time_;
+  std::vector<std::string_view> values_;
+  TimePoint at_{};
+  std::size_t offset_ = 0;
+  std::string_view why_;
+};
+
+}  // namespace weir::replay

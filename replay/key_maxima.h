@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/key.h"
+
+namespace weir::replay {
+
+/// The highest reading of every key of a policy, in bounded memory: above kKeys keys it keeps those
+/// whose hash begins with a zero bit, above that two, and so on. So it is exact for up to kKeys
+/// keys and a fair sample of all keys beyond; which keys are kept depends on their hashes alone.
+class KeyMaxima {
+ public:
+  static constexpr std::size_t kKeys = std::size_t{1} << 20;
+
+  KeyMaxima() : cells_(kLeast) {}
+  void prefetch(const Hash128& key) const noexcept {
+    __builtin_prefetch(&cells_[key.lo & (cells_.size() - 1)], 1);
+  }
+  void add(const Hash128& key, double value);
+
+  /// How many keys there were: exact up to kKeys, then estimated.
+  std::uint64_t keys() const noexcept { return static_cast<std::uint64_t>(used_) << level_; }
+  bool sampled() const noexcept { return level_ > 0; }
+  template <class Use>
+  void each(Use use) const {
+    for (const Cell& cell : cells_) {
+      if (cell.key != 0) use(cell.value);
+    }
+  }
+  std::size_t held() const noexcept { return used_; }
+
+ private:
+  struct Cell {
+    std::uint64_t key = 0;  // 0: empty
+    double value = 0;
+  };
+  static constexpr std::size_t kLeast = 1024;
+  void grow();
+
+  std::vector<Cell> cells_;
+  std::size_t used_ = 0;
+  unsigned level_ = 0;
+};
+
+}  // namespace weir::replay

@@ -1,0 +1,57 @@
+#include "replay/record_time.h"
+
+#include <cstring>
+
+#include "core/assert.h"
+
+namespace weir::replay {
+
+RecordTime::RecordTime(const config::SourceDef& source)
+    : RecordTime(source.time, source.time_pattern.value) {}
+
+RecordTime::RecordTime(config::SourceDef::Time form, std::string_view pattern) : form_(form) {
+  if (form != config::SourceDef::Time::pattern) return;
+  TimePattern::Problem problem;
+  pattern_ = TimePattern::compile(pattern, problem);
+  WEIR_ASSERT(pattern_.has_value());  // the loader has seen it
+}
+
+std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {
+  if (!pattern_) {
+    return form_ == config::SourceDef::Time::seconds ? read_epoch_seconds(text)
+                                                     : read_epoch_millis(text);
+  }
+  std::size_t used = 0;
+  const auto time = read_front(text, used);
+  return used == text.size() ? time : std::nullopt;
+}
+
+std::optional<TimePoint> RecordTime::read_front(std::string_view text, std::size_t& used) noexcept {
+  if (!pattern_) {
+    used = 0;
+    while (used < text.size() && (text[used] == '.' || (text[used] >= '0' && text[used] <= '9')))
+      ++used;
+    return read(text.substr(0, used));
+  }
+  // A digit right behind could be more of a fraction, so what follows must be the same kind of end.
+  if (last_size_ != 0 && text.size() >= last_size_ &&
+      std::memcmp(text.data(), last_, last_size_) == 0 &&
+      (text.size() == last_size_ || text[last_size_] == ' ' || text[last_size_] == ']')) {
+    used = last_size_;
+    return last_time_;
+  }
+  const auto time = pattern_->read(text, used);
+  if (time && used <= sizeof last_) {
+    std::memcpy(last_, text.data(), used);
+    last_size_ = used;
+    last_time_ = *time;
+  }
+  return time;
+}
+
+std::optional<TimePoint> RecordTime::from_number(double number) const noexcept {
+  if (pattern_) return std::nullopt;
+  return epoch_time(number, form_ == config::SourceDef::Time::seconds);
+}
+
+}  // namespace weir::replay

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "config/model.h"
+#include "core/time_pattern.h"
+
+namespace weir::replay {
+
+/// Reads a record's time as its source says. The last text is remembered: in logs of a busy second
+/// most lines repeat it.
+class RecordTime {
+ public:
+  explicit RecordTime(const config::SourceDef& source);
+  RecordTime(config::SourceDef::Time form, std::string_view pattern);
+
+  /// All of `text`.
+  std::optional<TimePoint> read(std::string_view text) noexcept;
+  /// What `text` begins with; `used`: how much of it.
+  std::optional<TimePoint> read_front(std::string_view text, std::size_t& used) noexcept;
+  std::optional<TimePoint> from_number(double number) const noexcept;
+  bool is_pattern() const noexcept { return pattern_.has_value(); }
+
+ private:
+  config::SourceDef::Time form_;
+  std::optional<TimePattern> pattern_;
+  char last_[40];
+  std::size_t last_size_ = 0;
+  TimePoint last_time_{};
+};
+
+}  // namespace weir::replay

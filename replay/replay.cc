@@ -1,0 +1,216 @@
+#include "replay/replay.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text.h"
+#include "policies/actions.h"
+
+namespace weir::replay {
+
+class Replay::Fan final : public policies::RowSink {
+ public:
+  Fan(Tally& tally, RowWriter& writer) : tally_(tally), writer_(writer) {}
+  void reading(const Row& row) override {
+    tally_.reading(row);
+    writer_.reading(row);
+  }
+  void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+               std::optional<Number> limit) override {
+    tally_.verdict(row, rung, index, limit);
+    writer_.verdict(row, rung, index, limit);
+  }
+
+ private:
+  Tally& tally_;
+  RowWriter& writer_;
+};
+
+namespace {
+
+std::unique_ptr<Format> make_format(const Engine& engine, Engine::Kind kind,
+                                    const std::string& log_format, bool& header,
+                                    std::string& problem) {
+  header = false;
+  if (kind.request) return make_request_format(log_format, problem);
+  const std::string& source = engine.set().events[kind.event].source;
+  for (const config::EventDef& def : engine.model().events) {
+    if (def.name.value != source || !def.source) continue;
+    header = def.source->header;
+    return make_record_format(*def.source, source, engine.set().slots);
+  }
+  problem = "event " + source + " has no source";
+  return nullptr;
+}
+
+std::string known_events(const Engine& engine) {
+  std::string out;
+  for (const policies::Event& event : engine.set().events)
+    out += (out.empty() ? "" : ", ") + event.name;
+  return out;
+}
+
+}  // namespace
+
+Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
+    : plan_(std::move(plan)), engine_(engine), other_(other), writer_(rows), tally_(engine.set()) {
+  if (other_ != nullptr) other_tally_.emplace(other_->set());
+  if (writer_ != nullptr) fan_ = std::make_unique<Fan>(tally_, *writer_);
+  if (plan_.lateness) reorder_.emplace(*plan_.lateness);
+}
+
+Replay::~Replay() = default;
+
+std::unique_ptr<Replay> Replay::make(Plan plan, Engine& engine, Engine* other, RowWriter* rows,
+                                     std::string& problem) {
+  std::unique_ptr<Replay> out(new Replay(std::move(plan), engine, other, rows));
+  problem = out->open();
+  return problem.empty() ? std::move(out) : nullptr;
+}
+
+std::string Replay::open() {
+  std::string problem;
+  for (const Plan::Source& source : plan_.sources) {
+    const auto kind = engine_.find_event(source.event);
+    if (!kind)
+      return "there is no event \"" + source.event + "\"; known are " + known_events(engine_);
+    bool header = false;
+    auto format = make_format(engine_, *kind, plan_.log_format, header, problem);
+    if (format == nullptr) return problem;
+    kinds_.push_back(*kind);
+    if (plan_.lateness)
+      again_.push_back(make_format(engine_, *kind, plan_.log_format, header, problem));
+    if (other_ != nullptr) {
+      const auto theirs = other_->find_event(source.event);
+      if (!theirs) return "the other configuration has no event \"" + source.event + "\"";
+      if (theirs->request != kind->request)
+        return "event \"" + source.event + "\" is not of the same kind in both configurations";
+      other_kinds_.push_back(*theirs);
+      bool ignored = false;
+      other_formats_.push_back(make_format(*other_, *theirs, plan_.log_format, ignored, problem));
+      if (other_formats_.back() == nullptr) return problem;
+    }
+    streams_.push_back(std::make_unique<Stream>(source.path, std::move(format), header));
+    const std::string& error = streams_.back()->input().error();
+    if (!error.empty()) return source.path + ": " + error;
+  }
+  for (const auto& stream : streams_) ended_.push_back(!stream->next());
+  current_ = streams_.size();
+  return {};
+}
+
+/// The stream whose row is the earliest; of equal ones the one named first.
+Stream* Replay::next_stream(std::size_t& index) {
+  if (current_ < streams_.size() && !ended_[current_])
+    ended_[current_] = !streams_[current_]->next();
+  index = streams_.size();
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (ended_[i]) continue;
+    if (index == streams_.size() || streams_[i]->row().time < streams_[index]->row().time)
+      index = i;
+  }
+  current_ = index;
+  return index == streams_.size() ? nullptr : streams_[index].get();
+}
+
+void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text) {
+  now_ = std::max(now_, row.time);
+  tally_.set_time(row.time);
+  if (writer_ != nullptr) writer_->begin(row.time, line);
+  policies::RowSink* const sink = fan_ ? static_cast<policies::RowSink*>(fan_.get()) : &tally_;
+  tally_.judged(engine_.judge(row, kinds_[stream], now_, sink));
+  if (writer_ != nullptr) writer_->end();
+  if (other_ == nullptr) return;
+  Row theirs;
+  if (other_formats_[stream]->read(text, theirs) != Format::Got::row) return;
+  other_tally_->set_time(theirs.time);
+  other_tally_->judged(other_->judge(theirs, other_kinds_[stream], now_, &*other_tally_));
+}
+
+void Replay::release(bool all) {
+  while (const auto held = reorder_->release(all)) {
+    const std::string_view text = reorder_->text(*held);
+    Row row;
+    if (again_[held->stream]->read(text, row) != Format::Got::row) continue;
+    judge(held->stream, held->line, row, text);
+  }
+}
+
+void Replay::take(std::size_t index) {
+  Stream& stream = *streams_[index];
+  const TimePoint time = stream.row().time;
+  if ((plan_.from && time < *plan_.from) || (plan_.to && time >= *plan_.to)) return;
+  ++rows_;
+  first_ = first_ ? std::min(*first_, time) : time;
+  last_ = last_ ? std::max(*last_, time) : time;
+  if (!reorder_) {
+    judge(index, stream.line(), stream.row(), stream.text());
+  } else if (reorder_->add(static_cast<std::uint32_t>(index), stream.line(), time, stream.text())) {
+    release(false);
+  }
+}
+
+bool Replay::run(std::uint64_t rows) {
+  if (done_) return false;
+  for (std::size_t index = 0; rows > 0; --rows) {
+    if (next_stream(index) == nullptr) {
+      if (reorder_) release(true);
+      done_ = true;
+      return false;
+    }
+    take(index);
+  }
+  return true;
+}
+
+Replay::Progress Replay::progress() const {
+  Progress out;
+  out.rows = rows_;
+  bool known = true;
+  for (const auto& stream : streams_) {
+    out.bytes += stream->input().consumed();
+    out.bytes_total += stream->input().size();
+    known = known && stream->input().size() != 0;
+  }
+  if (!known) out.bytes_total = 0;
+  return out;
+}
+
+std::uint64_t Replay::bad() const noexcept {
+  std::uint64_t bad = 0;
+  for (const auto& stream : streams_) bad += stream->bad();
+  return bad;
+}
+
+std::uint64_t Replay::dropped() const noexcept { return engine_.counters().evicted; }
+
+std::string Replay::read_error() const {
+  for (const auto& stream : streams_) {
+    if (!stream->input().error().empty()) return stream->path() + ": " + stream->input().error();
+  }
+  return {};
+}
+
+std::string Replay::summary_json() const {
+  const auto number = [](std::uint64_t n) { return std::to_string(n); };
+  std::string out = "{\"type\":\"summary\",\"rows\":" + number(rows_) +
+                    ",\"bad\":" + number(bad()) + ",\"late\":" + number(late()) +
+                    ",\"dropped\":" + number(dropped()) + ",\"policies\":{";
+  const policies::PolicySet& set = engine_.set();
+  bool first = true;
+  for (const policies::Policy& policy : set.policies) {
+    const PolicyTally& tally = tally_.policies()[policy.index];
+    if (!first) out += ',';
+    first = false;
+    append_json(out, policy.name);
+    out += ":{\"events\":" + number(tally.events) + ",\"keys\":" + number(tally.maxima.keys()) +
+           ",\"keys_hit\":" + number(tally.hits.size() + tally.hits_dropped) +
+           ",\"verdicts\":" + number(tally.verdicts()) + ",\"rungs\":[";
+    for (std::size_t r = 0; r < tally.rungs.size(); ++r)
+      out += (r == 0 ? "" : ",") + number(tally.rungs[r]);
+    out += "]}";
+  }
+  return out + "}}";
+}
+
+}  // namespace weir::replay

@@ -1,0 +1,210 @@
+#include "replay/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "core/text.h"
+#include "policies/actions.h"
+#include "policies/describe.h"
+
+namespace weir::replay {
+namespace {
+
+constexpr std::size_t kHardest = 10;
+constexpr std::size_t kKeysShown = 10;
+
+std::string shown(double value) { return Number::real(value).to_string(); }
+
+/// Bars by powers of two: 1, 2, 3-4, 5-8, ...; what is at most 0 is one bar.
+void fill_bars(const KeyMaxima& maxima, PolicyReport& out) {
+  std::map<int, std::uint64_t> counts;  // exponent of the upper bound; -1000: 0 or less
+  bool whole = true;
+  maxima.each([&](double value) {
+    if (std::isinf(value) && value < 0) return;  // never had a value
+    whole = whole && value == std::floor(value);
+    const int exponent =
+        value <= 0 ? -1000 : std::clamp(static_cast<int>(std::ceil(std::log2(value))), -20, 62);
+    ++counts[exponent];
+    ++out.bar_keys;
+  });
+  for (const auto& [exponent, keys] : counts) {
+    Bar bar;
+    bar.keys = keys;
+    if (exponent == -1000) {
+      bar.above = -std::numeric_limits<double>::infinity();
+      bar.label = "0 or less";
+    } else {
+      bar.upto = std::ldexp(1, exponent);
+      bar.above = exponent == 0 && whole ? 0 : std::ldexp(1, exponent - 1);
+      const double least = bar.above + 1;
+      bar.label = whole && least >= bar.upto ? shown(bar.upto)
+                  : whole                    ? shown(least) + "-" + shown(bar.upto)
+                                             : "to " + shown(bar.upto);
+    }
+    out.bars.push_back(std::move(bar));
+  }
+}
+
+std::optional<double> constant_limit(const policies::Policy& policy, std::size_t rung) {
+  std::optional<double> out;
+  for (const policies::Binding& binding : policy.bindings) {
+    const auto* number = std::get_if<Number>(&binding.rungs[rung].limit.source);
+    if (number == nullptr || (out && *out != number->as_real())) return std::nullopt;
+    out = number->as_real();
+  }
+  return out;
+}
+
+RungReport rung_report(const policies::PolicySet& set, const policies::Policy& policy,
+                       std::size_t r, const PolicyTally& tally) {
+  const policies::Rung& rung = policy.rungs[r];
+  RungReport out;
+  out.text = policies::rung_text(set, policy, r);
+  out.action = policies::action_row(rung.action).name;
+  out.shadow = rung.shadow;
+  out.verdicts = tally.rungs[r];
+  const bool upward =
+      rung.compare == config::Rung::Compare::over || rung.compare == config::Rung::Compare::at;
+  const bool plain = policy.bindings.empty() || !policy.bindings.front().rungs[r].condition;
+  if (rung.counter != 0 || !upward || !plain) return out;  // not of the reading that is drawn
+  out.limit = constant_limit(policy, r);
+  if (!out.limit || tally.maxima.held() == 0) return out;
+  std::uint64_t over = 0;
+  tally.maxima.each([&](double value) {
+    if (rung.compare == config::Rung::Compare::over ? value > *out.limit : value >= *out.limit)
+      ++over;
+  });
+  out.keys_share = static_cast<double>(over) / static_cast<double>(tally.maxima.held());
+  return out;
+}
+
+PolicyReport policy_report(const Replay& replay, const policies::Policy& policy) {
+  const policies::PolicySet& set = replay.engine().set();
+  const PolicyTally& tally = replay.tally().policies()[policy.index];
+  PolicyReport out;
+  out.name = policy.name;
+  if (policy.has_metric)
+    out.counter = policies::counter_text(set.counters[policy.counters.front()]);
+  for (const std::string& part : policy.key_names) out.key += (out.key.empty() ? "" : ", ") + part;
+  out.shadow = policy.shadow;
+  out.events = tally.events;
+  out.keys = tally.maxima.keys();
+  out.keys_estimated = tally.maxima.sampled();
+  out.keys_hit = tally.hits.size() + tally.hits_dropped;
+  out.verdicts = tally.verdicts();
+  out.missing = replay.engine().missing(policy.name);
+  for (std::size_t r = 0; r < policy.rungs.size(); ++r)
+    out.rungs.push_back(rung_report(set, policy, r, tally));
+  for (const HitKey* hit : replay.tally().hardest(policy.index, kHardest)) {
+    out.hardest.push_back({hit->text, hit->first, policy.has_metric ? hit->highest.to_string() : "",
+                           out.rungs[hit->rung].action, hit->verdicts});
+  }
+  if (tally.has_values) fill_bars(tally.maxima, out);
+  return out;
+}
+
+std::set<std::string> hit_keys(const Tally& tally, const policies::Policy* policy) {
+  std::set<std::string> out;
+  if (policy == nullptr) return out;
+  for (const auto& [hash, hit] : tally.policies()[policy->index].hits) out.insert(hit.text);
+  return out;
+}
+
+Difference difference(const Replay& replay, const std::string& name) {
+  const policies::Policy* here = replay.engine().set().find_policy(name);
+  const policies::Policy* there = replay.other()->set().find_policy(name);
+  Difference out;
+  out.policy = name;
+  out.here = here != nullptr;
+  out.there = there != nullptr;
+  if (here != nullptr) out.verdicts_here = replay.tally().policies()[here->index].verdicts();
+  if (there != nullptr)
+    out.verdicts_there = replay.other_tally()->policies()[there->index].verdicts();
+  const auto ours = hit_keys(replay.tally(), here);
+  const auto theirs = hit_keys(*replay.other_tally(), there);
+  for (const std::string& key : ours) {
+    if (theirs.contains(key)) {
+      ++out.both;
+    } else if (++out.only_here <= kKeysShown) {
+      out.keys_only_here.push_back(key);
+    }
+  }
+  for (const std::string& key : theirs) {
+    if (!ours.contains(key) && ++out.only_there <= kKeysShown) out.keys_only_there.push_back(key);
+  }
+  return out;
+}
+
+void tell_unknown(const Replay& replay, Report& out) {
+  std::uint64_t refused = 0;
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    if (row.refuses) refused += replay.tally().effect(row.action);
+  }
+  if (refused > 0) {
+    out.unknown.push_back("What the callers of the " + human_count(refused) +
+                          " refused events would have done next: the file shows them unrefused.");
+  }
+  out.unknown.push_back(
+      "What nobody wrote down: traffic that never reached the log, and fields that it does not "
+      "have.");
+  for (const PolicyReport& policy : out.policies) {
+    if (policy.missing == 0) continue;
+    out.unknown.push_back("Policy " + policy.name + ": in " + human_count(policy.missing) +
+                          " events a key part or amount was missing; live they may have one.");
+  }
+  if (out.late > 0) {
+    out.unknown.push_back(human_count(out.late) +
+                          " events came later than --lateness allows and were left out.");
+  }
+  if (out.dropped > 0) {
+    out.unknown.push_back(human_count(out.dropped) +
+                          " keys lost their count for want of memory (limits.memory).");
+  }
+}
+
+}  // namespace
+
+Report make_report(const Replay& replay, const std::vector<Plan::Source>& sources,
+                   std::string other) {
+  Report out;
+  for (std::size_t i = 0; i < replay.streams().size(); ++i) {
+    const Stream& stream = *replay.streams()[i];
+    FileReport file{sources[i].event, stream.path(), stream.rows(), stream.bad(), {}};
+    for (const Stream::Fault& fault : stream.faults()) {
+      file.faults.push_back(stream.path() + ":" + std::to_string(fault.line) + ":" +
+                            std::to_string(fault.column) + ": " + fault.why);
+    }
+    out.files.push_back(std::move(file));
+  }
+  out.rows = replay.rows();
+  out.bad = replay.bad();
+  out.late = replay.late();
+  out.dropped = replay.dropped();
+  out.events = replay.tally().events();
+  out.first = replay.first();
+  out.last = replay.last();
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    const std::string name(row.action == policies::Action::none ? "pass" : row.name);
+    out.effects.push_back({name, replay.tally().effect(row.action)});
+  }
+  for (const policies::Policy& policy : replay.engine().set().policies) {
+    out.policies.push_back(policy_report(replay, policy));
+  }
+  out.other = std::move(other);
+  if (replay.other() != nullptr) {
+    std::vector<std::string> names;
+    for (const policies::Policy& policy : replay.engine().set().policies)
+      names.push_back(policy.name);
+    for (const policies::Policy& policy : replay.other()->set().policies) {
+      if (replay.engine().set().find_policy(policy.name) == nullptr) names.push_back(policy.name);
+    }
+    for (const std::string& name : names) out.differences.push_back(difference(replay, name));
+  }
+  tell_unknown(replay, out);
+  return out;
+}
+
+}  // namespace weir::replay

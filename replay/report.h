@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/replay.h"
+
+/// What a replay found, as data for people: the texts, pages and JSON are made from it. It holds no
+/// clock and no random thing: equal replays give equal reports.
+namespace weir::replay {
+
+struct RungReport {
+  std::string text;  ///< `over 5: flag`
+  std::string action;
+  bool shadow = false;
+  std::uint64_t verdicts = 0;
+  std::optional<double> limit;       ///< if it is one number for all
+  std::optional<double> keys_share;  ///< of the keys whose highest reading held it; needs the limit
+};
+
+/// A bar of the histogram of the highest reading per key: readings in (above, upto].
+struct Bar {
+  double above = 0, upto = 0;
+  std::string label;  ///< `3-4`
+  std::uint64_t keys = 0;
+};
+
+struct KeyReport {
+  std::string key;
+  TimePoint first{};
+  std::string value;
+  std::string rung;
+  std::uint64_t verdicts = 0;
+};
+
+struct PolicyReport {
+  std::string name;
+  std::string counter;  ///< `count over the last 10m`; empty: a plain rule
+  std::string key;      ///< `ip, user`; empty: one counter for all
+  bool shadow = false;
+  std::uint64_t events = 0, keys = 0, keys_hit = 0, verdicts = 0, missing = 0;
+  bool keys_estimated = false;
+  std::vector<RungReport> rungs;
+  std::vector<KeyReport> hardest;
+  std::vector<Bar> bars;
+  std::uint64_t bar_keys = 0;  ///< of all bars
+};
+
+struct FileReport {
+  std::string event, path;
+  std::uint64_t rows = 0, bad = 0;
+  std::vector<std::string> faults;  ///< `access.log:7:12: this is no such time`
+};
+
+/// One policy in both configurations.
+struct Difference {
+  std::string policy;
+  bool here = false, there = false;
+  std::uint64_t verdicts_here = 0, verdicts_there = 0;
+  std::uint64_t only_here = 0, only_there = 0, both = 0;     ///< keys that a rung held
+  std::vector<std::string> keys_only_here, keys_only_there;  ///< some of them, by text
+};
+
+struct Report {
+  std::vector<FileReport> files;
+  std::uint64_t rows = 0, bad = 0, late = 0, dropped = 0, events = 0;
+  std::optional<TimePoint> first, last;
+  struct Effect {
+    std::string name;
+    std::uint64_t events = 0;
+  };
+  std::vector<Effect> effects;  ///< what became of the events, the severest last
+  std::vector<PolicyReport> policies;
+  std::string other;  ///< the configuration compared with; empty: none
+  std::vector<Difference> differences;
+  std::vector<std::string> unknown;  ///< what replay cannot know
+};
+
+Report make_report(const Replay& replay, const std::vector<Plan::Source>& sources,
+                   std::string other);
+
+std::string report_text(const Report& report, bool colours);
+std::string report_json(const Report& report);
+/// One self-contained page: no script, nothing from elsewhere.
+std::string report_html(const Report& report, std::string_view title);
+
+}  // namespace weir::replay

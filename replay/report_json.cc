@@ -1,0 +1,147 @@
+#include "core/text.h"
+#include "replay/report.h"
+#include "replay/rows.h"
+
+/// The report as one JSON document.
+namespace weir::replay {
+namespace {
+
+/// Writes members and items with their commas.
+class Json {
+ public:
+  std::string out;
+
+  Json& key(std::string_view name) {
+    comma();
+    append_json(out, name);
+    out += ':';
+    first_ = true;
+    return *this;
+  }
+  void text(std::string_view value) { comma(), append_json(out, value), first_ = false; }
+  void number(std::uint64_t value) { comma(), out += std::to_string(value), first_ = false; }
+  void real(double value) { comma(), append_number(out, Number::real(value)), first_ = false; }
+  void boolean(bool value) { comma(), out += value ? "true" : "false", first_ = false; }
+  void begin(char bracket) { comma(), out += bracket, first_ = true; }
+  void end(char bracket) { out += bracket, first_ = false; }
+  void texts(const std::vector<std::string>& all) {
+    begin('[');
+    for (const std::string& one : all) text(one);
+    end(']');
+  }
+
+ private:
+  void comma() {
+    if (!first_) out += ',';
+    first_ = false;
+  }
+  bool first_ = true;
+};
+
+void write(Json& j, const FileReport& file) {
+  j.begin('{');
+  j.key("event").text(file.event);
+  j.key("path").text(file.path);
+  j.key("rows").number(file.rows);
+  j.key("bad").number(file.bad);
+  j.key("faults").texts(file.faults);
+  j.end('}');
+}
+
+void write(Json& j, const RungReport& rung) {
+  j.begin('{');
+  j.key("rung").text(rung.text);
+  j.key("do").text(rung.action);
+  if (rung.shadow) j.key("shadow").boolean(true);
+  j.key("verdicts").number(rung.verdicts);
+  if (rung.limit) j.key("limit").real(*rung.limit);
+  if (rung.keys_share) j.key("keys_share").real(*rung.keys_share);
+  j.end('}');
+}
+
+void write(Json& j, const PolicyReport& policy) {
+  j.begin('{');
+  j.key("policy").text(policy.name);
+  j.key("counter").text(policy.counter);
+  j.key("key").text(policy.key);
+  j.key("events").number(policy.events);
+  j.key("keys").number(policy.keys);
+  if (policy.keys_estimated) j.key("keys_estimated").boolean(true);
+  j.key("keys_hit").number(policy.keys_hit);
+  j.key("verdicts").number(policy.verdicts);
+  j.key("missing").number(policy.missing);
+  j.key("rungs").begin('[');
+  for (const RungReport& rung : policy.rungs) write(j, rung);
+  j.end(']');
+  j.key("hardest").begin('[');
+  for (const KeyReport& key : policy.hardest) {
+    j.begin('{');
+    j.key("key").text(key.key);
+    j.key("first").number(static_cast<std::uint64_t>(to_ms(key.first)));
+    j.key("value").text(key.value);
+    j.key("do").text(key.rung);
+    j.key("verdicts").number(key.verdicts);
+    j.end('}');
+  }
+  j.end(']');
+  j.key("histogram").begin('[');
+  for (const Bar& bar : policy.bars) {
+    j.begin('{');
+    j.key("upto").real(bar.upto);
+    j.key("keys").number(bar.keys);
+    j.end('}');
+  }
+  j.end(']');
+  j.end('}');
+}
+
+void write(Json& j, const Difference& d) {
+  j.begin('{');
+  j.key("policy").text(d.policy);
+  j.key("here").boolean(d.here);
+  j.key("there").boolean(d.there);
+  j.key("verdicts_here").number(d.verdicts_here);
+  j.key("verdicts_there").number(d.verdicts_there);
+  j.key("keys_both").number(d.both);
+  j.key("keys_only_here").number(d.only_here);
+  j.key("keys_only_there").number(d.only_there);
+  j.key("some_only_here").texts(d.keys_only_here);
+  j.key("some_only_there").texts(d.keys_only_there);
+  j.end('}');
+}
+
+}  // namespace
+
+std::string report_json(const Report& report) {
+  Json j;
+  j.begin('{');
+  j.key("rows").number(report.rows);
+  j.key("bad").number(report.bad);
+  j.key("late").number(report.late);
+  j.key("dropped").number(report.dropped);
+  j.key("events").number(report.events);
+  if (report.first) {
+    j.key("first").number(static_cast<std::uint64_t>(to_ms(*report.first)));
+    j.key("last").number(static_cast<std::uint64_t>(to_ms(*report.last)));
+  }
+  j.key("verdicts").begin('{');
+  for (const Report::Effect& effect : report.effects) j.key(effect.name).number(effect.events);
+  j.end('}');
+  j.key("files").begin('[');
+  for (const FileReport& file : report.files) write(j, file);
+  j.end(']');
+  j.key("policies").begin('[');
+  for (const PolicyReport& policy : report.policies) write(j, policy);
+  j.end(']');
+  if (!report.other.empty()) {
+    j.key("against").text(report.other);
+    j.key("differences").begin('[');
+    for (const Difference& d : report.differences) write(j, d);
+    j.end(']');
+  }
+  j.key("unknown").texts(report.unknown);
+  j.end('}');
+  return std::move(j.out) + "\n";
+}
+
+}  // namespace weir::replay

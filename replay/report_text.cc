@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/text.h"
+#include "replay/report.h"
+
+/// The report for a terminal.
+namespace weir::replay {
+namespace {
+
+constexpr std::size_t kBarWidth = 32;
+
+/// `80.1 %`, `0.02 %`, `< 0.01 %`.
+std::string percent(double share) {
+  const double p = share * 100;
+  char buffer[32];
+  if (p > 0 && p < 0.01) return "< 0.01 %";
+  std::snprintf(buffer, sizeof buffer, p < 1 && p > 0 ? "%.2f %%" : "%.1f %%", p);
+  return buffer;
+}
+
+std::string counted(std::uint64_t n, const char* one, const char* many) {
+  return human_count(n) + " " + (n == 1 ? one : many);
+}
+
+std::string padded(std::string text, std::size_t width, bool right = false) {
+  std::size_t shown = 0;  // bytes of UTF-8 that begin a character
+  for (const char c : text) shown += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
+  if (shown >= width) return text;
+  const std::string blanks(width - shown, ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+class Text {
+ public:
+  Text(const Report& report, bool colours) : report_(report), colours_(colours) {}
+
+  std::string run() {
+    head();
+    for (const PolicyReport& policy : report_.policies) write(policy);
+    differences();
+    out_ += "\n" + bold("What replay cannot know") + "\n";
+    for (const std::string& line : report_.unknown) out_ += "  - " + plain(line) + "\n";
+    return std::move(out_);
+  }
+
+ private:
+  std::string bold(const std::string& text) const {
+    return colours_ ? "\x1b[1m" + text + "\x1b[0m" : text;
+  }
+  static std::string plain(std::string_view text) {
+    std::string out;
+    append_plain(out, text);
+    return out;
+  }
+
+  void head() {
+    out_ += counted(report_.rows, "row", "rows");
+    if (report_.bad > 0) out_ += ", " + human_count(report_.bad) + " bad";
+    if (report_.late > 0) out_ += ", " + human_count(report_.late) + " late";
+    if (report_.first) out_ += ", " + iso_time(*report_.first) + " .. " + iso_time(*report_.last);
+    out_ += "\n";
+    for (const FileReport& file : report_.files) {
+      out_ += "  " + plain(file.path) + " as " + plain(file.event) + ": " +
+              counted(file.rows, "row", "rows");
+      if (file.bad > 0) out_ += ", " + human_count(file.bad) + " bad";
+      out_ += "\n";
+      for (const std::string& fault : file.faults) out_ += "    " + plain(fault) + "\n";
+      if (file.bad > file.faults.size() && !file.faults.empty()) {
+        out_ += "    and " + human_count(file.bad - file.faults.size()) + " more\n";
+      }
+    }
+    out_ += "  verdicts:";
+    const double events = std::max<double>(1, static_cast<double>(report_.events));
+    bool first = true;
+    for (const Report::Effect& effect : report_.effects) {
+      if (effect.events == 0) continue;
+      out_ += (first ? " " : ", ") + effect.name + " " + human_count(effect.events) + " (" +
+              percent(static_cast<double>(effect.events) / events) + ")";
+      first = false;
+    }
+    out_ += first ? " none\n" : "\n";
+  }
+
+  void write(const PolicyReport& policy) {
+    out_ += "\n" + bold(policy.name) + ": " + (policy.counter.empty() ? "a rule" : policy.counter);
+    if (!policy.key.empty()) out_ += " per " + policy.key;
+    if (policy.shadow) out_ += " (shadow)";
+    out_ += "\n  " + counted(policy.events, "event", "events") + " of " +
+            (policy.keys_estimated ? "about " : "") + counted(policy.keys, "key", "keys") + "; " +
+            counted(policy.verdicts, "verdict", "verdicts") + " on " +
+            counted(policy.keys_hit, "key", "keys");
+    if (policy.missing > 0) out_ += "; key or amount missing in " + human_count(policy.missing);
+    out_ += "\n";
+    std::size_t width = 0;
+    for (const RungReport& rung : policy.rungs) width = std::max(width, rung.text.size());
+    for (const RungReport& rung : policy.rungs) {
+      out_ +=
+          "    " + padded(rung.text, width) + "  " + counted(rung.verdicts, "verdict", "verdicts");
+      if (rung.keys_share) out_ += ", hits " + percent(*rung.keys_share) + " of keys";
+      out_ += "\n";
+    }
+    hardest(policy);
+    histogram(policy);
+  }
+
+  void hardest(const PolicyReport& policy) {
+    if (policy.hardest.empty()) return;
+    out_ += "  hardest-hit keys\n";
+    std::size_t width = 0, values = 0;
+    for (const KeyReport& key : policy.hardest) {
+      width = std::max(width, std::min<std::size_t>(key.key.size(), 48));
+      values = std::max(values, key.value.size());
+    }
+    for (const KeyReport& key : policy.hardest) {
+      out_ += "    " + padded(plain(key.key.empty() ? "(all)" : key.key), width) + "  " +
+              padded(key.value, values, true) + "  first " + iso_time(key.first) + "  " + key.rung +
+              "  " + counted(key.verdicts, "verdict", "verdicts") + "\n";
+    }
+  }
+
+  void histogram(const PolicyReport& policy) {
+    if (policy.bars.size() < 2) return;
+    out_ += "  highest reading per key\n";
+    std::uint64_t most = 1;
+    std::size_t width = 0;
+    for (const Bar& bar : policy.bars) {
+      most = std::max(most, bar.keys);
+      width = std::max(width, bar.label.size());
+    }
+    std::vector<bool> drawn(policy.rungs.size(), false);
+    for (const Bar& bar : policy.bars) {
+      rungs(policy, bar.upto, drawn, width);
+      const auto cells = static_cast<std::size_t>(
+          std::ceil(static_cast<double>(bar.keys) * kBarWidth / static_cast<double>(most)));
+      std::string line;
+      for (std::size_t i = 0; i < cells; ++i) line += "█";
+      out_ += "    " + padded(bar.label, width, true) + "  " + padded(line, kBarWidth) + "  " +
+              counted(bar.keys, "key", "keys") + "\n";
+    }
+    rungs(policy, std::numeric_limits<double>::infinity(), drawn, width);
+  }
+
+  /// The rungs whose limits lie before the bar that ends at `upto`.
+  void rungs(const PolicyReport& policy, double upto, std::vector<bool>& drawn, std::size_t width) {
+    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+      const RungReport& rung = policy.rungs[r];
+      if (drawn[r] || !rung.keys_share || *rung.limit >= upto) continue;
+      drawn[r] = true;
+      out_ += "    " + std::string(width, '-') + "- " + rung.text + " hits " +
+              percent(*rung.keys_share) + " of keys\n";
+    }
+  }
+
+  void differences() {
+    if (report_.other.empty()) return;
+    out_ += "\n" + bold("Against " + plain(report_.other)) + "\n";
+    for (const Difference& d : report_.differences) {
+      out_ += "  " + d.policy + ": ";
+      if (!d.here || !d.there) out_ += d.here ? "only here, " : "only there, ";
+      out_ += human_count(d.verdicts_here) + " verdicts here, " + human_count(d.verdicts_there) +
+              " there; keys hit: " + human_count(d.both) + " in both, " + human_count(d.only_here) +
+              " only here, " + human_count(d.only_there) + " only there\n";
+      keys("only here", d.keys_only_here, d.only_here);
+      keys("only there", d.keys_only_there, d.only_there);
+    }
+  }
+
+  void keys(const char* where, const std::vector<std::string>& some, std::uint64_t all) {
+    if (some.empty()) return;
+    out_ += std::string("    ") + where + ": ";
+    for (std::size_t i = 0; i < some.size(); ++i)
+      out_ += (i == 0 ? "" : "; ") + plain(some[i].empty() ? "(all)" : some[i]);
+    if (all > some.size()) out_ += "; and " + human_count(all - some.size()) + " more";
+    out_ += "\n";
+  }
+
+  const Report& report_;
+  bool colours_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string report_text(const Report& report, bool colours) { return Text(report, colours).run(); }
+
+}  // namespace weir::replay

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/policy_set.h"
+#include "policies/row_sink.h"
+
+namespace weir::replay {
+
+/// Writes NDJSON rows (docs/replay.md): for every event its readings, then its verdicts. Also a
+/// RowSink. Gives whole lines, some 64 KiB at a time.
+class RowWriter final : public policies::RowSink {
+ public:
+  using Out = std::function<void(std::string_view)>;
+  /// `readings[p]`: the readings of policy p are wanted.
+  RowWriter(Out out, std::vector<bool> readings);
+
+  /// The event that is judged next.
+  void begin(TimePoint time, std::uint64_t line) noexcept {
+    time_ = time;
+    line_ = line;
+  }
+  void reading(const Row& row) override;
+  void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+               std::optional<Number> limit) override;
+  /// The event is judged: its rows go out.
+  void end();
+  /// A whole line of another kind, without its end.
+  void line(std::string_view json);
+  void flush();
+
+ private:
+  void head(std::string& out, std::string_view type, const Row& row) const;
+
+  Out out_;
+  std::vector<bool> readings_;
+  TimePoint time_{};
+  std::uint64_t line_ = 0;
+  std::string buffer_, verdicts_;
+};
+
+/// A value of a row: integers bare, doubles shortest, what is no number of JSON's null.
+void append_value(std::string& out, const Value& value);
+void append_number(std::string& out, Number number);
+
+}  // namespace weir::replay

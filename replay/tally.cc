@@ -1,0 +1,99 @@
+#include "replay/tally.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "policies/actions.h"
+
+namespace weir::replay {
+namespace {
+
+bool hit_harder(const HitKey& a, const HitKey& b) {
+  if (a.highest != b.highest) return a.highest > b.highest;
+  if (a.verdicts != b.verdicts) return a.verdicts > b.verdicts;
+  if (a.first != b.first) return a.first < b.first;
+  return a.text < b.text;
+}
+
+}  // namespace
+
+std::string key_text(policies::RowSink::Key& key) {
+  std::string out;
+  bool first = true;
+  for (const Value& part : key.parts()) {
+    if (!first) out += ", ";
+    first = false;
+    if (!append_canonical(out, part)) out += "(missing)";
+  }
+  return out;
+}
+
+std::uint64_t PolicyTally::verdicts() const noexcept {
+  return std::accumulate(rungs.begin(), rungs.end(), std::uint64_t{0});
+}
+
+Tally::Tally(const policies::PolicySet& set) : set_(set), policies_(set.policies.size()) {
+  for (std::size_t i = 0; i < policies_.size(); ++i) {
+    policies_[i].rungs.assign(set.policies[i].rungs.size(), 0);
+  }
+}
+
+void Tally::reading(const Row& row) {
+  PolicyTally& tally = policies_[row.policy->index];
+  ++tally.events;
+  if (row.value.is_number()) {
+    tally.has_values = true;
+    tally.maxima.add(row.hash, row.value.as_number().as_real());
+  } else {
+    tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
+  }
+}
+
+void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+                    std::optional<Number>) {
+  PolicyTally& tally = policies_[row.policy->index];
+  if (!row.policy->has_metric) {
+    ++tally.events;  // a plain rule reads nothing
+    tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
+  }
+  ++tally.rungs[index];
+  auto found = tally.hits.find(row.hash.lo);
+  if (found == tally.hits.end()) {
+    if (tally.hits.size() >= 2 * PolicyTally::kHitKeys) make_room(tally);
+    found = tally.hits.emplace(row.hash.lo, HitKey{key_text(*row.key), time_, {}, index, 0}).first;
+    if (row.value.is_number()) found->second.highest = row.value.as_number();
+  }
+  HitKey& hit = found->second;
+  ++hit.verdicts;
+  if (row.value.is_number() && row.value.as_number() > hit.highest)
+    hit.highest = row.value.as_number();
+  const auto weight = [&](std::size_t r) {
+    return policies::severity(row.policy->rungs[r].action);
+  };
+  if (weight(index) > weight(hit.rung) || (weight(index) == weight(hit.rung) && index > hit.rung)) {
+    hit.rung = index;
+  }
+  static_cast<void>(rung);
+}
+
+void Tally::make_room(PolicyTally& tally) {
+  std::vector<std::pair<std::uint64_t, const HitKey*>> all;
+  all.reserve(tally.hits.size());
+  for (const auto& [hash, hit] : tally.hits) all.emplace_back(hash, &hit);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(PolicyTally::kHitKeys);
+  std::nth_element(all.begin(), middle, all.end(),
+                   [](const auto& a, const auto& b) { return hit_harder(*a.second, *b.second); });
+  for (auto each = middle; each != all.end(); ++each) tally.hits.erase(each->first);
+  tally.hits_dropped += static_cast<std::uint64_t>(all.end() - middle);
+}
+
+std::vector<const HitKey*> Tally::hardest(std::size_t policy, std::size_t most) const {
+  std::vector<const HitKey*> all;
+  for (const auto& [hash, hit] : policies_[policy].hits) all.push_back(&hit);
+  std::sort(all.begin(), all.end(),
+            [](const HitKey* a, const HitKey* b) { return hit_harder(*a, *b); });
+  if (all.size() > most) all.resize(most);
+  return all;
+}
+
+}  // namespace weir::replay

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/clock.h"
+#include "policies/policy_set.h"
+#include "policies/row_sink.h"
+#include "policies/verdict.h"
+#include "replay/key_maxima.h"
+
+namespace weir::replay {
+
+/// A key that some rung held.
+struct HitKey {
+  std::string text;      ///< its parts, joined by ", "
+  TimePoint first{};     ///< when a rung held for the first time
+  Number highest;        ///< reading when a rung held
+  std::size_t rung = 0;  ///< the severest one
+  std::uint64_t verdicts = 0;
+};
+
+/// What one policy did.
+struct PolicyTally {
+  /// Keys that a rung held are kept with their text; beyond so many the least hit ones go.
+  static constexpr std::size_t kHitKeys = 10'000;
+
+  std::uint64_t events = 0;                        ///< counted or read
+  std::vector<std::uint64_t> rungs;                ///< verdicts, by rung
+  KeyMaxima maxima;                                ///< highest reading by key
+  bool has_values = false;                         ///< some reading was a number
+  std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key
+  std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
+
+  std::uint64_t verdicts() const noexcept;
+};
+
+/// Counts what a replay finds: memory bounded by the policies. Also a RowSink.
+class Tally final : public policies::RowSink {
+ public:
+  explicit Tally(const policies::PolicySet& set);
+
+  void set_time(TimePoint time) noexcept { time_ = time; }  ///< of the event that is judged next
+  void reading(const Row& row) override;
+  void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+               std::optional<Number> limit) override;
+  /// The verdict of the whole event.
+  void judged(const policies::Verdict& verdict) noexcept {
+    ++events_;
+    ++effects_[static_cast<std::size_t>(verdict.effect)];
+  }
+
+  std::uint64_t events() const noexcept { return events_; }
+  std::uint64_t effect(policies::Action action) const noexcept {
+    return effects_[static_cast<std::size_t>(action)];
+  }
+  const std::vector<PolicyTally>& policies() const noexcept { return policies_; }
+
+  /// The hardest-hit keys of a policy: highest value first, then first time, then text.
+  std::vector<const HitKey*> hardest(std::size_t policy, std::size_t most) const;
+
+ private:
+  static void make_room(PolicyTally& tally);
+
+  const policies::PolicySet& set_;
+  TimePoint time_{};
+  std::uint64_t events_ = 0;
+  std::array<std::uint64_t, 6> effects_{};
+  std::vector<PolicyTally> policies_;
+};
+
+/// The parts of a key as people read them.
+std::string key_text(policies::RowSink::Key& key);
+
+}  // namespace weir::replay

@@ -1,0 +1,132 @@
+#include <gmock/gmock.h>
+
+#include "tests/app/program.h"
+#include "tests/app/scratch.h"
+
+/// `weir replay` as people and scripts meet it.
+namespace weir::app {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kConfig = R"(weir: 1
+events:
+  login: {source: {csv: [user, ts], time: {field: ts, as: seconds}}}
+policies:
+  - {name: per-user, watch: login, key: user, window: 1m, then: [{over: 1, do: flag}, {over: 2, do: deny}]}
+)";
+
+struct ReplayCommandTest : testing::Test {
+  ReplayCommandTest() {
+    scratch.write("weir.yaml", kConfig);
+    scratch.write(
+        "other.yaml",
+        "weir: 1\nevents: {login: {source: {csv: [user, ts], time: {field: ts, as: seconds}}}}\n");
+    scratch.write("logins.csv", "u,1\nu,2\nu,3\nbad\nv,3");
+  }
+  Outcome run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "replay");
+    return run_weir(arguments, scratch.path());
+  }
+  Scratch scratch;
+};
+
+TEST_F(ReplayCommandTest, rows_go_to_stdout_and_bad_ones_to_stderr) {
+  const Outcome out =
+      run({"--event", "login=logins.csv", "-o", "ndjson", "--readings", "per-user"});
+  EXPECT_EQ(out.code, 0);
+  EXPECT_THAT(
+      out.out,
+      StartsWith(
+          R"({"type":"reading","policy":"per-user","event":"login","line":1,"ts":1000,"key":["u"],"value":1})"));
+  EXPECT_THAT(
+      out.out,
+      HasSubstr(
+          R"({"type":"verdict","policy":"per-user","event":"login","line":3,"ts":3000,"key":["u"],"value":3,"do":"deny","rung":1,"limit":2})"));
+  EXPECT_THAT(
+      out.out,
+      EndsWith(
+          R"({"type":"summary","rows":4,"bad":1,"late":0,"dropped":0,"policies":{"per-user":{"events":4,"keys":2,"keys_hit":1,"verdicts":2,"rungs":[1,1]}}})"
+          "\n"));
+  EXPECT_EQ(out.err, "weir: logins.csv:4:4: fewer values than columns\n");
+}
+
+TEST_F(ReplayCommandTest, reports_for_people_programs_and_browsers) {
+  const Outcome human = run({"--event", "login=logins.csv", "--report", "report.html"});
+  EXPECT_EQ(human.code, 0);
+  EXPECT_THAT(human.out, HasSubstr("per-user: count over the last 1m per user\n  4 events of 2 "
+                                   "keys; 2 verdicts on 1 key\n"));
+  EXPECT_THAT(human.out, HasSubstr("logins.csv:4:4: fewer values than columns"));
+  EXPECT_EQ(human.err, "");
+  EXPECT_THAT(scratch.read("report.html"), StartsWith("<!doctype html>"));
+  const Outcome json = run({"--event", "login=logins.csv", "-o", "json"});
+  EXPECT_THAT(
+      json.out,
+      StartsWith(
+          R"({"rows":4,"bad":1,"late":0,"dropped":0,"events":4,"first":1000,"last":3000,"verdicts":{"pass":2,"flag":1,)"));
+}
+
+TEST_F(ReplayCommandTest, another_configuration_judges_beside) {
+  const Outcome out = run({"--event", "login=logins.csv", "--against", "other.yaml"});
+  EXPECT_EQ(out.code, 0);
+  EXPECT_THAT(out.out,
+              HasSubstr("Against other.yaml\n  per-user: only here, 2 verdicts here, 0 there"));
+}
+
+TEST_F(ReplayCommandTest, conditions_decide_the_exit_code) {
+  EXPECT_EQ(run({"--event", "login=logins.csv", "--fail-if", "deny>25%"}).code, 0);
+  const Outcome out =
+      run({"--event", "login=logins.csv", "--fail-if", "flag>5", "--fail-if", "deny>=25%"});
+  EXPECT_EQ(out.code, 1);
+  EXPECT_EQ(out.err, "weir: --fail-if deny>=25%: 1 of 4 events\n");
+}
+
+TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
+  scratch.write("broken.yaml", "weir: 1\npolicies: [{nam: x}]\n");
+  scratch.write("damaged.gz", "\x1f\x8b\x08 nothing of the kind");
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {{"--event", "logn=logins.csv"}, 2, "there is no event \"logn\"; did you mean \"login\"?"},
+      {{"--event", "login"}, 2, "--event looks like NAME=FILE, not \"login\""},
+      {{"--event", "login=logins.csv", "--readings", "per-usr"},
+       2,
+       "there is no policy \"per-usr\"; did you mean \"per-user\"?"},
+      {{"--event", "login=logins.csv", "--lateness", "5"}, 2, "--lateness: "},
+      {{"--event", "login=logins.csv", "--order", "time"}, 2, "--order must be arrival"},
+      {{"--event", "login=logins.csv", "--from", "yesterday"}, 2, "--from wants a time such as"},
+      {{"--event", "login=logins.csv", "--fail-if", "refuse>1"},
+       2,
+       "--fail-if: \"refuse\" is no action"},
+      {{"--event", "login=logins.csv", "-o", "yaml"}, 2, "must be one of human|json|ndjson|raw"},
+      {{"--event", "login=logins.csv", "-c", "broken.yaml"}, 1, "unknown key \"nam\""},
+      {{"--event", "login=logins.csv", "--against", "broken.yaml"}, 1, "unknown key \"nam\""},
+      {{"--event", "login=absent.csv"}, 4, "absent.csv: No such file or directory"},
+      {{"--event", "login=damaged.gz"}, 4, "damaged.gz: "},
+      {{"--event", "login=logins.csv", "--report", "no/such/directory.html"},
+       4,
+       "no/such/directory.html: can't be written"},
+  };
+  for (const Case& c : kCases) {
+    const Outcome out = run(c.arguments);
+    EXPECT_EQ(out.code, c.code) << c.says << "\n" << out.err;
+    EXPECT_THAT(out.err, HasSubstr(c.says));
+  }
+  EXPECT_EQ(run_weir({"check", "-o", "ndjson", "weir.yaml"}, scratch.path()).err,
+            "weir: -o ndjson is for replay\ntry \"weir check --help\"\n");
+}
+
+TEST_F(ReplayCommandTest, from_and_to_take_times) {
+  const Outcome out = run({"--event", "login=logins.csv", "--from", "1970-01-01T00:00:02Z", "--to",
+                           "3000", "-o", "ndjson"});
+  EXPECT_EQ(out.code, 0);
+  EXPECT_THAT(out.out, StartsWith(R"({"type":"summary","rows":1,)"));
+}
+
+}  // namespace
+}  // namespace weir::app

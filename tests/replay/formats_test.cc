@@ -1,0 +1,233 @@
+#include "replay/formats.h"
+
+#include <gmock/gmock.h>
+
+#include "config/load.h"
+#include "config/render.h"
+#include "core/key.h"
+#include "replay/stream.h"
+#include "tests/replay/scratch_file.h"
+
+namespace weir::replay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// What a file's rows say: `line ts a=1 b=null`, or `line!column why`.
+std::vector<std::string> rows_of(std::string_view source, const std::vector<std::string>& columns,
+                                 const std::string& text) {
+  const config::Loaded loaded =
+      config::load_text("t.yaml", "weir: 1\nevents: {e: {source: " + std::string(source) + "}}\n");
+  if (!loaded.model) {
+    ADD_FAILURE() << config::render_human(loaded.problems, loaded.views(), false);
+    return {};
+  }
+  const config::SourceDef& def = *loaded.model->events.front().source;
+  policies::SlotTable slots;
+  std::vector<policies::SlotId> ids;
+  const Type type = def.format == config::SourceDef::Format::json ? Type::dyn : Type::text;
+  for (const std::string& column : columns) ids.push_back(slots.column("e", column, type));
+  const ScratchFiles files;
+  Stream stream(files.write("f", text), make_record_format(def, "e", slots), def.header);
+  std::vector<std::string> out;
+  while (stream.next()) {
+    std::string row =
+        std::to_string(stream.line()) + " " + std::to_string(to_ms(stream.row().time));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      row += " " + columns[i] + "=";
+      Value value;
+      for (const policies::Preset& preset : stream.row().values) {
+        if (preset.slot == ids[i]) value = preset.value;
+      }
+      if (!append_canonical(row, value)) row += value.is(Type::json) ? "{..}" : "null";
+    }
+    out.push_back(row);
+  }
+  for (const Stream::Fault& fault : stream.faults()) {
+    out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
+                  fault.why);
+  }
+  EXPECT_EQ(stream.bad(), stream.faults().size());
+  return out;
+}
+
+constexpr std::string_view kCsv = "{csv: [a, b, ts], time: {field: ts, as: seconds}}";
+
+TEST(Csv, plain_rows) {
+  EXPECT_THAT(rows_of(kCsv, {"a", "b"}, "x,y,1\r\n,,2\n\nz z,\xe4\xb8\xad,3"),
+              ElementsAre("1 1000 a=x b=y", "2 2000 a=null b=null", "4 3000 a=z z b=\xe4\xb8\xad"));
+}
+
+TEST(Csv, quotes) {
+  EXPECT_THAT(rows_of(kCsv, {"a", "b"},
+                      "\"x,y\",\"say "
+                      "\"\"hi\"\"\",1\n\"\",\"\"\"\",\"2\"\nin\"side,b,3\n\"a\nb\",c,"
+                      "4\n\"\"\"x\"\"y\"\"\",b,5\n"),
+              ElementsAre("1 1000 a=x,y b=say \"hi\"", "2 2000 a=null b=\"",
+                          "3 3000 a=in\"side b=b", "4 4000 a=a\nb b=c", "6 5000 a=\"x\"y\" b=b"));
+}
+
+TEST(Csv, bad_rows_are_named_and_passed_over) {
+  EXPECT_THAT(
+      rows_of(
+          kCsv, {"a"},
+          "x,1\nx,y,z,1\nx,y,\nx,y,abc\nx,y,1\n\"x\"z,y,1\n\"x,y,1\nok,y,2\n\"x\",y\n\"x\",y,1,\n"),
+      ElementsAre("5 1000 a=x", "8 2000 a=ok", "1!4 fewer values than columns",
+                  "2!6 more values than columns", "3!5 the time is empty",
+                  "4!5 this is no such time", "6!4 text behind a closing quote",
+                  "7!1 a quote that nothing closes", "9!6 fewer values than columns",
+                  "10!8 more values than columns"));
+}
+
+TEST(Csv, a_header_is_no_row_and_unread_columns_cost_nothing) {
+  EXPECT_THAT(rows_of("{csv: [_, a, _, ts], header: true, time: {field: ts, as: millis}}", {"a"},
+                      "p,q,r,s\n1,2,3,4\n"),
+              ElementsAre("2 4 a=2"));
+  EXPECT_THAT(rows_of("{csv: [ts], time: {field: ts, as: seconds}}", {}, "1\n2"),
+              ElementsAre("1 1000", "2 2000"));
+}
+
+TEST(Csv, times_by_a_pattern) {
+  EXPECT_THAT(rows_of("{csv: [ts, a], time: {field: ts, as: '%Y/%m/%d %H:%M:%S'}}", {"a"},
+                      "2016/01/01 00:30:04.91,x\n2016/01/01 00:30:04,y\n2016/01/01 "
+                      "00:30:04.9,z\n2016-01-01,w\n"),
+              ElementsAre("1 1451608204910 a=x", "2 1451608204000 a=y", "3 1451608204900 a=z",
+                          "4!1 this is no such time"));
+}
+
+TEST(Csv, the_first_ten_bad_rows_are_kept) {
+  const ScratchFiles files;
+  const config::Loaded loaded =
+      config::load_text("t.yaml", "weir: 1\nevents: {e: {source: " + std::string(kCsv) + "}}\n");
+  const policies::SlotTable slots;
+  std::string text;
+  for (int i = 0; i < 25; ++i) text += "bad\n";
+  Stream stream(files.write("f", text),
+                make_record_format(*loaded.model->events.front().source, "e", slots), false);
+  EXPECT_FALSE(stream.next());
+  EXPECT_EQ(stream.bad(), 25u);
+  EXPECT_EQ(stream.faults().size(), 10u);
+  EXPECT_EQ(stream.faults().back().line, 10u);
+}
+
+TEST(Json, keeps_types_and_reads_what_is_there) {
+  EXPECT_THAT(
+      rows_of("{json: true, time: {field: ts, as: millis}}", {"a", "b"},
+              "{\"ts\":1,\"a\":\"x\",\"b\":2}\n {\"b\":true,\"ts\":\"2\",\"a\":1.50}\n"
+              "{\"ts\":3.7,\"a\":null,\"b\":{\"c\":1}}\n{\"ts\":4,\"a\":\"\\u0041\\n\",\"b\":\"\","
+              "\"b\":1}"),
+      ElementsAre("1 1 a=x b=2", "2 2 a=1.5 b=true", "3 3 a=null b={..}", "4 4 a=A\n b=null"));
+}
+
+TEST(Json, bad_rows) {
+  EXPECT_THAT(rows_of("{json: true, time: {field: ts, as: seconds}}", {"a"},
+                      "{\"ts\":1,\"a\":}\n[1]\n{\"a\":1}\n{\"ts\":\"x\"}\n{\"ts\":true}\n{\"ts\":"
+                      "1\n\"x\"\n{\"ts\":5}x\n{\"ts\":-1}\n"),
+              ElementsAre(HasSubstr("1!13 broken JSON"), "2!1 this is no JSON object",
+                          "3!1 it has no such time", "4!2 its time is none", "5!2 its time is none",
+                          HasSubstr("6!8 broken JSON"), "7!1 this is no JSON object",
+                          HasSubstr("8!9 broken JSON"), "9!2 its time is none"));
+}
+
+TEST(AccessLog, the_course_format) {
+  EXPECT_THAT(
+      rows_of(
+          "{log: '%h - %u %t %m %U', time: {as: '%d/%m/%Y:%H:%M:%S %z'}}",
+          {"ip", "user", "method", "url", "path"},
+          "83.149.9.216 - - 17/05/2015:10:05:03 +0000 GET /a/b.png\n"
+          "83.149.9.216 - bob 17/05/2015:10:05:03 +0800 GET /?flav=rss20\n"
+          "83.149.9.216 - - 17/13/2015:10:05:03 +0000 GET /\n83.149.9.216 x - 17\n1.2.3.4 - -\n"),
+      ElementsAre("1 1431857103000 ip=83.149.9.216 user=null method=GET url=/a/b.png path=/a/b.png",
+                  "2 1431828303000 ip=83.149.9.216 user=bob method=GET url=/?flav=rss20 path=/",
+                  "3!18 this is no such time", "4!13 the line is not of this format",
+                  "5!12 the line ends too early"));
+}
+
+TEST(AccessLog, combined) {
+  EXPECT_THAT(
+      rows_of(
+          "{log: combined}",
+          {"method", "url", "status", "bytes", "referer", "user_agent", "protocol"},
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /a?b HTTP/1.1\" 200 - \"-\" \"Mo "
+          "\\\"x\\\" z\"\n"
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"-\" 408 0 \"-\" \"-\"\n"
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /\" 200 5 \"http://r/\" \"\"\n"
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"x\" tail\n"),
+      ElementsAre("1 1431857103000 method=GET url=/a?b status=200 bytes=null referer=null "
+                  "user_agent=Mo \\\"x\\\" z protocol=HTTP/1.1",
+                  "2 1431857103000 method=null url=null status=408 bytes=0 referer=null "
+                  "user_agent=null protocol=null",
+                  "3 1431857103000 method=GET url=/ status=200 bytes=5 referer=http://r/ "
+                  "user_agent=null protocol=null",
+                  "4!72 text behind the last value"));
+}
+
+/// `ts METHOD path?query ip host status headers...` of each request.
+std::vector<std::string> requests_of(const std::string& format, const std::string& text) {
+  std::string problem;
+  auto reader = make_request_format(format, problem);
+  if (reader == nullptr) return {problem};
+  const ScratchFiles files;
+  Stream stream(files.write("f", text), std::move(reader), false);
+  std::vector<std::string> out;
+  while (stream.next()) {
+    const Row& row = stream.row();
+    std::string one =
+        std::to_string(to_ms(row.time)) + " " + std::string(row.request.method) + " " +
+        std::string(row.request.path) + "?" + std::string(row.request.query) + " " +
+        row.request.client.to_string() + " " +
+        (row.request.host.data() == nullptr ? "(no host)" : std::string(row.request.host)) + " " +
+        std::to_string(row.answer.status);
+    for (const HeaderField& field : row.request.headers)
+      one += " " + std::string(field.name) + "=" + std::string(field.value);
+    for (const HeaderField& field : row.answer.headers)
+      one += " <" + std::string(field.name) + "=" + std::string(field.value);
+    out.push_back(one);
+  }
+  for (const Stream::Fault& fault : stream.faults()) {
+    out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
+                  fault.why);
+  }
+  return out;
+}
+
+TEST(Requests, lines_of_common_and_combined_logs_are_requests_even_in_one_file) {
+  EXPECT_THAT(requests_of("",
+                          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /a/../b%41?c=d "
+                          "HTTP/1.1\" 200 17 \"http://r/\" \"curl\"\n"
+                          "::1 - - [17/May/2015:10:05:03 +0000] \"POST /x HTTP/1.1\" 401 -\n"
+                          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET http://h.example/x "
+                          "HTTP/1.1\" 200 - \"-\" \"-\" 0.01\n"),
+              ElementsAre("1431857103000 GET /bA?c=d 1.2.3.4 (no host) 200 referer=http://r/ "
+                          "user-agent=curl <content-length=17",
+                          "1431857103000 POST /x? ::1 (no host) 401",
+                          "1431857103000 GET /x? 1.2.3.4 h.example 200"));
+}
+
+TEST(Requests, what_is_no_request_is_a_bad_row) {
+  EXPECT_THAT(
+      requests_of(
+          "",
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"\\x16\\x03\" 400 17 \"-\" \"-\"\n"
+          "host.example - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 400 17 \"-\" \"-\"\n"
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /%zz HTTP/1.1\" 400 17 \"-\" \"-\"\n"
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" abc 17 \"-\" \"-\"\n"
+          "nonsense\n"),
+      ElementsAre("1!1 no HTTP request", "2!1 the caller is no address",
+                  "3!47 a path that the proxy refuses", "4!59 this is no status",
+                  "5!9 the line ends too early"));
+}
+
+TEST(Requests, formats_of_ones_own) {
+  EXPECT_THAT(requests_of("%v %h %t \"%r\" %>s %{X-Device-Id}i",
+                          "shop 1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 d1\n"),
+              ElementsAre("1431857103000 GET /? 1.2.3.4 shop 200 x-device-id=d1"));
+  EXPECT_THAT(
+      requests_of("%t %h", "x"),
+      ElementsAre("requests need their caller, method and URL: %h and \"%r\", or %m and %U"));
+  EXPECT_THAT(requests_of("%t %Q", "x"), ElementsAre(HasSubstr("\"%Q\" is no directive of a log")));
+}
+
+}  // namespace
+}  // namespace weir::replay
