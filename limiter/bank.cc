@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "limiter/bank_impl.h"
 
@@ -16,13 +17,29 @@ Reading itself_alone(const Amount* event) noexcept {
 
 bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
   return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
-         a.outcome == b.outcome && (a.window != Window::ring || a.buckets == b.buckets);
+         a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
+         a.drain == b.drain && a.retain == b.retain &&
+         (a.window != Window::ring || a.buckets == b.buckets) &&
+         (a.window != Window::calendar || (a.unit == b.unit && a.zone == b.zone));
 }
 
 std::uint32_t keep_of(const CounterSpec& spec) noexcept {
   // A sum that keeps one entry could not tell the old from the new.
   const std::size_t least = spec.metric == Metric::sum ? 2 : 1;
   return static_cast<std::uint32_t>(std::max(least, spec.keep));
+}
+
+std::uint32_t idle_seconds(const CounterSpec& spec, const Rule& rule, std::int64_t kept) noexcept {
+  constexpr std::int64_t kNever = std::numeric_limits<std::int32_t>::max();
+  std::int64_t longest = rule.length;
+  if (spec.window == Window::ring) longest = (kept + 1) * rule.quantum;
+  if (spec.window == Window::log) longest = kept + 1;
+  if (spec.window == Window::events && longest == 0) return kNever;
+  if (spec.window == Window::leaky) {  // until a full bucket is empty
+    const double ms = spec.capacity.as_real() * static_cast<double>(spec.drain.count());
+    longest = static_cast<std::int64_t>(std::min(ms, static_cast<double>(kNever) * 1000)) + 1;
+  }
+  return static_cast<std::uint32_t>(std::min((longest + 999) / 1000 + 1, kNever));
 }
 
 void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const Kind* kind) {
@@ -32,15 +49,17 @@ void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const
   c.rule = Rule::of(spec);
   c.salt = identity.lo ^ std::rotl(identity.hi, 17);
   c.keep = keep_of(spec);
-  const bool wall = spec.window == Window::every || spec.window == Window::every_first;
+  const bool wall = spec.window == Window::every || spec.window == Window::every_first ||
+                    spec.window == Window::calendar;
   c.clock = wall ? 1 : 0;
   c.inline_words = spec.outcome || spec.metric == Metric::in_flight ? 3 : 4;
   // A ring's entries are at most `span` apart; in a fixed window there is one entry.
   const bool ring = spec.window == Window::ring;
-  const std::int64_t longest = ring ? (c.rule.span + 1) * c.rule.quantum : c.rule.length;
-  c.idle_seconds = static_cast<std::uint32_t>((longest + 999) / 1000 + 1);
-  c.delta_bits =
-      ring ? static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(c.rule.span))) : 0;
+  const std::int64_t kept = std::max(c.rule.span, c.rule.kept);
+  c.idle_seconds = idle_seconds(spec, c.rule, kept);
+  // What spans more is told by whole stamps (Slot::Form::pairs).
+  const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(kept)));
+  c.delta_bits = ring ? static_cast<std::uint8_t>(std::min(15U, bits)) : 0;
 }
 
 }  // namespace
@@ -164,7 +183,8 @@ void Bank::maintain(TimePoint now, TimePoint wall) {
     if (!held->closed) continue;
     const TimePoint t = held->counter.clock == 0 ? now : wall;
     if (held->closed_at == TimePoint{} || t < held->closed_at) held->closed_at = t;
-    if (t - held->closed_at > std::max(kGrace, held->counter.spec.length)) over.push_back(held);
+    const auto idle = milliseconds(std::int64_t{held->counter.idle_seconds} * 1000);
+    if (t - held->closed_at > std::clamp(idle, kGrace, kWindowMax)) over.push_back(held);
   }
   for (Impl::Held* held : over) impl_->retire(*held);
   if (!impl_->common_huge) {

@@ -54,10 +54,12 @@ struct CounterSpec {
   std::uint32_t events = 0;     ///< Window::events: 1 .. kKeepMax
   CalendarUnit unit{};          ///< Window::calendar
   std::shared_ptr<const TimeZone> zone;  ///< Window::calendar
-  Number capacity{0};           ///< Window::leaky: above 0, at most 2^31
-  milliseconds drain{0};        ///< Window::leaky: the time in which 1 drains, kWindowMin .. kWindowMax
-  bool outcome = false;         ///< reserve/settle are used with it
-  std::size_t keep = 1000;      ///< log entries or members of a key at most: 1 .. kKeepMax
+  Number capacity{0};                    ///< Window::leaky: above 0, at most 2^31
+  milliseconds drain{0};    ///< Window::leaky: the time in which 1 drains, kWindowMin .. kWindowMax
+  milliseconds retain{0};   ///< log, ring: stores events for so long although it reads `length`;
+                            ///< 0 or at most length: for length
+  bool outcome = false;     ///< reserve/settle are used with it
+  std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
 };
 
 /// What `last` remembers of an event. The text belongs to whoever holds the datum.
@@ -73,7 +75,7 @@ struct Datum {
 /// One event, as a counter sees it.
 struct Amount {
   Number amount{1};  ///< count, in_flight: 1 .. 2^31-1; sum: any finite number; distinct: ignored
-  std::uint64_t member = 0;  ///< distinct, exists: a 64-bit keyed hash of the member
+  std::uint64_t member = 0;      ///< distinct, exists: a 64-bit keyed hash of the member
   const Datum* datum = nullptr;  ///< last: what is remembered of the event
 };
 
@@ -86,15 +88,15 @@ struct Ceiling {
 
 /// What an operation saw. With an event in hand all values include that event, stored or not.
 struct Reading {
-  Number value;                 ///< what a rung compares: settled, plus what is in flight
-  Number settled;               ///< the same without other events' reservations
-  bool has_value = true;        ///< false: average, minimum, maximum or last of no event
+  Number value;                  ///< what a rung compares: settled, plus what is in flight
+  Number settled;                ///< the same without other events' reservations
+  bool has_value = true;         ///< false: average, minimum, maximum or last of no event
   const Datum* datum = nullptr;  ///< last, if has_value: the thread's, until its next operation
-  std::uint32_t in_flight = 0;  ///< open reservations of other events (in_flight metric: of all)
-  bool stored = false;          ///< the event was added (or its reservation)
-  bool refused = false;         ///< not added, because of the ceiling
-  bool full = false;            ///< not added, because every slot that it might take is pinned
-  bool displaced = false;       ///< another live key lost its count for it
+  std::uint32_t in_flight = 0;   ///< open reservations of other events (in_flight metric: of all)
+  bool stored = false;           ///< the event was added (or its reservation)
+  bool refused = false;          ///< not added, because of the ceiling
+  bool full = false;             ///< not added, because every slot that it might take is pinned
+  bool displaced = false;        ///< another live key lost its count for it
 };
 
 /// What it takes to take one charge or reservation back, or to settle a reservation. A plain value;

@@ -4,6 +4,7 @@
 
 #include "limiter/in_flight.h"
 #include "limiter/ops.h"
+#include "limiter/tally.h"
 
 namespace weir::limiter {
 namespace {
@@ -17,6 +18,7 @@ constexpr const KindOps* kCounts = &kOps<WindowOps<std::uint32_t>>;
 constexpr const KindOps* kIntegers = &kOps<WindowOps<std::int64_t>>;
 constexpr const KindOps* kReals = &kOps<WindowOps<double>>;
 constexpr const KindOps* kMembers = &kOps<WindowOps<std::uint64_t>>;
+constexpr const KindOps* kExisting = &kOps<WindowOps<std::uint64_t, true>>;
 constexpr const KindOps* kFlights = &kOps<InFlightOps>;
 
 constexpr std::array kTable = {
@@ -48,6 +50,110 @@ constexpr std::array kTable = {
          "different members of the current window of the epoch's grid"},
     Kind{"distinct_every_first", Metric::distinct, Window::every_first, false, kMembers,
          "different members of the window that the key's first event began"},
+    Kind{"count_calendar", Metric::count, Window::calendar, false, kCounts,
+         "events of the natural hour, day, week or month"},
+    Kind{"sum_calendar", Metric::sum, Window::calendar, false, kIntegers,
+         "integers of the natural hour, day, week or month, added up"},
+    Kind{"real_sum_calendar", Metric::sum, Window::calendar, true, kReals,
+         "doubles of the natural hour, day, week or month, added up"},
+    Kind{"distinct_calendar", Metric::distinct, Window::calendar, false, kMembers,
+         "different members of the natural hour, day, week or month"},
+    Kind{"exists_log", Metric::exists, Window::log, false, kExisting,
+         "1 if an earlier event of the last W had the member, else 0"},
+    Kind{"exists_every", Metric::exists, Window::every, false, kExisting,
+         "1 if an earlier event of the current window of the epoch's grid had the member, else 0"},
+    Kind{"exists_every_first", Metric::exists, Window::every_first, false, kExisting,
+         "1 if an earlier event of the window that the key's first event began had the member"},
+    Kind{"exists_calendar", Metric::exists, Window::calendar, false, kExisting,
+         "1 if an earlier event of the natural hour, day, week or month had the member, else 0"},
+    Kind{"average_log", Metric::average, Window::log, false, &kListOps,
+         "average of the integers of the last W"},
+    Kind{"average_every", Metric::average, Window::every, false, &kTallyOps,
+         "average of the integers of the current window of the epoch's grid"},
+    Kind{"average_every_first", Metric::average, Window::every_first, false, &kTallyOps,
+         "average of the integers of the window that the key's first event began"},
+    Kind{"average_calendar", Metric::average, Window::calendar, false, &kTallyOps,
+         "average of the integers of the natural hour, day, week or month"},
+    Kind{"average_events", Metric::average, Window::events, false, &kListOps,
+         "average of the integers of the last n, none older than W"},
+    Kind{"real_average_log", Metric::average, Window::log, true, &kListOps,
+         "average of the doubles of the last W"},
+    Kind{"real_average_every", Metric::average, Window::every, true, &kTallyOps,
+         "average of the doubles of the current window of the epoch's grid"},
+    Kind{"real_average_every_first", Metric::average, Window::every_first, true, &kTallyOps,
+         "average of the doubles of the window that the key's first event began"},
+    Kind{"real_average_calendar", Metric::average, Window::calendar, true, &kTallyOps,
+         "average of the doubles of the natural hour, day, week or month"},
+    Kind{"real_average_events", Metric::average, Window::events, true, &kListOps,
+         "average of the doubles of the last n, none older than W"},
+    Kind{"minimum_log", Metric::minimum, Window::log, false, &kListOps,
+         "least integer of the last W"},
+    Kind{"minimum_every", Metric::minimum, Window::every, false, &kTallyOps,
+         "least integer of the current window of the epoch's grid"},
+    Kind{"minimum_every_first", Metric::minimum, Window::every_first, false, &kTallyOps,
+         "least integer of the window that the key's first event began"},
+    Kind{"minimum_calendar", Metric::minimum, Window::calendar, false, &kTallyOps,
+         "least integer of the natural hour, day, week or month"},
+    Kind{"minimum_events", Metric::minimum, Window::events, false, &kListOps,
+         "least integer of the last n, none older than W"},
+    Kind{"real_minimum_log", Metric::minimum, Window::log, true, &kListOps,
+         "least double of the last W"},
+    Kind{"real_minimum_every", Metric::minimum, Window::every, true, &kTallyOps,
+         "least double of the current window of the epoch's grid"},
+    Kind{"real_minimum_every_first", Metric::minimum, Window::every_first, true, &kTallyOps,
+         "least double of the window that the key's first event began"},
+    Kind{"real_minimum_calendar", Metric::minimum, Window::calendar, true, &kTallyOps,
+         "least double of the natural hour, day, week or month"},
+    Kind{"real_minimum_events", Metric::minimum, Window::events, true, &kListOps,
+         "least double of the last n, none older than W"},
+    Kind{"maximum_log", Metric::maximum, Window::log, false, &kListOps,
+         "greatest integer of the last W"},
+    Kind{"maximum_every", Metric::maximum, Window::every, false, &kTallyOps,
+         "greatest integer of the current window of the epoch's grid"},
+    Kind{"maximum_every_first", Metric::maximum, Window::every_first, false, &kTallyOps,
+         "greatest integer of the window that the key's first event began"},
+    Kind{"maximum_calendar", Metric::maximum, Window::calendar, false, &kTallyOps,
+         "greatest integer of the natural hour, day, week or month"},
+    Kind{"maximum_events", Metric::maximum, Window::events, false, &kListOps,
+         "greatest integer of the last n, none older than W"},
+    Kind{"real_maximum_log", Metric::maximum, Window::log, true, &kListOps,
+         "greatest double of the last W"},
+    Kind{"real_maximum_every", Metric::maximum, Window::every, true, &kTallyOps,
+         "greatest double of the current window of the epoch's grid"},
+    Kind{"real_maximum_every_first", Metric::maximum, Window::every_first, true, &kTallyOps,
+         "greatest double of the window that the key's first event began"},
+    Kind{"real_maximum_calendar", Metric::maximum, Window::calendar, true, &kTallyOps,
+         "greatest double of the natural hour, day, week or month"},
+    Kind{"real_maximum_events", Metric::maximum, Window::events, true, &kListOps,
+         "greatest double of the last n, none older than W"},
+    Kind{"count_events", Metric::count, Window::events, false, &kListOps,
+         "events among the last n, none older than W"},
+    Kind{"sum_events", Metric::sum, Window::events, false, &kListOps,
+         "integers of the last n events, none older than W, added up"},
+    Kind{"real_sum_events", Metric::sum, Window::events, true, &kListOps,
+         "doubles of the last n events, none older than W, added up"},
+    Kind{"distinct_events", Metric::distinct, Window::events, false, &kListOps,
+         "different members of the last n events, none older than W"},
+    Kind{"exists_events", Metric::exists, Window::events, false, &kListOps,
+         "1 if one of the n events before, none older than W, had the member, else 0"},
+    Kind{"count_leaky", Metric::count, Window::leaky, false, &kLeakyOps,
+         "level of a bucket that each event fills by 1"},
+    Kind{"sum_leaky", Metric::sum, Window::leaky, false, &kLeakyOps,
+         "level of a bucket that integers fill"},
+    Kind{"real_sum_leaky", Metric::sum, Window::leaky, true, &kLeakyOps,
+         "level of a bucket that doubles fill"},
+    Kind{"distinct_leaky", Metric::distinct, Window::leaky, false, &kLeakyOps,
+         "level of a bucket that each member fills by 1 once"},
+    Kind{"last_log", Metric::last, Window::log, false, &kLastOps,
+         "what the previous event remembered, of the last W"},
+    Kind{"last_every", Metric::last, Window::every, false, &kLastOps,
+         "what the previous event remembered, of the current window of the epoch's grid"},
+    Kind{"last_every_first", Metric::last, Window::every_first, false, &kLastOps,
+         "what the previous event remembered, of the window that the key's first event began"},
+    Kind{"last_calendar", Metric::last, Window::calendar, false, &kLastOps,
+         "what the previous event remembered, of the natural hour, day, week or month"},
+    Kind{"last_events", Metric::last, Window::events, false, &kLastOps,
+         "what the previous event remembered, of the n events before, none older than W"},
     Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights,
          "events begun and not ended"},
 };
@@ -56,15 +162,53 @@ constexpr std::array kTable = {
 
 std::span<const Kind> kinds() noexcept { return kTable; }
 
+namespace {
+
+bool length_fits(const CounterSpec& spec) noexcept {
+  switch (spec.window) {
+    case Window::none:
+    case Window::leaky:
+    case Window::calendar:
+      return true;
+    case Window::events:
+      return spec.length >= milliseconds(0) && spec.length <= kWindowMax;
+    default:
+      return spec.length >= kWindowMin && spec.length <= kWindowMax;
+  }
+}
+
+/// What a window has beside its length.
+bool parameters_fit(const CounterSpec& spec) noexcept {
+  constexpr Number kCapacityMax{std::int64_t{1} << 31};
+  switch (spec.window) {
+    case Window::ring:
+      return spec.buckets >= 1 && spec.buckets <= kBucketsMax;
+    case Window::events:
+      return spec.events >= 1 && spec.events <= kKeepMax;
+    case Window::calendar:
+      return spec.zone != nullptr;
+    case Window::leaky:
+      return spec.capacity > Number(0) && spec.capacity <= kCapacityMax &&
+             spec.drain >= kWindowMin && spec.drain <= kWindowMax;
+    default:
+      return true;
+  }
+}
+
+bool has_amounts(Metric metric) noexcept {
+  return metric == Metric::sum || metric == Metric::average || metric == Metric::minimum ||
+         metric == Metric::maximum;
+}
+
+}  // namespace
+
 const Kind* find_kind(const CounterSpec& spec) noexcept {
-  if (spec.window != Window::none && (spec.length < kWindowMin || spec.length > kWindowMax))
-    return nullptr;
-  if (spec.window == Window::ring && (spec.buckets < 1 || spec.buckets > kBucketsMax))
-    return nullptr;
+  if (!length_fits(spec) || !parameters_fit(spec)) return nullptr;
   if (spec.keep < 1 || spec.keep > kKeepMax) return nullptr;
+  if (spec.retain < milliseconds(0) || spec.retain > kWindowMax) return nullptr;
   for (const Kind& kind : kTable) {
     if (kind.metric == spec.metric && kind.window == spec.window &&
-        kind.real == (spec.real && spec.metric == Metric::sum)) {
+        kind.real == (spec.real && has_amounts(spec.metric))) {
       return &kind;
     }
   }

@@ -3,24 +3,21 @@
 #include <cmath>
 
 #include "core/assert.h"
+#include "limiter/entries.h"
 #include "limiter/kinds.h"
 #include "limiter/packed.h"
-#include "limiter/state.h"
 
 namespace weir::limiter {
 
-/// The operations of every counter with a window, by the type of its entries:
-/// Unit (count in a log), uint32 (count where events merge), int64 and double (sum), uint64
-/// (members).
-template <class V>
-class WindowOps {
-  static constexpr bool kMembers = std::is_same_v<V, std::uint64_t>;
-  static constexpr bool kReal = std::is_same_v<V, double>;
-  static constexpr bool kSum = kReal || std::is_same_v<V, std::int64_t>;
-  static constexpr bool kCount = !kMembers && !kSum;
+/// The operations of counters whose windows are series of entries (series.h), by the type of an
+/// entry: see entries.h. kExists: the members are asked for one of them instead of counted.
+template <class V, bool kExists = false>
+class WindowOps : WindowEntries<V> {
+  using Entries = WindowEntries<V>;
+  using Entries::find_reserved, Entries::same, Entries::forget_settled, Entries::keep_of;
+  using Entries::kMembers, Entries::kReal, Entries::kSum, Entries::kCount, Entries::kAlsoSettled;
+  using Entries::merge_with, Entries::insert, Entries::take_back, Entries::value_of;
   using Sum = std::conditional_t<kReal, double, std::conditional_t<kSum, Wide, std::int64_t>>;
-  static constexpr std::uint32_t kAlsoSettled = 0x8000'0000U;  // of a reserved member's times
-
   struct Values {  // of one key, perhaps with an event
     Sum settled, all;
   };
@@ -59,7 +56,7 @@ class WindowOps {
       if constexpr (kMembers) revived += find_reserved(state, v) < state.reserved();
     });
     Values v = values(s, state, now, event);
-    v.all += revived;
+    if (!kExists && now.kept == now.span) v.all += revived;
     return reading(s, v);
   }
 
@@ -158,13 +155,6 @@ class WindowOps {
   static Memory memory_of(const Subject& s) noexcept {
     return {*s.counter.table, *s.place.region, s.ages, s.arena};
   }
-  static std::uint32_t keep_of(const Subject& s) noexcept {
-    return s.counter.keep.load(std::memory_order_relaxed);
-  }
-  static std::uint32_t stamp_of(const Subject& s, std::int64_t ms) noexcept {
-    return static_cast<std::uint32_t>(std::max<std::int64_t>(0, ms) / s.counter.rule.quantum);
-  }
-
   /// The shape of charge and reserve: look, judge, then find room and add.
   template <class Add>
   static Reading judge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
@@ -202,31 +192,6 @@ class WindowOps {
     return true;
   }
 
-  /// Amounts of an integer sum that come as doubles count as the next integer above.
-  static std::int64_t integer_of(const Amount& event) noexcept {
-    if (!event.amount.is_real()) return event.amount.integer();
-    const double up = std::ceil(event.amount.as_real());
-    constexpr double kEdge = 9'223'372'036'854'775'808.0;
-    if (!(up > -kEdge)) return std::numeric_limits<std::int64_t>::min();
-    return up >= kEdge ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(up);
-  }
-  static std::uint32_t count_of(const Amount& event) noexcept {
-    return static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(integer_of(event), 0, std::numeric_limits<std::int32_t>::max()));
-  }
-  static V value_of(const Amount& event) noexcept {
-    if constexpr (std::is_same_v<V, Unit>)
-      return {};
-    else if constexpr (kCount)
-      return count_of(event);
-    else if constexpr (kMembers)
-      return event.member;
-    else if constexpr (kReal)
-      return event.amount.as_real();
-    else
-      return integer_of(event);
-  }
-
   static bool stale(const Subject& s, const Instant& now) noexcept {
     const auto since = static_cast<std::int32_t>(now.second - s.slot->touched);
     return since > static_cast<std::int64_t>(s.counter.idle_seconds) || since < -61;
@@ -253,31 +218,6 @@ class WindowOps {
   }
 
   // --- reservations ---
-
-  static std::uint32_t find_reserved(const State<V>& state, V v) noexcept {
-    std::uint32_t i = 0;
-    while (i < state.reserved() && !same(v, state.reserved_value(i))) ++i;
-    return i;
-  }
-  static bool same(V a, V b) noexcept {
-    if constexpr (std::is_same_v<V, Unit>)
-      return true;
-    else if constexpr (kReal)
-      return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-    else
-      return a == b;
-  }
-
-  static auto forget_settled(State<V>& state) noexcept {
-    return [&state]([[maybe_unused]] V v) {
-      static_cast<void>(state);
-      if constexpr (kMembers) {
-        if (state.reserved() == 0) return;
-        const std::uint32_t i = find_reserved(state, v);
-        if (i < state.reserved()) state.reserved_times(i) &= ~kAlsoSettled;
-      }
-    };
-  }
 
   static bool add_reservation(Subject& s, State<V>& state, Memory& memory,
                               const Amount& event) noexcept {
@@ -317,23 +257,49 @@ class WindowOps {
 
   // --- readings ---
 
+  /// With `retain` the oldest entries are kept and not read. Ages fall from the oldest on.
+  static std::uint32_t first_live(const Series<V>& e, const Instant& now) noexcept {
+    if (now.kept == now.span || e.size == 0) return 0;
+    const std::int64_t newest_age = now.age(e.newest());
+    std::uint32_t low = 0, high = e.size;
+    while (low < high) {
+      const std::uint32_t middle = (low + high) / 2;
+      if (now.live(newest_age + std::int64_t{e.newest() - e.time(middle)})) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+  static std::uint32_t find_from(const Series<V>& e, std::uint32_t first, V v) noexcept {
+    const V* const values = e.values + e.head;
+    return static_cast<std::uint32_t>(std::find(values + first, values + e.size, v) - values);
+  }
+
   static Values values(const Subject& s, const State<V>& state, const Instant& now,
                        const Amount* event) noexcept {
     const Series<V>& e = state.series;
     Values out{};
-    if constexpr (kMembers) {
+    const std::uint32_t first = first_live(e, now);
+    if constexpr (kExists) {
+      if (event == nullptr) return out;
+      out.settled = find_from(e, first, event->member) < e.size;
+      out.all = out.settled != 0 || find_reserved(state, event->member) < state.reserved();
+    } else if constexpr (kMembers) {
       std::uint32_t only = 0;  // in flight and not settled
       bool also_reserved = false;
       for (std::uint32_t i = 0; i < state.reserved(); ++i) {
-        only += (state.reserved_times(i) & kAlsoSettled) == 0;
+        only += now.kept == now.span ? (state.reserved_times(i) & kAlsoSettled) == 0
+                                     : find_from(e, first, state.reserved_value(i)) == e.size;
         also_reserved |= event != nullptr && state.reserved_value(i) == event->member;
       }
-      const bool fresh = event != nullptr && e.find_value(event->member) == e.size;
-      out.settled = std::min<Sum>(e.size + fresh, keep_of(s));
+      const bool fresh = event != nullptr && find_from(e, first, event->member) == e.size;
+      out.settled = std::min<Sum>(e.size - first + fresh, keep_of(s));
       out.all = out.settled + only - (fresh && also_reserved ? 1 : 0);
     } else if constexpr (kReal) {
       const std::uint32_t at = event != nullptr ? merge_with(s, e, now.stamp) : e.size;
-      for (std::uint32_t i = 0; i < e.size; ++i) {
+      for (std::uint32_t i = first; i < e.size; ++i) {
         out.settled += i == at ? e.value(i) + event->amount.as_real() : e.value(i);
       }
       if (event != nullptr && at == e.size) out.settled += event->amount.as_real();
@@ -342,11 +308,14 @@ class WindowOps {
         out.all += state.reserved_value(i) * state.reserved_times(i);
       }
     } else {
-      if constexpr (std::is_same_v<V, Unit>)
-        out.settled = e.size;
-      else
+      if constexpr (std::is_same_v<V, Unit>) {
+        out.settled = e.size - first;
+      } else {
         out.settled = static_cast<Sum>(e.total);
-      if (event != nullptr) out.settled += kSum ? Sum{integer_of(*event)} : Sum{count_of(*event)};
+        for (std::uint32_t i = 0; i < first; ++i) out.settled -= Sum{e.value(i)};
+      }
+      if (event != nullptr)
+        out.settled += kSum ? Sum{integer_of(event->amount)} : Sum{count_of(*event)};
       if constexpr (std::is_same_v<V, Unit>) out.settled = std::min<Sum>(out.settled, keep_of(s));
       out.all = out.settled;
       if constexpr (kCount) {
@@ -380,193 +349,6 @@ class WindowOps {
     r.settled = number(v.settled);
     r.in_flight = in_flight(s);
     return r;
-  }
-
-  // --- entries ---
-
-  /// The entry that an event of this stamp joins, or size.
-  static std::uint32_t merge_with(const Subject& s, const Series<V>& e,
-                                  std::uint32_t stamp) noexcept {
-    switch (s.counter.rule.merge) {
-      case Rule::Merge::none:
-        return e.size;
-      case Rule::Merge::equal:
-        return e.find_stamp(stamp);
-      case Rule::Merge::newest:
-        return e.size == 0 ? 0 : e.size - 1;
-    }
-    return e.size;
-  }
-
-  /// Adds an event whose stamp is live. What it does stands in `undo`.
-  static void insert(Subject& s, State<V>& state, Memory& memory, const Instant& now,
-                     std::int64_t event_ms, const Amount& event, Undo& undo) noexcept {
-    Series<V>& e = state.series;
-    const Rule& rule = s.counter.rule;
-    undo.stamp = stamp_of(s, event_ms);
-    const bool was_empty = e.size == 0;
-    // A window that has begun does not begin earlier for a late settlement.
-    if (rule.from_oldest && !was_empty && now.age(undo.stamp) > age_of(e, 0, now))
-      undo.stamp = e.time(0);
-    if constexpr (std::is_same_v<V, Unit>) {
-      for (std::uint32_t n = std::min(count_of(event), keep_of(s)); n > 0; --n) {
-        add(s, state, memory, now, undo, {});
-      }
-    } else if constexpr (kMembers) {
-      const std::uint32_t at = e.find_value(event.member);
-      if (at < e.size) {
-        undo.former = e.time(at);
-        const bool renew =
-            !rule.aligned_members && !rule.from_oldest && now.age(undo.stamp) < age_of(e, at, now);
-        if (renew) {
-          e.erase(at);
-          place(e, now, undo.stamp, event.member);
-        } else {
-          undo.stamp = undo.former;
-          return;  // `touched` must stay the newest entry's: beyond it stamps may wrap unseen
-        }
-      } else if (e.size >= keep_of(s) && (rule.aligned_members || rule.from_oldest)) {
-        undo.what = Undo::What::nothing;  // the window's first members stand for all
-      } else {
-        undo.fresh = true;
-        add(s, state, memory, now, undo, event.member);
-        const std::uint32_t r = find_reserved(state, event.member);
-        if (r < state.reserved()) state.reserved_times(r) |= kAlsoSettled;
-      }
-    } else {
-      const std::uint32_t at = merge_with(s, e, undo.stamp);
-      if (at < e.size) {
-        undo.stamp = e.time(at);
-        const V before = e.value(at);
-        std::memcpy(&undo.former_value, &before, sizeof(before));
-        e.set(at, plus(before, value_of(event)));
-      } else {
-        undo.fresh = true;
-        add(s, state, memory, now, undo, value_of(event));
-      }
-    }
-    if (s.counter.spec.window == Window::every_first && !was_empty) return;
-    const auto second = static_cast<std::uint32_t>(std::max<std::int64_t>(0, event_ms) / 1000);
-    if (was_empty || static_cast<std::int32_t>(second - s.slot->touched) > 0)
-      s.slot->touched = second;
-  }
-
-  static V plus(V a, V b) noexcept {
-    if constexpr (std::is_same_v<V, Unit>) {
-      return a;
-    } else if constexpr (kReal) {
-      return a + b;
-    } else {
-      V out;
-      if (!__builtin_add_overflow(a, b, &out)) return out;
-      return b < 0 ? std::numeric_limits<V>::min() : std::numeric_limits<V>::max();
-    }
-  }
-
-  static std::int64_t age_of(const Series<V>& e, std::uint32_t i, const Instant& now) noexcept {
-    return now.age(e.newest()) + std::int64_t{e.newest() - e.time(i)};
-  }
-
-  static void place(Series<V>& e, const Instant& now, std::uint32_t stamp, V v) noexcept {
-    const std::int64_t behind = e.size == 0 ? 0 : now.age(stamp) - now.age(e.newest());
-    e.insert(e.place_of(behind), stamp, v);
-  }
-
-  /// A new entry, with room made for it by growing or, at `keep` or without memory, by shedding.
-  static void add(Subject& s, State<V>& state, Memory& memory, const Instant& now, Undo& undo,
-                  V v) noexcept {
-    Series<V>& e = state.series;
-    const bool capped = s.counter.rule.merge == Rule::Merge::none;
-    constexpr std::uint32_t kLeast = kMembers || std::is_same_v<V, Unit> ? 0 : 1;
-    while (e.size > kLeast &&
-           ((capped && e.size >= keep_of(s)) || !state.make_room(*s.slot, memory))) {
-      if (!undo.dropped) {
-        undo.dropped = true;
-        undo.dropped_stamp = e.time(0);
-        if constexpr (!std::is_same_v<V, Unit>) {
-          const V oldest = e.value(0);
-          std::memcpy(&undo.dropped_value, &oldest, sizeof(oldest));
-          if constexpr (kSum) {
-            const V next = e.value(e.size > 1 ? 1 : 0);
-            std::memcpy(&undo.former_value, &next, sizeof(next));
-          }
-        }
-      }
-      if (kMembers) forget_settled(state)(e.value(0));
-      state.shed();
-    }
-    if (!state.make_room(*s.slot, memory)) {  // all that is left holds reservations
-      if (kLeast == 1 && e.size == 1) e.set(0, plus(e.value(0), v));
-      return;
-    }
-    place(e, now, undo.stamp, v);
-  }
-
-  static void take_back(Subject& s, State<V>& state, Memory& memory, const Undo& undo) noexcept {
-    Series<V>& e = state.series;
-    const std::uint32_t newest_before = e.size != 0 ? e.newest() : 0;
-    if constexpr (std::is_same_v<V, Unit>) {
-      for (std::uint32_t n = std::min(count_of(undo.amount), keep_of(s)); n > 0; --n) {
-        const std::uint32_t i = e.find_stamp(undo.stamp);
-        if (i == e.size) break;
-        e.erase(i);
-      }
-    } else if constexpr (kMembers) {
-      const std::uint32_t i = e.find_value(undo.amount.member);
-      if (i == e.size || e.time(i) != undo.stamp) return;  // renewed by another since
-      if (undo.fresh) {
-        forget_settled(state)(e.value(i));
-        e.erase(i);
-      } else if (undo.former != undo.stamp) {
-        const std::int64_t behind =
-            std::int64_t{e.newest() - undo.stamp} + (undo.stamp - undo.former);
-        e.erase(i);
-        // The newest may just have gone; distances count from what is newest now.
-        const std::int64_t shift = e.size == 0 ? behind : std::int64_t{newest_before - e.newest()};
-        e.insert(e.place_of(behind - shift), undo.former, undo.amount.member);
-      }
-    } else {
-      std::uint32_t i = e.size;
-      const V amount = value_of(undo.amount);
-      while (i-- > 0) {
-        if (e.time(i) == undo.stamp &&
-            (s.counter.rule.merge != Rule::Merge::none || e.value(i) == amount)) {
-          break;
-        }
-      }
-      if (i >= e.size) return;
-      if constexpr (kReal) {
-        const double before = undo.fresh ? 0.0 : std::bit_cast<double>(undo.former_value);
-        e.set(i, e.value(i) == before + amount ? before : e.value(i) - amount);
-      } else {
-        const bool saturated = kSum && (e.value(i) == std::numeric_limits<V>::max() ||
-                                        e.value(i) == std::numeric_limits<V>::min());
-        if (!saturated) e.set(i, e.value(i) - std::min(amount, kCount ? e.value(i) : amount));
-      }
-      if (e.value(i) == V{}) e.erase(i);
-    }
-    if (undo.dropped) put_back_dropped(s, state, memory, undo);
-    if (e.size == 0 || s.counter.spec.window == Window::every_first) return;
-    const std::int64_t back =
-        std::int64_t{newest_before - e.newest()} * s.counter.rule.quantum / 1000;
-    s.slot->touched -= static_cast<std::uint32_t>(back);
-  }
-
-  static void put_back_dropped(Subject& s, State<V>& state, Memory& memory,
-                               const Undo& undo) noexcept {
-    Series<V>& e = state.series;
-    V oldest{};
-    if constexpr (!std::is_same_v<V, Unit>) std::memcpy(&oldest, &undo.dropped_value, sizeof(V));
-    if constexpr (kSum) {
-      V next;
-      std::memcpy(&next, &undo.former_value, sizeof(V));
-      if (e.size == 0 || e.value(0) != plus(oldest, next)) return;  // more was merged since
-      if (!state.make_room(*s.slot, memory)) return;
-      e.set(0, next);
-    } else if (!state.make_room(*s.slot, memory)) {
-      return;
-    }
-    e.insert(0, undo.dropped_stamp, oldest);
   }
 
   /// Writes the state back; a key that holds nothing gives its slot back.

@@ -19,8 +19,7 @@ struct Packed {
   static bool charge(Slot& slot, const Counter& counter, const Instant& now, const Amount& event,
                      const Ceiling* ceiling, Undo* undo, Reading& r) noexcept {
     if (slot.form != static_cast<unsigned>(Slot::Form::packed) || slot.size == 0 ||
-        counter.rule.from_oldest || event.amount.is_real() || event.amount.integer() != 1 ||
-        counter.spec.window == Window::every_first) {
+        !counter.rule.plain || event.amount.is_real() || event.amount.integer() != 1) {
       return false;
     }
     if constexpr (std::is_same_v<V, Unit>) {

@@ -143,14 +143,14 @@ struct Series {
       return newest_age + std::int64_t{newest_stamp - time(i)};
     };
     const bool none = newest_age == Instant::kDead ||
-                      (now.rule->from_oldest ? !now.live(age_of(0)) : !now.live(newest_age));
+                      (now.rule->from_oldest ? !now.live(age_of(0)) : !now.kept_at(newest_age));
     if (none) {
       for (std::uint32_t i = 0; i < size; ++i) dropped(value(i));
       clear();
       return;
     }
     if (now.rule->from_oldest) return;
-    while (!now.live(age_of(0))) {
+    while (!now.kept_at(age_of(0))) {
       dropped(value(0));
       pop_front();
     }

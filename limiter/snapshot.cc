@@ -25,6 +25,11 @@ void put_definition(std::string& out, const Counter& c) {
   put(out, c.rule.length);
 }
 
+/// Whether an entry's value is told as 8 bytes, where its bits are no small number.
+bool is_plain(Metric metric, bool real) noexcept {
+  return real || (metric != Metric::count && metric != Metric::sum);
+}
+
 /// Newest first, so that each entry is told by its small distance to the one before.
 void put_key(std::string& out, const Counter& c, const Slot& slot,
              std::span<const PlainEntry> entries) {
@@ -37,7 +42,7 @@ void put_key(std::string& out, const Counter& c, const Slot& slot,
   for (std::size_t i = entries.size(); i-- > 0;) {
     put_varint(out, static_cast<std::uint64_t>(former - entries[i].ms));
     former = entries[i].ms;
-    if (c.spec.real || c.spec.metric == Metric::distinct) {
+    if (is_plain(c.spec.metric, c.spec.real)) {
       put(out, entries[i].bits);
     } else {
       put_varint(out, entries[i].bits);
@@ -213,7 +218,8 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
     const bool real = head.get<std::uint8_t>() != 0;
     const auto quantum = head.get<std::uint32_t>();
     const auto length = head.get<std::int64_t>();
-    Definition d{nullptr, real || metric == static_cast<std::uint8_t>(Metric::distinct), real};
+    const bool real_sum = real && metric == static_cast<std::uint8_t>(Metric::sum);
+    Definition d{nullptr, is_plain(static_cast<Metric>(metric), real), real_sum};
     const auto it = impl_->by_identity.find(identity);
     if (it != impl_->by_identity.end() && !it->second->closed) {
       Counter& c = it->second->counter;

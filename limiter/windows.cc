@@ -15,11 +15,21 @@ std::uint32_t Rule::ring_quantum(std::int64_t length, unsigned buckets) noexcept
   return static_cast<std::uint32_t>(g);
 }
 
+namespace {
+
+/// Kinds whose entries are members or have times of their own, so that `every` cannot be one
+/// quantum.
+bool keeps_times(Metric metric) noexcept {
+  return metric != Metric::count && metric != Metric::sum;
+}
+
+}  // namespace
+
 Rule Rule::of(const CounterSpec& spec) noexcept {
   Rule rule;
   rule.length = spec.length.count();
   rule.span = rule.length - 1;
-  const bool members = spec.metric == Metric::distinct;
+  const bool members = spec.metric == Metric::distinct || spec.metric == Metric::exists;
   switch (spec.window) {
     case Window::ring:
       rule.quantum = ring_quantum(rule.length, spec.buckets);
@@ -29,12 +39,21 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
     case Window::log:
       break;
     case Window::every:
-      if (members) {
-        rule.aligned_members = true;
+      if (keeps_times(spec.metric)) {
+        rule.aligned = true;
       } else {
         rule.quantum = static_cast<std::uint32_t>(rule.length);
         rule.span = 0;
         rule.merge = Merge::newest;
+      }
+      break;
+    case Window::calendar:
+      rule.length = CalendarSpan::longest(spec.unit);
+      rule.aligned = true;
+      rule.calendar = std::make_shared<CalendarSpan>(spec.unit, spec.zone);
+      if (!keeps_times(spec.metric)) {
+        rule.merge = Merge::newest;
+        rule.quantum = 1000;  // spans begin on whole seconds; and such a stamp never wraps
       }
       break;
     case Window::every_first:
@@ -42,19 +61,29 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
       rule.merge = members ? Merge::none : Merge::newest;
       break;
     case Window::events:
-    case Window::calendar:
+      if (rule.length == 0) rule.span = kForever;
+      break;
     case Window::leaky:
+      rule.span = kForever;
+      break;
     case Window::none:
       rule.span = 0;
       break;
   }
+  const std::int64_t retained = spec.retain.count();
+  if (retained > rule.length && (spec.window == Window::log || spec.window == Window::ring)) {
+    rule.kept =
+        spec.window == Window::log ? retained - 1 : (retained + rule.quantum - 1) / rule.quantum;
+  }
+  rule.plain = !rule.from_oldest && spec.window != Window::every_first && rule.kept == 0;
   return rule;
 }
 
 Instant::Instant(const Rule& r, TimePoint now) noexcept
     : rule(&r),
       ms(std::max<std::int64_t>(0, to_ms(now))),
-      span(r.aligned_members ? ms % r.length : r.span),
+      span(r.aligned ? r.passed(ms) / r.quantum : r.span),
+      kept(std::max(span, r.kept)),
       stamp(static_cast<std::uint32_t>(ms / r.quantum)),
       second(static_cast<std::uint32_t>(ms / 1000)) {}
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "limiter/calendar_span.h"
 #include "limiter/kind.h"
 
 namespace weir::limiter {
@@ -18,6 +20,9 @@ namespace weir::limiter {
 ///   stamps,
 ///          and the span is what has passed of the current window.
 ///   every_first   quantum 1 ms, span W-1, counted from the first event: it stands for all of them
+///   calendar  as every, with stamps of 1 s (members: 1 ms): the zone says what has passed
+///   events    quantum 1 ms, span W-1, or kForever where any age will do; journal.h counts to n
+///   leaky     quantum 1 ms; leaky.h knows what drains
 struct Rule {
   enum class Merge : std::uint8_t {
     none,    ///< each event is an entry
@@ -28,13 +33,22 @@ struct Rule {
   std::uint32_t quantum = 1;  // ms
   std::int64_t span = 0;
   Merge merge = Merge::none;
-  bool aligned_members = false;  // every, distinct: the span depends on now
-  bool from_oldest = false;      // every_first, distinct: the window is as old as its oldest entry
+  bool aligned = false;      // the span is what has passed of the current window, but for `every`
+                             // where all of a window's events are one entry
+  bool from_oldest = false;  // every_first, members: the window is as old as its oldest entry
+  bool plain = false;        // no exception to what Packed counts (limiter/packed.h)
+  std::int64_t kept = 0;     // retain: entries stay for so many quanta; 0: for `span`
+  std::shared_ptr<const CalendarSpan> calendar;
 
+  static constexpr std::int64_t kForever = std::int64_t{1} << 60;
   /// The rule of a valid spec (kinds.h says which are).
   static Rule of(const CounterSpec& spec) noexcept;
   /// The largest quantum up to W/N that keeps the ring's inequality where N does not divide W.
   static std::uint32_t ring_quantum(std::int64_t length, unsigned buckets) noexcept;
+  /// What has passed of the current window, where windows are aligned; ms.
+  std::int64_t passed(std::int64_t ms) const noexcept {
+    return calendar != nullptr ? ms - calendar->begin(ms) : ms % length;
+  }
 };
 
 /// A rule at one instant.
@@ -45,16 +59,18 @@ struct Instant {
   /// than any thread can be (the clock was set back): such a state counts for nothing.
   std::int64_t age(std::uint32_t stamp) const noexcept;
   bool live(std::int64_t age) const noexcept { return age <= span; }
-  /// Whether an event of that time, however long ago, is in the window.
+  bool kept_at(std::int64_t age) const noexcept { return age <= kept; }
+  /// Whether an event of that time, however long ago, is worth storing.
   bool covers(std::int64_t event_ms) const noexcept {
-    return event_ms >= 0 && live(ms / rule->quantum - event_ms / rule->quantum);
+    return event_ms >= 0 && kept_at(ms / rule->quantum - event_ms / rule->quantum);
   }
 
   static constexpr std::int64_t kAheadMax = 60'000;  // ms
   static constexpr std::int64_t kDead = std::int64_t{1} << 62;
   const Rule* rule;
   std::int64_t ms;
-  std::int64_t span;
+  std::int64_t span;     // what is read
+  std::int64_t kept;     // what is stored: at least span
   std::uint32_t stamp;   // of now
   std::uint32_t second;  // of now
 };

@@ -44,6 +44,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.shadow = policy.shadow;
     counter.keys = def.keys ? def.keys->value : 0;
     counter.spec = spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
+    if (def.retain && window != nullptr && window->kind == config::WindowDef::Kind::last) {
+      counter.spec.retain = def.retain->value;
+    }
     if (window != nullptr) {
       counter.window = counter.spec.length;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||

@@ -22,6 +22,11 @@ struct Counters {
       spec.window = kind.window;
       spec.real = kind.real;
       spec.length = milliseconds(kind.window == Window::log ? 86'400'000 : 60'000);
+      spec.events = 7;
+      spec.unit = CalendarUnit::day;
+      spec.zone = TimeZone::find("Asia/Shanghai");
+      spec.capacity = 500;
+      spec.drain = milliseconds(7000);
       ids.push_back(bank.open({7, ++n}, spec).value());
     }
   }
@@ -33,9 +38,21 @@ Hash128 key_of(std::uint64_t i) {
 
 Amount amount_of(const Kind& kind, std::uint64_t i) {
   if (kind.metric == Metric::count || kind.metric == Metric::in_flight) return {};
+  static Datum datum;
+  static std::string text;
+  text.assign(i % 60, static_cast<char>('a' + i % 26));
+  datum.type = i % 3 == 0 ? Datum::Type::number : Datum::Type::text;
+  datum.number = static_cast<std::int64_t>(i);
+  datum.text = text;
   return {
       kind.real ? Number::real(static_cast<double>(i) / 8) : Number(static_cast<std::int64_t>(i)),
-      i * i};
+      i * i, &datum};
+}
+
+std::string spelt(const Reading& r) {
+  std::string out = r.has_value ? r.value.to_string() : "none";
+  if (r.has_value && r.datum != nullptr) out.append(" ").append(r.datum->text);
+  return out;
 }
 
 void fill(Bank& bank, const Counters& counters) {
@@ -56,12 +73,12 @@ std::string snapshot_of(const Bank& bank, TimePoint now) {
 }
 
 TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
-  Bank bank({std::uint64_t{16} << 20, 10'000});
+  Bank bank({std::uint64_t{64} << 20, 30'000});
   const Counters counters(bank);
   fill(bank, counters);
   const std::string bytes = snapshot_of(bank, at(20'000));
-  for (const std::uint64_t keys : {std::uint64_t{6000}, std::uint64_t{100'000}}) {
-    Bank other({std::uint64_t{32} << 20, keys});
+  for (const std::uint64_t keys : {std::uint64_t{25'000}, std::uint64_t{200'000}}) {
+    Bank other({std::uint64_t{64} << 20, keys});
     const Counters same(other);
     const Result<std::size_t> taken = other.import(bytes, at(21'000), at(21'000));
     ASSERT_TRUE(taken.has_value());
@@ -69,8 +86,13 @@ TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
     for (std::size_t k = 0; k + 1 < kinds().size(); ++k) {
       for (std::uint64_t i = 0; i < 300; ++i) {
         for (const std::int64_t later : {21'000, 30'000, 70'000, 79'000}) {
-          ASSERT_EQ(other.peek(same.ids[k], key_of(i), at(later)).value,
-                    bank.peek(counters.ids[k], key_of(i), at(later)).value)
+          if (kinds()[k].window == Window::leaky && kinds()[k].real) {  // drained in two steps
+            ASSERT_NEAR(other.peek(same.ids[k], key_of(i), at(later)).value.as_real(),
+                        bank.peek(counters.ids[k], key_of(i), at(later)).value.as_real(), 1e-9);
+            continue;
+          }
+          ASSERT_EQ(spelt(other.peek(same.ids[k], key_of(i), at(later))),
+                    spelt(bank.peek(counters.ids[k], key_of(i), at(later))))
               << kinds()[k].name << " key " << i << " at " << later;
         }
       }

@@ -245,5 +245,74 @@ policies:
   std::filesystem::remove_all(directory);
 }
 
+/// A policy over `GET /v?...` whose rung flags where `condition` holds.
+std::string flagging(const std::string& metric, const std::string& window, const std::string& condition) {
+  return "events:\n  v: {match: GET /v, fields: {n: int(query.n), city: query.city}}\npolicies:\n"
+         "  - {name: p, watch: v, key: ip, metric: " + metric + ", window: " + window +
+         ", then: [{if: '" + condition + "', do: flag}]}\n";
+}
+
+TEST(Kinds, AverageMinimumAndMaximumOfNothingAreNoNumber) {
+  World world(flagging("avg(n)", "1m", "value == 2.5"));
+  EXPECT_EQ(world.send(TestRequest("GET /v?n=2")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /v?n=3")), "flag");
+  EXPECT_EQ(world.send(TestRequest("GET /v")), "pass") << "no amount, not counted";
+  world.now += minutes(2);
+  EXPECT_EQ(world.send(TestRequest("GET /v?n=7")), "pass");
+  World highest(flagging("max(n)", "{events: 2}", "value < 5"));
+  EXPECT_EQ(highest.send(TestRequest("GET /v?n=9")), "pass");
+  EXPECT_EQ(highest.send(TestRequest("GET /v?n=1")), "pass");
+  EXPECT_EQ(highest.send(TestRequest("GET /v?n=1")), "flag") << "the nine is the third last";
+}
+
+TEST(Kinds, TheUsualCityIsOneOfTheLastOnes) {
+  World world(flagging("exists(city)", "{events: 3, last: 3d}", "value == 0"));
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "flag") << "the first is unknown";
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=oslo")), "flag");
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "pass");
+  world.now += hours(24 * 4);
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "flag");
+}
+
+TEST(Kinds, LastIsTheFieldOfTheEventBefore) {
+  World world(flagging("last(city)", "1h", "value != null && value != city"));
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=oslo")), "flag");
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=oslo")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome", "203.0.113.9")), "pass");
+  world.now += hours(2);
+  EXPECT_EQ(world.send(TestRequest("GET /v?city=rome")), "pass");
+}
+
+TEST(Kinds, ANaturalDayEndsAtMidnightOfItsZone) {
+  World world(R"(
+policies:
+  - {name: p, watch: request, key: ip, window: {calendar: day, tz: Asia/Shanghai}, then: [{over: 2, do: deny}]}
+)");
+  world.now = from_ms(1'714'492'800'000 - 60'000);  // a minute before midnight in Shanghai
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response, "Retry-After: 60\r\n");
+  world.now += minutes(1);
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+}
+
+TEST(Kinds, ALeakyBucketFiresAboveItsCapacityAndStartsEmptyAgain) {
+  World world(R"(
+policies:
+  - {name: p, watch: request, key: ip, window: {leaky: 5, drain: 10s}, then: [{do: graylist, for: 1m}]}
+)");
+  for (int i = 1; i <= 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << i;
+  EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
+  world.now += minutes(1);
+  for (int i = 1; i <= 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "after the fire " << i;
+  world.now += seconds(20);
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "two have drained";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
+}
+
 }  // namespace
 }  // namespace weir::policies

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "core/calendar.h"
+
+namespace weir::limiter {
+
+/// The current natural hour, day, week or month of a zone, remembered so that the zone is asked
+/// once a span and not once an event. Thread-safe: begin and length are one word, so nobody ever
+/// pairs the beginning of one span with the end of another; threads on both sides of an edge merely
+/// ask anew.
+class CalendarSpan {
+ public:
+  CalendarSpan(CalendarUnit unit, std::shared_ptr<const TimeZone> zone) noexcept
+      : unit_(unit), zone_(std::move(zone)) {}
+
+  /// Where the span that holds `ms` (Unix, not negative) begins; never before the epoch.
+  std::int64_t begin(std::int64_t ms) const noexcept;
+  /// Longer than any span of this unit, in ms: also where a zone jumps across the date line.
+  static std::int64_t longest(CalendarUnit unit) noexcept;
+
+ private:
+  static constexpr unsigned kLengthBits = 24;  // seconds: 194 days
+  CalendarUnit unit_;
+  std::shared_ptr<const TimeZone> zone_;
+  mutable std::atomic<std::uint64_t> current_{0};  // begin in seconds << kLengthBits | length
+};
+
+}  // namespace weir::limiter
