@@ -1,5 +1,7 @@
 #include "replay/engine.h"
 
+#include <algorithm>
+
 namespace weir::replay {
 namespace {
 
@@ -25,6 +27,7 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
     problem = attached.error().message();
     return nullptr;
   }
+  engine->set_->attach_views(engine->views_);
   engine->evaluator_.use(policies::load_on_worker(engine->set_, engine->stats_, 0));
   return engine;
 }
@@ -55,6 +58,56 @@ const policies::Verdict& Engine::judge(const Row& row, Kind kind, TimePoint now,
     evaluator_.ended(settlement_);
   }
   return verdict;
+}
+
+void Engine::collect(std::size_t view, const limiter::ViewWindow& window) {
+  Result& result = results_.emplace_back();
+  result.view = view;
+  result.window = window;
+  for (const limiter::ViewRow& row : window.rows) {
+    result.parts += row.parts;
+    result.sizes.push_back(row.parts.size());
+    result.rows.push_back(row);
+  }
+}
+
+void Engine::hand_out(const OnWindow& use) {
+  std::stable_sort(results_.begin(), results_.end(),
+                   [](const Result& a, const Result& b) { return a.window.end < b.window.end; });
+  for (Result& result : results_) {
+    std::size_t at = 0;  // the texts have moved with their results
+    for (std::size_t i = 0; i < result.rows.size(); at += result.sizes[i], ++i) {
+      result.rows[i].parts = std::string_view(result.parts).substr(at, result.sizes[i]);
+    }
+    result.window.rows = result.rows;
+    use(result.view, result.window);
+  }
+  results_.clear();
+}
+
+void Engine::advance(TimePoint watermark, const OnWindow& use) {
+  const std::vector<policies::View>& views = set_->views;
+  if (views.size() == 1) {  // nothing to put in order
+    views.front().live->advance(watermark, [&](const auto& window) { use(0, window); });
+    return;
+  }
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    views[i].live->advance(watermark, [&](const auto& window) { collect(i, window); });
+  }
+  if (!results_.empty()) hand_out(use);
+}
+
+void Engine::flush(const OnWindow& use) {
+  for (std::size_t i = 0; i < set_->views.size(); ++i) {
+    set_->views[i].live->flush([&](const auto& window) { collect(i, window); });
+  }
+  hand_out(use);
+}
+
+std::uint64_t Engine::dropped() const {
+  std::uint64_t out = bank_.stats().evicted;
+  for (const policies::View& view : set_->views) out += view.live->stats().counted.dropped;
+  return out;
 }
 
 }  // namespace weir::replay

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "limiter/bank.h"
 #include "limiter/lists.h"
 #include "policies/evaluator.h"
+#include "policies/view_bank.h"
 #include "replay/formats.h"
 
 namespace weir::replay {
@@ -33,25 +35,51 @@ class Engine {
   /// never goes back from one call to the next.
   const policies::Verdict& judge(const Row& row, Kind kind, TimePoint now, policies::RowSink* rows);
 
+  /// A window of a view; alive for the call.
+  using OnWindow = std::function<void(std::size_t view, const limiter::ViewWindow& window)>;
+  /// Hands out what is complete at this watermark, in the order of time, then of the file.
+  void advance(TimePoint watermark, const OnWindow& use);
+  /// Hands out all other windows, as not complete.
+  void flush(const OnWindow& use);
+
   const policies::PolicySet& set() const noexcept { return *set_; }
   const config::Model& model() const noexcept { return model_; }
   /// How often the policy did not judge an event because a key part or amount was missing.
   std::uint64_t missing(std::string_view policy) const {
     return stats_.totals("policy", policy).missing;
   }
+  /// How often the view did not count an event because a part or amount was missing.
+  std::uint64_t view_missing(std::size_t view) const {
+    return set_->views[view].live->stats().missing;
+  }
+  /// Keys that lost their count for want of memory, and what views dropped.
+  std::uint64_t dropped() const;
   limiter::BankStats counters() const noexcept { return bank_.stats(); }
 
  private:
+  /// A window kept until those of all views can be put in order.
+  struct Result {
+    std::size_t view = 0;
+    limiter::ViewWindow window;
+    std::vector<limiter::ViewRow> rows;
+    std::string parts;  // of all rows
+    std::vector<std::size_t> sizes;
+  };
+  void collect(std::size_t view, const limiter::ViewWindow& window);
+  void hand_out(const OnWindow& use);
+
   Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set);
 
   const config::Model& model_;
   std::shared_ptr<policies::PolicySet> set_;
   limiter::Bank bank_;
   limiter::ListBank lists_;
+  policies::ViewBank views_{false};
   HashSecret secret_;
   policies::StatsBank stats_;
   policies::Evaluator evaluator_;
   policies::Settlement settlement_;
+  std::vector<Result> results_;
 };
 
 }  // namespace weir::replay

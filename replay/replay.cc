@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/text.h"
+#include "limiter/view_row.h"
 #include "policies/actions.h"
 
 namespace weir::replay {
@@ -57,6 +58,8 @@ Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
   if (other_ != nullptr) other_tally_.emplace(other_->set());
   if (writer_ != nullptr) fan_ = std::make_unique<Fan>(tally_, *writer_);
   if (plan_.lateness) reorder_.emplace(*plan_.lateness);
+  views_.resize(engine.set().views.size());
+  on_window_ = [this](std::size_t view, const limiter::ViewWindow& window) { show(view, window); };
 }
 
 Replay::~Replay() = default;
@@ -113,8 +116,45 @@ Stream* Replay::next_stream(std::size_t& index) {
   return index == streams_.size() ? nullptr : streams_[index].get();
 }
 
+void Replay::show(std::size_t view, const limiter::ViewWindow& window) {
+  ViewTally& tally = views_[view];
+  ++tally.windows;
+  tally.start = window.start;
+  tally.end = window.end;
+  tally.complete = window.complete;
+  tally.total = window.total;
+  tally.rows = window.rows.size();
+  if (writer_ != nullptr) {
+    line_.clear();
+    limiter::append_view_row(line_, engine_.set().views[view].name, window);
+    writer_->line(line_);
+    return;
+  }
+  tally.shown.clear();
+  for (const limiter::ViewRow& row : window.rows.first(std::min(kViewRows, window.rows.size()))) {
+    auto& [key, value] = tally.shown.emplace_back();
+    limiter::for_each_part(row.parts,
+                           [&, &parts = key](std::string_view part) { parts.emplace_back(part); });
+    value = row.value;
+  }
+}
+
+/// Windows end by the watermark, which an event moves before it is judged: those that end at its
+/// time hold nothing of it.
+void Replay::advance(TimePoint to) {
+  if (to <= watermark_) return;
+  watermark_ = to;
+  if (!views_.empty()) engine_.advance(to, on_window_);
+}
+
+void Replay::flush() {
+  if (!views_.empty()) engine_.flush(on_window_);
+}
+
 void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text) {
   now_ = std::max(now_, row.time);
+  advance(reorder_ ? std::min(row.time - milliseconds{1}, reorder_->watermark())
+                   : now_ - milliseconds{1});
   tally_.set_time(row.time);
   if (writer_ != nullptr) writer_->begin(row.time, line);
   policies::RowSink* const sink = fan_ ? static_cast<policies::RowSink*>(fan_.get()) : &tally_;
@@ -147,6 +187,7 @@ void Replay::take(std::size_t index) {
     judge(index, stream.line(), stream.row(), stream.text());
   } else if (reorder_->add(static_cast<std::uint32_t>(index), stream.line(), time, stream.text())) {
     release(false);
+    advance(reorder_->watermark());
   }
 }
 
@@ -155,6 +196,7 @@ bool Replay::run(std::uint64_t rows) {
   for (std::size_t index = 0; rows > 0; --rows) {
     if (next_stream(index) == nullptr) {
       if (reorder_) release(true);
+      if (plan_.flush) flush();
       done_ = true;
       return false;
     }
@@ -182,7 +224,7 @@ std::uint64_t Replay::bad() const noexcept {
   return bad;
 }
 
-std::uint64_t Replay::dropped() const noexcept { return engine_.counters().evicted; }
+std::uint64_t Replay::dropped() const noexcept { return engine_.dropped(); }
 
 std::string Replay::read_error() const {
   for (const auto& stream : streams_) {

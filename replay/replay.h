@@ -54,6 +54,17 @@ class Replay {
   const std::vector<std::unique_ptr<Stream>>& streams() const noexcept { return streams_; }
   const Engine& engine() const noexcept { return engine_; }
   const Tally& tally() const noexcept { return tally_; }
+  /// What a view has shown.
+  struct ViewTally {
+    std::uint64_t windows = 0;  ///< handed out
+    TimePoint start{}, end{};   ///< of the last one
+    bool complete = false;
+    Number total;
+    std::size_t rows = 0;  ///< of it; the first kViewRows are kept
+    std::vector<std::pair<std::vector<std::string>, Number>> shown;
+  };
+  static constexpr std::size_t kViewRows = 20;
+  const std::vector<ViewTally>& views() const noexcept { return views_; }
   const Engine* other() const noexcept { return other_; }
   const Tally* other_tally() const noexcept { return other_tally_ ? &*other_tally_ : nullptr; }
   /// A file that could not be read to its end: `FILE: why`. Empty: none.
@@ -68,6 +79,9 @@ class Replay {
   Stream* next_stream(std::size_t& index);
   void take(std::size_t stream);
   void release(bool all);
+  void advance(TimePoint to);
+  void flush();
+  void show(std::size_t view, const limiter::ViewWindow& window);
   void judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text);
 
   /// Gives each row to the tally and, if rows are wanted, to the writer.
@@ -88,6 +102,10 @@ class Replay {
   std::size_t current_ = 0;  // the stream whose row is in hand
   std::optional<Reorder> reorder_;
   TimePoint now_{};
+  TimePoint watermark_{milliseconds{-1}};
+  std::vector<ViewTally> views_;
+  Engine::OnWindow on_window_;
+  std::string line_;
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
   bool done_ = false;

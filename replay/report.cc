@@ -106,6 +106,28 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   return out;
 }
 
+ViewReport view_report(const Replay& replay, std::size_t index) {
+  const policies::View& view = replay.engine().set().views[index];
+  const Replay::ViewTally& tally = replay.views()[index];
+  ViewReport out;
+  out.name = view.name;
+  out.what = view.metric;
+  out.columns = view.key_names;
+  out.columns.push_back(view.metric);
+  out.windows = tally.windows;
+  out.missing = replay.engine().view_missing(index);
+  out.start = tally.start;
+  out.end = tally.end;
+  out.complete = tally.complete;
+  out.total = tally.total.to_string();
+  out.rows = tally.rows;
+  for (const auto& [key, value] : tally.shown) {
+    out.shown.push_back(key);
+    out.shown.back().push_back(value.to_string());
+  }
+  return out;
+}
+
 std::set<std::string> hit_keys(const Tally& tally, const policies::Policy* policy) {
   std::set<std::string> out;
   if (policy == nullptr) return out;
@@ -193,6 +215,8 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   for (const policies::Policy& policy : replay.engine().set().policies) {
     out.policies.push_back(policy_report(replay, policy));
   }
+  for (std::size_t i = 0; i < replay.views().size(); ++i)
+    out.views.push_back(view_report(replay, i));
   out.other = std::move(other);
   if (replay.other() != nullptr) {
     std::vector<std::string> names;

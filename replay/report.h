@@ -48,6 +48,18 @@ struct PolicyReport {
   std::uint64_t bar_keys = 0;  ///< of all bars
 };
 
+/// The last window that a view has shown.
+struct ViewReport {
+  std::string name, what;  ///< `count over ...`
+  std::vector<std::string> columns;
+  std::uint64_t windows = 0, missing = 0;
+  TimePoint start{}, end{};
+  bool complete = false;
+  std::string total;
+  std::size_t rows = 0;
+  std::vector<std::vector<std::string>> shown;  ///< key parts, then the value
+};
+
 struct FileReport {
   std::string event, path;
   std::uint64_t rows = 0, bad = 0;
@@ -73,6 +85,7 @@ struct Report {
   };
   std::vector<Effect> effects;  ///< what became of the events, the severest last
   std::vector<PolicyReport> policies;
+  std::vector<ViewReport> views;
   std::string other;  ///< the configuration compared with; empty: none
   std::vector<Difference> differences;
   std::vector<std::string> unknown;  ///< what replay cannot know

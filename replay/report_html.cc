@@ -93,6 +93,7 @@ class Page {
     out_ += "</style></head><body>\n<h1>" + escaped(title_) + "</h1>\n";
     head();
     for (const PolicyReport& policy : report_.policies) write(policy);
+    for (const ViewReport& view : report_.views) write(view);
     differences();
     out_ += "<section><h2>What replay cannot know</h2><ul>";
     for (const std::string& line : report_.unknown) out_ += "<li>" + escaped(line) + "</li>";
@@ -160,6 +161,29 @@ class Page {
     if (policy.bars.size() > 1) histogram(policy);
     if (!policy.hardest.empty()) hardest(policy);
     out_ += "</section>\n";
+  }
+
+  void write(const ViewReport& view) {
+    out_ += "<section><h2>" + escaped(view.name) + "</h2>\n<p>" + human_count(view.windows) +
+            " windows";
+    if (view.windows > 0) {
+      out_ += "; the last one: " + shown_time(view.start) + " to " + shown_time(view.end) +
+              ", total " + view.total + (view.complete ? "" : ", still running");
+    }
+    out_ += "</p>\n<div class=\"wide\"><table><tr>";
+    for (std::size_t i = 0; i < view.columns.size(); ++i) {
+      out_ += (i + 1 == view.columns.size() ? "<th class=\"n\">" : "<th>") +
+              escaped(view.columns[i]) + "</th>";
+    }
+    out_ += "</tr>\n";
+    for (const auto& row : view.shown) {
+      out_ += "<tr>";
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        out_ += (i + 1 == row.size() ? "<td class=\"n\">" : "<td>") + escaped(row[i]) + "</td>";
+      }
+      out_ += "</tr>\n";
+    }
+    out_ += "</table></div></section>\n";
   }
 
   void hardest(const PolicyReport& policy) {

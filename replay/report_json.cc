@@ -95,6 +95,24 @@ void write(Json& j, const PolicyReport& policy) {
   j.end('}');
 }
 
+void write(Json& j, const ViewReport& view) {
+  j.begin('{');
+  j.key("view").text(view.name);
+  j.key("columns").texts(view.columns);
+  j.key("windows").number(view.windows);
+  if (view.windows > 0) {
+    j.key("start").number(static_cast<std::uint64_t>(to_ms(view.start)));
+    j.key("end").number(static_cast<std::uint64_t>(to_ms(view.end)));
+    j.key("complete").boolean(view.complete);
+    j.key("total").text(view.total);
+    j.key("rows").begin('[');
+    for (const auto& row : view.shown) j.texts(row);
+    j.end(']');
+  }
+  j.key("missing").number(view.missing);
+  j.end('}');
+}
+
 void write(Json& j, const Difference& d) {
   j.begin('{');
   j.key("policy").text(d.policy);
@@ -133,6 +151,11 @@ std::string report_json(const Report& report) {
   j.key("policies").begin('[');
   for (const PolicyReport& policy : report.policies) write(j, policy);
   j.end(']');
+  if (!report.views.empty()) {
+    j.key("views").begin('[');
+    for (const ViewReport& view : report.views) write(j, view);
+    j.end(']');
+  }
   if (!report.other.empty()) {
     j.key("against").text(report.other);
     j.key("differences").begin('[');

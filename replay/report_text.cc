@@ -39,6 +39,7 @@ class Text {
   std::string run() {
     head();
     for (const PolicyReport& policy : report_.policies) write(policy);
+    for (const ViewReport& view : report_.views) write(view);
     differences();
     out_ += "\n" + bold("What replay cannot know") + "\n";
     for (const std::string& line : report_.unknown) out_ += "  - " + plain(line) + "\n";
@@ -103,6 +104,33 @@ class Text {
     }
     hardest(policy);
     histogram(policy);
+  }
+
+  void write(const ViewReport& view) {
+    out_ += "\n" + bold(view.name) + ": " + counted(view.windows, "window", "windows");
+    if (view.missing > 0) out_ += "; key or amount missing in " + human_count(view.missing);
+    out_ += "\n";
+    if (view.windows == 0) return;
+    out_ += "  the last one: " + iso_time(view.start) + " .. " + iso_time(view.end) + ", total " +
+            view.total + (view.complete ? "\n" : ", still running\n");
+    std::vector<std::size_t> widths;
+    std::vector<std::vector<std::string>> rows{view.columns};
+    rows.insert(rows.end(), view.shown.begin(), view.shown.end());
+    for (const auto& row : rows) {
+      widths.resize(std::max(widths.size(), row.size()));
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        widths[i] = std::max(widths[i], std::min<std::size_t>(row[i].size(), 60));
+      }
+    }
+    for (const auto& row : rows) {
+      out_ += "   ";
+      for (std::size_t i = 0; i < row.size(); ++i)
+        out_ += " " + padded(plain(row[i]), widths[i], i + 1 == row.size()) + " ";
+      while (out_.ends_with(' ')) out_.pop_back();
+      out_ += "\n";
+    }
+    if (view.rows > view.shown.size())
+      out_ += "    and " + human_count(view.rows - view.shown.size()) + " more\n";
   }
 
   void hardest(const PolicyReport& policy) {

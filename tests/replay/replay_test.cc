@@ -191,6 +191,54 @@ TEST_F(ReplayTest, a_second_configuration_judges_beside_the_first) {
   EXPECT_EQ(d.only_there, 0u);
 }
 
+constexpr const char* kViews =
+    "events:\n  a: {source: {csv: [page, user, ts], time: {field: ts, as: seconds}}}\n"
+    "views:\n  - {name: pages, watch: a, by: page, window: {last: 10s, hop: 5s}, top: 1}\n"
+    "  - {name: users, watch: a, metric: distinct(user), window: {every: 10s}}\n";
+
+/// The view rows alone, their constant parts left out.
+std::string windows(const std::string& ndjson) {
+  std::string out, line;
+  std::istringstream in(ndjson);
+  while (std::getline(in, line)) {
+    if (line.find("\"view\"") == std::string::npos) continue;
+    out += line.substr(line.find("\"view\":") + 7) + "\n";
+  }
+  return out;
+}
+
+TEST_F(ReplayTest, windows_come_in_the_order_of_time_and_open_ones_need_a_flush) {
+  Plan plan;
+  plan.sources = {{"a", files.write("a", "x,1,12\ny,2,13\nx,2,14\ny,3,21\n")}};
+  EXPECT_EQ(windows(replay_files(kViews, plan).ndjson),
+            R"("pages","start":5000,"end":15000,"complete":true,"total":3,"rows":[["x",2]]}
+"pages","start":10000,"end":20000,"complete":true,"total":3,"rows":[["x",2]]}
+"users","start":10000,"end":20000,"complete":true,"total":2,"rows":[[2]]}
+)");
+  plan.flush = true;
+  const Replayed flushed = replay_files(kViews, plan);
+  EXPECT_THAT(
+      windows(flushed.ndjson),
+      HasSubstr(R"("pages","start":15000,"end":25000,"complete":false,"total":1,"rows":[["y",1]]}
+"pages","start":20000,"end":30000,"complete":false,"total":1,"rows":[["y",1]]}
+"users","start":20000,"end":30000,"complete":false,"total":1,"rows":[[1]]}
+)"));
+  ASSERT_EQ(flushed.report.views.size(), 2u);
+  EXPECT_EQ(flushed.report.views[0].windows, 4u);
+  EXPECT_EQ(flushed.report.views[1].total, "1");
+}
+
+TEST_F(ReplayTest, with_lateness_windows_wait_for_the_watermark) {
+  Plan plan;
+  plan.lateness = seconds{5};
+  // At 19 the watermark is 13.999 s; at 20 it is 14.999 s, and the window that ends at 15 is
+  // complete.
+  plan.sources = {{"a", files.write("a", "x,1,12\ny,2,19\nx,2,14\ny,3,20\n")}};
+  EXPECT_EQ(windows(replay_files(kViews, plan).ndjson),
+            "\"pages\",\"start\":5000,\"end\":15000,\"complete\":true,\"total\":2,\"rows\":[[\"x\","
+            "2]]}\n");
+}
+
 TEST_F(ReplayTest, what_cannot_be_opened_is_told) {
   const TestEngine engine(kTwo);
   std::string problem;
