@@ -31,7 +31,7 @@ struct Command {
   std::function<int()> (*declare)(CLI::App& app, const Globals& globals);
 };
 
-extern const Command kServe, kDev, kCheck, kExplain, kReplay, kSchema, kHealth, kCtl;
+extern const Command kServe, kDev, kInit, kCheck, kTest, kExplain, kReplay, kSchema, kHealth, kCtl;
 
 /// Prints to stdout; a reader that has left (`weir check | head`) is no error.
 void print(std::string_view text);

@@ -9,8 +9,8 @@
 #include "app/configuration.h"
 #include "app/exit_code.h"
 #include "app/files.h"
+#include "app/request_draft.h"
 #include "config/render.h"
-#include "net/http_target.h"
 
 namespace weir::app {
 namespace {
@@ -30,122 +30,43 @@ struct Flags {
   std::vector<std::string> headers;
 };
 
-/// A request made of flags. Owns what the Request looks at.
-class Draft {
- public:
-  /// What is wrong with the flags; empty: nothing.
-  std::string fill(const Flags& flags, std::size_t body_max);
-  const Request& request() const noexcept { return request_; }
-
- private:
-  std::string take_url(const std::string& url);
-  std::string take_headers(const std::vector<std::string>& lines);
-  std::string take_body(const Flags& flags, std::size_t body_max);
-
-  Request request_;
-  std::string method_, host_, target_, body_;
-  std::vector<std::pair<std::string, std::string>> lines_;
-  std::vector<HeaderField> fields_;
-  std::vector<char> path_room_;
-};
-
-std::string Draft::take_url(const std::string& url) {
-  host_ = "localhost";
-  request_.scheme = "http";
-  std::string_view rest = url;
-  if (const std::size_t scheme = rest.find("://");
-      scheme != std::string_view::npos && scheme < rest.find('/')) {
-    const std::string_view name = rest.substr(0, scheme);
-    if (name != "http" && name != "https")
-      return "the URL must begin with http:// or https://, or be a path";
-    if (name == "https") request_.scheme = "https";
-    rest.remove_prefix(scheme + 3);
-    const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
-    host_ = rest.substr(0, path);
-    rest.remove_prefix(path);
-  }
-  target_ = rest.starts_with('/') ? std::string(rest) : "/" + std::string(rest);
-  for (const char c : target_) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '#') {
-      return "the URL holds a blank, a control character or a fragment; escape it, as a browser "
-             "does";
-    }
-  }
-  path_room_.resize(net::normal_path_room(target_.size()));
-  net::NormalTarget normal;
-  if (net::normalise_target(target_, net::PathRules{}, path_room_, normal) !=
-      net::HttpRefusal::none) {
-    return "weir answers such a path with 400: its escapes are broken or ambiguous";
-  }
-  request_.target = target_;
-  request_.path = normal.path;
-  request_.query = normal.query;
-  return {};
-}
-
-std::string Draft::take_headers(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) {
+/// The header lines of the flags as names and values; `wrong` says what is wrong with one.
+std::vector<std::pair<std::string, std::string>> headers_of(const Flags& flags,
+                                                            std::string& wrong) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const std::string& line : flags.headers) {
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos || colon == 0 ||
         line.find_first_of("\r\n") != std::string::npos) {
-      return "a header looks like 'Name: value', not \"" + line + "\"";
+      wrong = "a header looks like 'Name: value', not \"" + line + "\"";
+      return {};
     }
     std::string value = line.substr(colon + 1);
     value.erase(0, std::min(value.find_first_not_of(" \t"), value.size()));
     while (value.ends_with(' ') || value.ends_with('\t')) value.pop_back();
-    lines_.emplace_back(line.substr(0, colon), std::move(value));
+    out.emplace_back(line.substr(0, colon), std::move(value));
   }
-  return {};
+  return out;
 }
 
-std::string Draft::take_body(const Flags& flags, std::size_t body_max) {
-  body_ = flags.body;
-  if (body_.starts_with('@')) {
-    auto read = read_file(body_.substr(1), std::size_t{64} << 20);
-    if (!read) return body_.substr(1) + ": " + read.error().message();
-    body_ = std::move(*read);
+/// What is wrong with the flags; empty: `draft` is the request they mean.
+std::string fill(RequestDraft& draft, const Flags& flags, std::size_t body_max) {
+  RequestText text;
+  text.method = flags.method;
+  text.url = flags.url;
+  text.body = flags.body;
+  std::string wrong;
+  text.headers = headers_of(flags, wrong);
+  if (!wrong.empty()) return wrong;
+  if (text.body.starts_with('@')) {
+    auto read = read_file(text.body.substr(1), std::size_t{64} << 20);
+    if (!read) return text.body.substr(1) + ": " + read.error().message();
+    text.body = std::move(*read);
   }
-  const auto has = [&](std::string_view name) {
-    return std::any_of(lines_.begin(), lines_.end(), [&](const auto& line) {
-      return std::equal(
-          line.first.begin(), line.first.end(), name.begin(), name.end(),
-          [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-    });
-  };
-  if (!has("host")) lines_.emplace(lines_.begin(), "Host", host_);
-  if (!body_.empty()) {
-    const bool json = body_.starts_with('{') || body_.starts_with('[');
-    if (!has("content-type")) {
-      lines_.emplace_back("Content-Type",
-                          json ? "application/json" : "application/x-www-form-urlencoded");
-    }
-    if (!has("content-length")) lines_.emplace_back("Content-Length", std::to_string(body_.size()));
-  }
-  request_.body = body_;
-  request_.body_state = has("content-encoding")   ? BodyState::encoded
-                        : body_.size() > body_max ? BodyState::too_large
-                                                  : BodyState::complete;
-  if (request_.body_state != BodyState::complete) request_.body = {};
-  return {};
-}
-
-std::string Draft::fill(const Flags& flags, std::size_t body_max) {
-  if (std::string wrong = take_url(flags.url); !wrong.empty()) return wrong;
-  if (std::string wrong = take_headers(flags.headers); !wrong.empty()) return wrong;
-  if (std::string wrong = take_body(flags, body_max); !wrong.empty()) return wrong;
   const auto client = Address::parse(flags.ip);
   if (!client) return "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
-  method_ = !flags.method.empty() ? flags.method : body_.empty() ? "GET" : "POST";
-  request_.method = method_;
-  std::transform(host_.begin(), host_.end(), host_.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  request_.host = std::string_view(host_).substr(
-      0, host_.starts_with('[') ? host_.find(']') + 1 : host_.find(':'));
-  request_.client = *client;
-  for (const auto& [name, value] : lines_) fields_.push_back({name, value});
-  request_.headers = fields_;
-  return {};
+  text.client = *client;
+  return draft.fill(std::move(text), body_max);
 }
 
 int explain(const Flags& flags, const Globals& globals) {
@@ -160,8 +81,8 @@ int explain(const Flags& flags, const Globals& globals) {
     return kNo;
   }
   const config::Server::Limits& limits = configuration.model().server.limits;
-  Draft draft;
-  if (const std::string wrong = draft.fill(flags, limits.body); !wrong.empty()) {
+  RequestDraft draft;
+  if (const std::string wrong = fill(draft, flags, limits.body); !wrong.empty()) {
     complain(wrong);
     return kUsage;
   }

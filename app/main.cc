@@ -13,8 +13,8 @@
 namespace weir::app {
 namespace {
 
-const std::array<const Command*, 8> kCommands{&kServe,  &kDev,    &kCheck,  &kExplain,
-                                              &kReplay, &kSchema, &kHealth, &kCtl};
+const std::array<const Command*, 10> kCommands{&kServe,   &kDev,    &kInit,   &kCheck,  &kTest,
+                                               &kExplain, &kReplay, &kSchema, &kHealth, &kCtl};
 
 constexpr std::string_view kAbout =
     "weir stands before an app, counts what its callers do, and flags, gray-lists, delays, "
@@ -24,6 +24,7 @@ constexpr std::string_view kAbout =
 constexpr std::string_view kExamples =
     "First steps:\n"
     "  weir dev 3000 --recipe login     before an app on port 3000; no file needed\n"
+    "  weir init login                  policies to start from, with their cases\n"
     "  weir check weir.yaml             what is wrong with a configuration, and what fits into "
     "memory\n"
     "  weir serve --config weir.yaml    run it\n"

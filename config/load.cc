@@ -88,6 +88,11 @@ bool is_hidden(const std::string& path) {
   return path[slash == std::string::npos ? 0 : slash + 1] == '.';
 }
 
+/// Cases of `weir test` stand beside the policies that they test.
+bool is_case_file(std::string_view path) {
+  return path.ends_with("_test.yaml") || path.ends_with("_test.yml");
+}
+
 std::vector<std::string> expand(const std::string& directory, const std::string& pattern) {
   if (!has_wildcard(pattern)) return {join(directory, pattern)};
   const std::string whole =
@@ -96,7 +101,8 @@ std::vector<std::string> expand(const std::string& directory, const std::string&
   std::vector<std::string> out;
   if (::glob(whole.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-      if (std::string path = found.gl_pathv[i]; !is_hidden(path)) out.push_back(std::move(path));
+      std::string path = found.gl_pathv[i];
+      if (!is_hidden(path) && !is_case_file(path)) out.push_back(std::move(path));
     }
   }
   ::globfree(&found);

@@ -30,8 +30,8 @@ struct Loaded {
 };
 
 /// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
-/// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files are
-/// left out.
+/// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files and
+/// `*_test.yaml` (cases of `weir test`) are left out.
 Loaded load_file(const std::string& path, const Environment& environment);
 
 /// The same from memory; `include:` is not followed.

@@ -32,7 +32,8 @@ constexpr Row<FileDraft> kFile[] = {
          r.error(*m.value, quoted(*word) + " is no version of the language", "write weir: 1");
      }},
     {{"include", shape::kTexts, "path pattern, or a list of them", "",
-      "More files, relative to the main file; hidden files are left out. They hold `fields`, "
+      "More files, relative to the main file; patterns leave out hidden files and `*_test.yaml`. "
+      "They hold `fields`, "
       "`events`, `lists`, `tables`, `policies`, `views` and `notify`."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (!d.main) return r.error(*m.key, "only the main file includes others");

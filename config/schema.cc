@@ -1,5 +1,6 @@
 #include "config/schema.h"
 
+#include "config/cases.h"
 #include "config/environment.h"
 #include "config/reader.h"
 #include "config/render.h"
@@ -52,6 +53,18 @@ std::string cell(std::string_view text) {
   return out;
 }
 
+void append_reference(std::string& out, const TableDoc& table) {
+  out += "\n## " + std::string(table.title) + "\n";
+  if (!table.intro.empty()) out += "\n" + std::string(table.intro) + "\n";
+  out += "\n| key | values | default | |\n|---|---|---|---|\n";
+  for (std::size_t i = 0; i < table.size; ++i) {
+    KeyDoc doc;
+    if (!table.row(i, doc)) continue;
+    out += "| `" + std::string(doc.name) + "` | " + cell(doc.values) + " | " + cell(doc.fallback) +
+           " | " + cell(doc.help) + " |\n";
+  }
+}
+
 }  // namespace
 
 std::string schema_json() {
@@ -78,21 +91,13 @@ std::string reference_markdown() {
       "do not edit. Each value's form:\na *duration* is `500ms`, `15m`, `1h30m` or `7d`; a *size* "
       "`64KiB` or `256MiB`; an *expression* is a typed subset of CEL.\n";
   for (const TableDoc& table : all_tables()) {
-    if (table.id == "server") continue;
-    out += "\n## " + std::string(table.title) + "\n";
-    if (!table.intro.empty()) out += "\n" + std::string(table.intro) + "\n";
-    out += "\n| key | values | default | |\n|---|---|---|---|\n";
-    for (std::size_t i = 0; i < table.size; ++i) {
-      KeyDoc doc;
-      if (!table.row(i, doc)) continue;
-      out += "| `" + std::string(doc.name) + "` | " + cell(doc.values) + " | " +
-             cell(doc.fallback) + " | " + cell(doc.help) + " |\n";
-    }
+    if (table.id != "server") append_reference(out, table);
   }
   out +=
       "\n## Environment\n\nEach server setting has a variable that wins over the file; the items "
       "of a list are separated by commas.\n\n";
   for (const std::string& name : environment_names()) out += "- `" + name + "`\n";
+  for (const TableDoc& table : case_tables()) append_reference(out, table);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "policies/compiler.h"
+#include "policies/extractors.h"
 
 namespace weir::policies {
 namespace {
@@ -199,9 +200,12 @@ void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
   const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {
     return !rung.shadow && (refuses(rung.effect) || rung.list);
   });
-  if (acts && policy.missing == config::Missing::skip) {
+  // `missing: skip` in the file says that one knows. A segment of the route is never left out.
+  if (acts && policy.missing == config::Missing::skip && def.missing.where.line == 0) {
     for (std::size_t i = 0; i < binding.key.size(); ++i) {
-      if (!asserted(binding.key[i])) continue;
+      const Slot& slot = set_.slots[binding.key[i].slot];
+      const bool segment = slot.extractor != nullptr && slot.extractor->form == ArgumentForm::index;
+      if (!asserted(binding.key[i]) || segment) continue;
       problems_.warning(def.key[i].field.where,
                         "policy \"" + policy.name + "\" is escaped by leaving out \"" +
                             def.key[i].field.value + "\"",

@@ -77,6 +77,23 @@ std::string counter_text(const Counter& counter) {
   return std::string(metric_name(counter.spec.metric)) + " over " + window;
 }
 
+namespace {
+
+/// A compiled condition knows the policy's metrics by number: `metric 0 > 4`.
+std::string with_names(const PolicySet& set, const Policy& policy, std::string text) {
+  for (std::size_t i = policy.meters.size(); i-- > 0;) {  // metric 12 before metric 1
+    const std::string number = "metric " + std::to_string(i);
+    const std::string& whole = set.policies[policy.meters[i]].name;
+    const std::string name = whole.substr(whole.rfind('.') + 1);
+    for (std::size_t at = 0; (at = text.find(number, at)) != std::string::npos; at += name.size()) {
+      text.replace(at, number.size(), name);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t index) {
   const Rung& rung = policy.rungs[index];
   const Binding::RungPart& part = policy.bindings.front().rungs[index];
@@ -95,7 +112,9 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
     out += expression->canonical();
   }
   if (rung.counter != 0) out += " in " + duration_text(rung.window);
-  if (part.condition) out += (out.empty() ? "if " : " if ") + part.condition->canonical();
+  if (part.condition) {
+    out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());
+  }
   out += ": " + std::string(action_row(rung.action).name);
   for (std::size_t i = 0; i < rung.durations.size(); ++i) {
     out += (i == 0 ? " for " : ", ") + duration_text(rung.durations[i]);

@@ -115,6 +115,8 @@ class Recorder final : public Trace {
   Frame& frame_;
 };
 
+}  // namespace
+
 std::string verdict_word(const Verdict& verdict) {
   if (verdict.exempt) return "exempt";
   if (!verdict.defect.empty()) return "refused";
@@ -124,7 +126,14 @@ std::string verdict_word(const Verdict& verdict) {
   return std::string(row.verdict.empty() ? row.name : row.verdict);
 }
 
-}  // namespace
+std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict) {
+  if (verdict.decider >= 0) {
+    const Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
+    return standing.list ? set.lists[*standing.list].name : set.policies[*standing.policy].name;
+  }
+  if (plan.allowed) return set.lists[plan.allowed->list].name;
+  return plan.defect ? set.policies[plan.defect->policy].name : std::string{};
+}
 
 Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
   const PolicySet& set = evaluator.set();
@@ -172,14 +181,7 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
     out.policies.push_back(std::move(line));
   }
   out.verdict = verdict_word(verdict);
-  if (verdict.decider >= 0) {
-    const Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
-    out.decided_by = standing.list ? set.lists[*standing.list].name : set.policies[*standing.policy].name;
-  } else if (evaluator.plan().allowed) {
-    out.decided_by = set.lists[evaluator.plan().allowed->list].name;
-  } else if (evaluator.plan().defect) {
-    out.decided_by = set.policies[evaluator.plan().defect->policy].name;
-  }
+  out.decided_by = decided_by(set, evaluator.plan(), verdict);
   VerdictText text;
   const Effect effect = text.render(set, evaluator.plan(), verdict, at);
   if (effect.kind == Effect::Kind::answer) out.status = effect.status;

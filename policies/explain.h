@@ -56,6 +56,11 @@ struct Explanation {
   std::string to_json() const;
 };
 
+/// "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused" or "wait".
+std::string verdict_word(const Verdict& verdict);
+/// The policy or list whose word the verdict is; empty: nobody's.
+std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict);
+
 /// Judges the request without changing anything (Evaluator::Options::dry) and tells how.
 Explanation explain(Evaluator& evaluator, const Request& request, Instant at);
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/address.h"
+#include "core/event.h"
+
+namespace weir::app {
+
+/// What a person says of a request: flags of `weir explain`, a step of a case file.
+struct RequestText {
+  std::string method;  ///< empty: POST with a body, else GET
+  std::string url;     ///< a URL, or a path
+  std::string body;
+  Address client;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+/// A request as the proxy would have read it from such a text: path in normal form, host in lower
+/// case, what a client adds by itself (Host, Content-Type, Content-Length). Owns what the Request
+/// looks at. Not thread-safe.
+class RequestDraft {
+ public:
+  RequestDraft() = default;
+  RequestDraft(const RequestDraft&) = delete;
+  RequestDraft& operator=(const RequestDraft&) = delete;
+
+  /// What is wrong with the text; empty: nothing. `body_max`: limits.body. Called once.
+  std::string fill(RequestText text, std::size_t body_max);
+  const Request& request() const noexcept { return request_; }
+  void set_time(TimePoint time) noexcept { request_.time = time; }
+
+ private:
+  std::string take_url();
+  void take_body(std::size_t body_max);
+  bool has(std::string_view name) const;
+
+  RequestText text_;
+  Request request_;
+  std::string host_, target_;
+  std::vector<HeaderField> fields_;
+  std::vector<char> path_room_;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,166 @@
+#include "config/case_parts.h"
+#include "config/shapes.h"
+#include "config/units.h"
+#include "config/yaml_text.h"
+
+/// What a step of a case expects.
+namespace weir::config {
+namespace {
+
+constexpr std::string_view kTextMap = R"({"type":"object"})";
+constexpr std::int64_t kMany = 1'000'000'000;
+
+std::vector<CaseEntry> read_entries(Reader& reader, const Member& m) {
+  std::vector<CaseEntry> out;
+  if (!reader.is_map(*m.value, "\"" + std::string(m.key->text) + "\"")) return out;
+  for (const Member& list : m.value->items) {
+    const Text name{std::string(list.key->text), list.key->where};
+    if (!list.value->is_list()) {
+      out.push_back({name, read_key_texts(reader, list)});
+      continue;
+    }
+    for (const Member& key : list.value->items) {
+      out.push_back({name, read_key_texts(reader, Member{list.key, key.value})});
+    }
+  }
+  return out;
+}
+
+std::optional<Text> read_number_text(Reader& reader, const Member& m) {
+  return read_any_text(reader, m);
+}
+
+}  // namespace
+
+std::optional<Text> read_any_text(Reader& reader, const Member& m) {
+  if (m.value->is_null()) return Text{"null", m.value->where};
+  const auto word = reader.scalar(m);
+  if (!word) return std::nullopt;
+  return Text{std::string(*word), m.value->where};
+}
+
+std::vector<std::pair<Text, Text>> read_text_map(Reader& reader, const Member& m) {
+  std::vector<std::pair<Text, Text>> out;
+  if (!reader.is_map(*m.value, "\"" + std::string(m.key->text) + "\"")) return out;
+  for (const Member& item : m.value->items) {
+    if (auto text = read_any_text(reader, item)) {
+      out.emplace_back(Text{std::string(item.key->text), item.key->where}, std::move(*text));
+    }
+  }
+  return out;
+}
+
+std::vector<Text> read_key_texts(Reader& reader, const Member& m) {
+  std::vector<Text> out;
+  if (!m.value->is_list()) {
+    if (auto text = read_any_text(reader, m)) out.push_back(std::move(*text));
+    return out;
+  }
+  for (const Member& part : m.value->items) {
+    if (auto text = read_any_text(reader, part)) out.push_back(std::move(*text));
+  }
+  return out;
+}
+
+std::optional<Text> read_when(Reader& reader, const Member& m) {
+  auto text = reader.text(m);
+  if (!text) return text;
+  if (parse_duration(text->value) || parse_date(text->value)) return text;
+  reader.error(*m.value, quoted(text->value) + " is no time",
+               "write a duration since the case's start, such as 90s, or 2026-01-05T10:00:00Z");
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr Row<CaseExpect> kExpect[] = {
+    {{"verdict", R"({"enum":["pass","flag","gray","delay","challenge","deny","exempt","refused"]})",
+      "`pass`, `flag`, `gray`, `delay`, `challenge`, `deny`, `exempt` or `refused`", "",
+      "What becomes of the event; `refused`: for a body or key that can't be read."},
+     [](Reader& r, const Member& m, CaseExpect& out) {
+       const auto word = r.choice<bool>(m, {{"pass", true},
+                                            {"flag", true},
+                                            {"gray", true},
+                                            {"delay", true},
+                                            {"challenge", true},
+                                            {"deny", true},
+                                            {"exempt", true},
+                                            {"refused", true}});
+       if (word) out.verdict = r.text(m);
+     }},
+    {{"by", shape::kText, "a policy or list", "", "Whose word the verdict is."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.by = r.text(m); }},
+    {{"rung", R"({"type":"integer","minimum":0})", "0 to 1000", "",
+      "The policy's rung that decided, the first being 0."},
+     [](Reader& r, const Member& m, CaseExpect& out) {
+       if (const auto value = r.integer(m, 0, 1000)) out.rung = located(m, *value);
+     }},
+    {{"value", R"({"type":["number","string","boolean"]})", "number or text", "",
+      "The value that was compared."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.value = read_number_text(r, m); }},
+    {{"limit", R"({"type":["number","string"]})", "number", "", "What it was compared with."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.limit = read_number_text(r, m); }},
+    {{"status", R"({"type":"integer","minimum":300,"maximum":599})", "300 to 599", "",
+      "The status that weir itself answers with."},
+     [](Reader& r, const Member& m, CaseExpect& out) {
+       if (const auto value = r.integer(m, 300, 599))
+         out.status = located(m, static_cast<int>(*value));
+     }},
+    {{"score", R"({"type":"integer"})", "number", "",
+      "The sum of the scores of all rungs that hold."},
+     [](Reader& r, const Member& m, CaseExpect& out) {
+       if (const auto value = r.integer(m, 0, kMany)) out.score = located(m, *value);
+     }},
+    {{"hold", shape::kDuration, "duration", "", "How long `delay` holds the request."},
+     [](Reader& r, const Member& m, CaseExpect& out) {
+       if (const auto value = r.duration(m, milliseconds{0}, milliseconds{86'400'000})) {
+         out.hold = located(m, *value);
+       }
+     }},
+    {{"upstream", kTextMap, "map name: value", "", "Header fields that weir adds for the app."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.upstream = read_text_map(r, m); }},
+    {{"headers", kTextMap, "map name: value", "", "Header fields that weir adds for the caller."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.headers = read_text_map(r, m); }},
+    {{"body", shape::kText, "text", "", "A part of the body that weir answers with."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.body = r.text(m); }},
+    {{"values", kTextMap, "map policy, or policy.metric: number, text or `none`", "",
+      "What policies read as they judged the event, whether a rung holds or not."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.values = read_text_map(r, m); }},
+    {{"listed", kTextMap, "map list: key, or list of keys", "",
+      "Who is on a list now; a policy's name means its own lists. A key of several parts is a list "
+      "in a list."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.listed = read_entries(r, m); }},
+    {{"not_listed", kTextMap, "map list: key, or list of keys", "", "Who is not."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.not_listed = read_entries(r, m); }},
+    {{"notified", kTextMap, "map notification: number", "",
+      "How often someone was told, since the case began."},
+     [](Reader& r, const Member& m, CaseExpect& out) {
+       if (!r.is_map(*m.value, "\"notified\"")) return;
+       for (const Member& item : m.value->items) {
+         if (const auto times = r.integer(item, 0, kMany)) {
+           out.notified.emplace_back(Text{std::string(item.key->text), item.key->where},
+                                     static_cast<std::size_t>(*times));
+         }
+       }
+     }},
+};
+
+}  // namespace
+
+void read_expect(Reader& reader, const Member& m, std::optional<CaseExpect>& out) {
+  CaseExpect expect;
+  expect.where = m.value->where;
+  if (m.value->is_map()) {
+    reader.walk(*m.value, "\"expect\"", kExpect, expect);
+  } else {
+    kExpect[0].read(reader, m, expect);
+  }
+  out = std::move(expect);
+}
+
+void add_expect_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kExpect>("expect", "\"expect\"", "Expectations",
+                                "`expect: flag` is `expect: {verdict: flag}`."));
+}
+
+}  // namespace weir::config
