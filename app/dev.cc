@@ -4,16 +4,13 @@
 
 #include "app/command.h"
 #include "app/exit_code.h"
+#include "app/recipes.h"
 #include "app/verdict_line.h"
 #include "app/wiring.h"
-#include "config/problem.h"
 #include "core/text.h"
-#include "embedded/recipes.h"
 
 namespace weir::app {
 namespace {
-
-constexpr std::string_view kDefaults = "dev_defaults.yaml";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -31,25 +28,6 @@ struct Flags {
   std::vector<std::string> recipes;
   std::string listen = "127.0.0.1:8480";
 };
-
-std::string name_of(std::string_view file) { return std::string(file.substr(0, file.rfind('.'))); }
-
-std::vector<std::string> recipe_names() {
-  std::vector<std::string> out;
-  for (int i = 0; i < embedded::recipes::kFileCount; ++i) {
-    const std::string_view file = embedded::recipes::kFiles[i].name;
-    if (file != kDefaults) out.push_back(name_of(file));
-  }
-  return out;
-}
-
-std::string_view text_of(std::string_view name) {
-  for (int i = 0; i < embedded::recipes::kFileCount; ++i) {
-    const auto& file = embedded::recipes::kFiles[i];
-    if (file.name == name || name_of(file.name) == name) return file.text;
-  }
-  return {};
-}
 
 std::string upstream_of(const std::string& target) {
   const bool port = !target.empty() && target.size() <= 5 &&
@@ -83,16 +61,14 @@ std::string banner(const config::Model& model, const Flags& flags, bool colour) 
 }
 
 int dev(const Flags& flags, const Globals& globals) {
-  std::vector<config::SourceText> texts{{std::string(kDefaults), std::string(text_of(kDefaults))}};
-  const std::vector<std::string> known = recipe_names();
+  std::vector<config::SourceText> texts{{"dev_defaults.yaml", std::string(dev_defaults())}};
   for (const std::string& name : flags.recipes) {
-    const std::string_view text = text_of(name);
-    if (text.empty()) {
-      const std::vector<std::string_view> views(known.begin(), known.end());
-      complain("no recipe \"" + name + "\"; " + config::suggest(name, views));
+    const Recipe* recipe = find_recipe(name);
+    if (recipe == nullptr) {
+      complain(no_recipe(name));
       return kUsage;
     }
-    texts.push_back({"recipes/" + name + ".yaml", std::string(text)});
+    texts.push_back({"recipes/" + name + ".yaml", std::string(recipe->text)});
   }
   config::Environment environment = process_environment();
   environment["WEIR_PROXY_UPSTREAM"] = upstream_of(flags.target);
@@ -123,10 +99,9 @@ int dev(const Flags& flags, const Globals& globals) {
 
 std::function<int()> declare(CLI::App& app, const Globals& globals) {
   auto flags = std::make_shared<Flags>();
-  std::string recipes;
-  for (const std::string& name : recipe_names()) recipes += (recipes.empty() ? "" : ", ") + name;
   app.add_option("APP", flags->target, "The app: a port on this machine, or a URL")->required();
-  app.add_option("--recipe", flags->recipes, "Policies to add; may be repeated: " + recipes)
+  app.add_option("--recipe", flags->recipes,
+                 "Policies to add; may be repeated; \"weir init\" lists them")
       ->type_name("NAME")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

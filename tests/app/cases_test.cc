@@ -1,0 +1,203 @@
+#include <gmock/gmock.h>
+
+#include "app/case_files.h"
+#include "app/recipes.h"
+#include "tests/app/program.h"
+#include "tests/app/scratch.h"
+#include "tests/support/golden.h"
+
+/// `weir test` and `weir init`, and every recipe by its own cases.
+namespace weir::app {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::string_view kPolicies = R"(weir: 1
+notify: {pager: {log: true}}
+events:
+  login: {match: POST /login, fields: {user: body.user}}
+  wrong: {is: login, when: status == 401}
+lists: {office: {of: ip, kind: allow, entries: [10.0.0.0/8]}}
+policies:
+  - {name: per-ip, watch: login, key: ip, window: 1m, then: [{over: 2, do: flag, score: 10}]}
+  - {name: per-user, watch: wrong, key: user, window: 1h, then: [{over: 1, do: deny, for: 10m, tell: full, notify: pager}]}
+)";
+
+struct CasesTest : testing::Test {
+  CasesTest() { scratch.write("weir.yaml", kPolicies); }
+  /// The cases of one file in `steps`, run in this process.
+  std::string run(const std::string& steps) {
+    scratch.write("x_test.yaml", "config: weir.yaml\ncases:\n  - name: c\n    steps:\n" + steps);
+    return cases_to_text({run_case_file(scratch / "x_test.yaml", {}, {}, {}, false)}, false, false);
+  }
+  Scratch scratch;
+};
+
+TEST_F(CasesTest, VerdictsValuesAndListsAreThoseOfTheProxy) {
+  EXPECT_THAT(run(R"(
+      - {request: POST /login, json: {user: anna}, answer: 401, expect: {verdict: pass, values: {per-ip: 1, per-user: 1}}}
+      - {request: POST /login, json: {user: anna}, answer: 401, expect: {verdict: deny, by: per-user, rung: 0, value: 2, limit: 1, status: 429, headers: {RateLimit-Policy: '"per-user";q=1;w=3600'}, body: per-user, listed: {per-user: anna}, notified: {pager: 1}}}
+      - {at: 5m, request: POST /login, json: {user: anna}, expect: {verdict: deny, by: 'per-user:deny'}}
+      - {request: POST /login, json: {user: anna}, ip: 10.1.2.3, expect: {verdict: exempt, by: office}}
+      - {at: 62m, request: POST /login, json: {user: anna}, answer: 200, expect: {verdict: pass, not_listed: {per-user: anna}}}
+      - {request: POST /login, json: {user: b<n>}, repeat: 1, expect: pass}
+      - {request: POST /login, json: {user: c<n>}, repeat: 2, expect: {verdict: flag, score: 10, upstream: {x-weir-verdict: flag}}}
+      - {at: 2026-01-05T02:00:00Z, expect: {listed: {office: 10.9.9.9}, not_listed: {per-user: [anna, b1], office: 11.0.0.1}, notified: {pager: 1}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
+TEST_F(CasesTest, RequestsAreInFlightUntilTheAppAnswers) {
+  EXPECT_THAT(run(R"(
+      - {request: POST /login, json: {user: anna}, answer: {status: 401, after: 400ms}, expect: pass}
+      - {after: 100ms, request: POST /login, json: {user: anna}, answer: {status: 200, after: 5s}, expect: deny}
+      - {request: POST /login, json: {user: bert}, ip: 10.0.0.1, answer: {status: 200, after: 400ms}, expect: exempt}
+      - {request: POST /login, json: {user: carl}, ip: 198.51.100.1, answer: {status: 200, after: 400ms}, expect: pass}
+      - {after: 100ms, request: POST /login, json: {user: carl}, ip: 198.51.100.1, answer: {status: 401, after: 400ms}, expect: pass}
+      - {at: 1m, request: POST /login, json: {user: dora}, ip: 198.51.100.2, answer: failed}
+      - {request: POST /login, json: {user: dora}, ip: 198.51.100.2, answer: aborted}
+      - {request: POST /login, json: {user: dora}, ip: 198.51.100.3, expect: deny}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
+TEST_F(CasesTest, EveryKindOfFailureIsToldWithItsPlaceAndReason) {
+  std::string text = run(R"(
+      - {request: POST /login, json: {user: anna}, answer: 401, expect: flag}
+      - {request: POST /login, json: {user: anna}, answer: 401, expect: {by: per-ip}}
+      - {request: POST /login, json: {user: anna}, ip: 198.51.100.<n>, repeat: 3, expect: pass}
+      - {request: POST /login, json: {user: bert}, expect: {rung: 1}}
+      - {request: POST /login, json: {user: bert}, expect: {value: 7}}
+      - {request: POST /login, json: {user: bert}, expect: {limit: 7}}
+      - {request: POST /login, json: {user: bert}, expect: {status: 429}}
+      - {request: POST /login, json: {user: bert}, expect: {score: 5}}
+      - {request: POST /login, json: {user: bert}, expect: {hold: 5s}}
+      - {request: POST /login, json: {user: bert}, expect: {upstream: {X-Weir-Verdict: gray}}}
+      - {request: POST /login, json: {user: bert}, expect: {body: sorry}}
+      - {request: POST /login, json: {user: bert}, expect: {values: {per-ip: 1}}}
+      - {request: POST /login, json: {user: bert}, expect: {values: {per-pi: 1}}}
+      - {request: GET /, expect: {values: {per-ip: 1}}}
+      - {expect: {listed: {per-user: bert}}}
+      - {expect: {not_listed: {per-user: anna}}}
+      - {expect: {listed: {per-ip: x}}}
+      - {expect: {listed: {office: nowhere}}}
+      - {expect: {notified: {pager: 3}}}
+      - {expect: {notified: {pgr: 3}}}
+      - {request: GET /a%zz, expect: pass}
+      - {request: GET /, ip: x, expect: pass}
+      - {event: logn, expect: pass}
+)");
+  for (std::size_t at; (at = text.find(scratch.path())) != std::string::npos;) {
+    text.erase(at, scratch.path().size() + 1);
+  }
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/cases_failed.txt", text), "");
+}
+
+TEST_F(CasesTest, TheProgramFindsCasesAndSaysHowManyPassed) {
+  scratch.write("weir_test.yaml",
+                "cases: [{name: right, steps: [{request: GET /, expect: pass}]}]\n");
+  scratch.write(
+      "other_test.yaml",
+      "config: weir.yaml\ncases: [{name: wrong, steps: [{request: GET /, expect: deny}]}]\n");
+  const auto weir = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "test");
+    return run_weir(arguments, scratch.path());
+  };
+  Outcome outcome = weir({});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("expected deny, came pass"));
+  EXPECT_TRUE(outcome.out.ends_with("1 passed, 1 failed\n")) << outcome.out;
+  outcome = weir({"weir_test.yaml", "-v"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "ok    weir_test.yaml  1 case\n  ok    right\n1 passed, 0 failed\n");
+  EXPECT_EQ(weir({"."}).code, 1);
+  EXPECT_EQ(weir({".", "--case", "right"}).code, 0);
+  outcome = weir({"-o", "json", "weir_test.yaml"});
+  EXPECT_EQ(
+      outcome.out,
+      R"({"files":[{"path":"weir_test.yaml","config":"weir.yaml","cases":[{"name":"right","line":1,"ok":true,"failures":[]}]}],"passed":1,"failed":0})"
+      "\n");
+  outcome = weir({"missing_test.yaml"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("0 passed, 1 failed"));
+  scratch.write("lost_test.yaml", "cases: [{name: a, steps: [{request: GET /}]}]\n");
+  EXPECT_THAT(weir({"lost_test.yaml"}).out, HasSubstr("there is no configuration \"lost.yaml\""));
+  EXPECT_EQ(weir({"lost_test.yaml", "-c", "weir.yaml"}).code, 0);
+}
+
+TEST_F(CasesTest, IncludePatternsLeaveCaseFilesOut) {
+  scratch.write("main.yaml", "weir: 1\ninclude: ['*.yaml']\n");
+  scratch.write("weir_test.yaml", "cases: []\n");
+  EXPECT_EQ(run_weir({"check", "main.yaml"}, scratch.path()).code, 0);
+}
+
+TEST_F(CasesTest, InitListsRecipesAndWritesOneWithItsCases) {
+  Outcome outcome = run_weir({"init"}, scratch.path());
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("  login "));
+  outcome = run_weir({"init", "login", "--dir", "made"}, scratch.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/init.txt", outcome.out), "");
+  EXPECT_EQ(scratch.read("made/login.yaml"), find_recipe("login")->text);
+  EXPECT_EQ(run_weir({"test", "made"}, scratch.path()).code, 0);
+  outcome = run_weir({"init", "login", "--dir", "made"}, scratch.path());
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("made/login.yaml is there already"));
+  scratch.write("made/login.yaml", "changed");
+  EXPECT_EQ(run_weir({"init", "login", "--dir", "made", "--force"}, scratch.path()).code, 0);
+  EXPECT_EQ(scratch.read("made/login.yaml"), find_recipe("login")->text);
+  outcome = run_weir({"init", "logn"}, scratch.path());
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("did you mean \"login\"?"));
+}
+
+class RecipeTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(RecipeTest, LoadsWithoutAWordAndPassesItsCases) {
+  const Recipe& recipe = *find_recipe(GetParam());
+  EXPECT_FALSE(recipe.about.empty()) << "its second line is a comment that says what it is for";
+  ASSERT_FALSE(recipe.case_text.empty()) << "a recipe has cases";
+  const std::string file = recipe.name + ".yaml";
+  const Configuration configuration = compile(config::load_text(file, recipe.text));
+  const std::string problems =
+      config::render_human(configuration.loaded.problems, configuration.loaded.views(), false);
+  EXPECT_TRUE(configuration.good()) << problems;
+  // A warning is no accident: the recipe says why it stands.
+  EXPECT_EQ(!problems.empty(), recipe.text.find("`weir check` warns") != std::string_view::npos)
+      << problems;
+  const CaseFileResult result = run_case_text(
+      recipe.name + "_test.yaml", std::string(recipe.case_text), configuration, {}, false);
+  EXPECT_GE(result.cases.size(), 1U);
+  EXPECT_EQ(result.failed(), 0U) << cases_to_text({result}, false, false);
+  std::size_t expectations = 0;
+  for (std::size_t at = 0; (at = recipe.case_text.find("expect:", at)) != std::string_view::npos;
+       ++at) {
+    ++expectations;
+  }
+  EXPECT_GE(expectations, 3U);
+}
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> out;
+  for (const Recipe& recipe : recipes()) out.push_back(recipe.name);
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(All, RecipeTest, testing::ValuesIn(recipe_names()),
+                         [](const auto& one) { return one.param; });
+
+TEST(Recipes, ThePageInTheDocsNamesEachOfThem) {
+  std::string page;
+  if (FILE* file = std::fopen(WEIR_SOURCE_DIR "/docs/recipes.md", "rb")) {
+    char buffer[4096];
+    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;)
+      page.append(buffer, n);
+    std::fclose(file);
+  }
+  for (const Recipe& recipe : recipes()) {
+    EXPECT_THAT(page, HasSubstr("(../config/recipes/" + recipe.name + ".yaml)"));
+  }
+}
+
+}  // namespace
+}  // namespace weir::app
