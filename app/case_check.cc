@@ -12,18 +12,6 @@
 namespace weir::app {
 namespace {
 
-/// Equal as texts, or as numbers up to what a decimal text of a double can say.
-bool same_value(std::string_view wanted, std::string_view came) {
-  if (wanted == came) return true;
-  if ((wanted == "none" || wanted == "null") && came == "none") return true;
-  const auto a = config::parse_number(wanted);
-  const auto b = config::parse_number(came);
-  if (!a || !b) return false;
-  const double x = a.value->as_real();
-  const double y = b.value->as_real();
-  return std::abs(x - y) <= 1e-9 * std::max({1.0, std::abs(x), std::abs(y)});
-}
-
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
     const auto lower = [](char c) {
@@ -170,6 +158,7 @@ void CaseRun::check_state(const Flight& flight) {
   const config::CaseExpect& expect = *flight.step->expect;
   for (const config::CaseEntry& entry : expect.listed) check_entry(flight, entry, true);
   for (const config::CaseEntry& entry : expect.not_listed) check_entry(flight, entry, false);
+  for (const config::CaseView& view : expect.views) check_view(flight, view);
   for (const auto& [name, times] : expect.notified) {
     const auto& known = set_->notify;
     const bool exists = std::any_of(known.begin(), known.end(),

@@ -26,6 +26,9 @@ struct CaseRun::Flight {
   std::string fill(std::string_view text) const;
 };
 
+/// Equal as texts, or as numbers up to what a decimal text of a double can say.
+bool same_value(std::string_view wanted, std::string_view came);
+
 /// Replaces every `<n>`.
 std::string with_number(std::string_view text, std::int64_t number);
 

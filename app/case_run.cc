@@ -45,6 +45,7 @@ std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) 
     failures_.push_back({one.name.where, "the counters do not fit into limits.memory", {}, {}});
     return std::move(failures_);
   }
+  set->attach_views(views_);
   set_ = set;
   evaluator_.use(policies::load_on_worker(set_, stats_, 0));
   trace_.use(*set_);

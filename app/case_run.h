@@ -57,6 +57,7 @@ class CaseRun final : private policies::Observer {
   void check_event(const Flight& flight, const policies::Verdict& verdict, const Effect& effect);
   void check_state(const Flight& flight);
   void check_entry(const Flight& flight, const config::CaseEntry& entry, bool wanted);
+  void check_view(const Flight& flight, const config::CaseView& wanted);
   void check_lines(const Flight& flight,
                    const std::vector<std::pair<config::Text, config::Text>>& wanted,
                    std::string_view lines, std::string_view whose);
@@ -74,6 +75,8 @@ class CaseRun final : private policies::Observer {
   HashSecret secret_;
   policies::StatsBank stats_{1};
   policies::Evaluator evaluator_;
+  policies::ViewBank views_{false};
+  std::map<std::string, std::vector<std::string>> windows_;  // of views, complete: as JSON
   policies::VerdictText text_;
   CaseTrace trace_;
   TimePoint now_, start_;

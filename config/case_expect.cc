@@ -73,6 +73,40 @@ std::optional<Text> read_when(Reader& reader, const Member& m) {
 
 namespace {
 
+constexpr Row<CaseView> kView[] = {
+    {{"end", shape::kText, "duration since the case's start, or a time", "the last complete window",
+      "Which window: the one that ends then."},
+     [](Reader& r, const Member& m, CaseView& out) { out.end = read_when(r, m); }},
+    {{"running", shape::kBoolean, "`true` or `false`", "`false`",
+      "The window that is to be completed next."},
+     [](Reader& r, const Member& m, CaseView& out) { set(r.boolean(m), out.running); }},
+    {{"total", R"({"type":["number","string"]})", "number", "",
+      "Its number of all events, whatever `top` leaves out."},
+     [](Reader& r, const Member& m, CaseView& out) { out.total = read_any_text(r, m); }},
+    {{"rows", R"({"type":"array","items":{"type":"array"}})",
+      "list of rows: the parts of the key, then the value", "", "All rows, in their order."},
+     [](Reader& r, const Member& m, CaseView& out) {
+       if (!m.value->is_list()) return r.error(*m.value, "\"rows\" must be a list of rows");
+       out.rows.emplace();
+       for (const Member& item : m.value->items) {
+         out.rows->push_back({read_key_texts(r, item), item.value->where});
+       }
+     }},
+};
+
+std::vector<CaseView> read_views(Reader& reader, const Member& m) {
+  std::vector<CaseView> out;
+  if (!reader.is_map(*m.value, "\"views\"")) return out;
+  for (const Member& item : m.value->items) {
+    CaseView view;
+    view.view = {std::string(item.key->text), item.key->where};
+    view.where = item.key->where;
+    reader.walk(*item.value, "a view that is expected", kView, view);
+    out.push_back(std::move(view));
+  }
+  return out;
+}
+
 constexpr Row<CaseExpect> kExpect[] = {
     {{"verdict", R"({"enum":["pass","flag","gray","delay","challenge","deny","exempt","refused"]})",
       "`pass`, `flag`, `gray`, `delay`, `challenge`, `deny`, `exempt` or `refused`", "",
@@ -143,6 +177,8 @@ constexpr Row<CaseExpect> kExpect[] = {
          }
        }
      }},
+    {{"views", R"({"type":"object"})", "map view: map (below)", "", "What views show now."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.views = read_views(r, m); }},
 };
 
 }  // namespace
@@ -161,6 +197,8 @@ void read_expect(Reader& reader, const Member& m, std::optional<CaseExpect>& out
 void add_expect_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kExpect>("expect", "\"expect\"", "Expectations",
                                 "`expect: flag` is `expect: {verdict: flag}`."));
+  out.push_back(doc_of<kView>("case_view", "a view that is expected", "Expected views",
+                              "`views:` of an expectation maps views to these keys."));
 }
 
 }  // namespace weir::config

@@ -48,6 +48,9 @@ cases:
           listed: {p: 198.51.100.1, pairs: [[anna, ad1]]}
           not_listed: {p: [a, b]}
           notified: {pager: 2}
+          views:
+            hot: {end: 5m, total: 7, rows: [[a, b, 3], [c, d, 2.5]]}
+            visitors: {running: true}
   - name: two
     steps:
       - {after: 1m, event: order, fields: {id: 7, note: 'a "b"'}, answer: aborted}
@@ -81,6 +84,11 @@ cases:
   EXPECT_EQ(expect.listed[1].key.at(1).value, "ad1");
   EXPECT_EQ(expect.not_listed.size(), 2U);
   EXPECT_EQ(expect.notified.at(0).second, 2U);
+  ASSERT_EQ(expect.views.size(), 2U);
+  EXPECT_EQ(expect.views[0].end->value, "5m");
+  EXPECT_EQ(expect.views[0].total->value, "7");
+  EXPECT_EQ(expect.views[0].rows->at(1).parts.at(2).value, "2.5");
+  EXPECT_TRUE(expect.views[1].running);
   const std::vector<CaseStep>& steps = file.cases[1].steps;
   EXPECT_EQ(steps.at(0).answer.end, CaseAnswer::End::aborted);
   EXPECT_EQ(steps.at(0).fields.at(1).second.value, R"("a \"b\"")");
@@ -111,6 +119,7 @@ cases:
       - {request: GET /, answer: maybe}
       - {request: GET /, expect: {status: 200, rung: -1, score: x, hold: 2}}
       - {expect: deny}
+      - {expect: {views: {hot: {end: soon, ruws: [], running: maybe, rows: 3}, cold: 5}}}
   - {name: z, steps: }
 )";
   Problems problems;
