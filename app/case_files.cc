@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/files.h"
-#include "app/text.h"
+#include "core/text.h"
 
 namespace weir::app {
 namespace {

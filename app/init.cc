@@ -9,7 +9,7 @@
 #include "app/exit_code.h"
 #include "app/files.h"
 #include "app/recipes.h"
-#include "app/text.h"
+#include "core/text.h"
 
 namespace weir::app {
 namespace {

@@ -111,6 +111,7 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
   } else if (const auto* expression = std::get_if<Expression>(&part.limit.source)) {
     out += expression->canonical();
   }
+  if (rung.overflows) out = "over the capacity";
   if (rung.counter != 0) out += " in " + duration_text(rung.window);
   if (part.condition) {
     out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());

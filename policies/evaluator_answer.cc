@@ -203,9 +203,18 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       counter.counts = planned.matched;
       if (binding.late_amount && !every_one_matches) counter.amount = late;
       const Counter& of = counter_of(counter);
-      counter.reading = bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of), counter.amount,
-                                     counter.undo, planned.matched);
+      // What looks at the events before this one reads them before this one is among them.
+      const bool looks_back = of.spec.metric == limiter::Metric::exists ||
+                              of.spec.metric == limiter::Metric::last;
+      if (looks_back && planned.matched) {
+        counter.reading = bank_.peek(of.id, counter.key, now.of(of), &counter.amount);
+        keep_datum(counter);
+      }
+      const limiter::Reading settled = bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of),
+                                                    counter.amount, counter.undo, planned.matched);
       counter.undo = {};
+      if (looks_back && planned.matched) continue;
+      counter.reading = settled;
       keep_datum(counter);
     }
   }

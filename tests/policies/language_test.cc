@@ -83,6 +83,33 @@ policies:
   EXPECT_EQ(world.send(by("POST /order", "anna")), "pass");
 }
 
+TEST(Metrics, WhatLooksBackIsSettledOnTheEventsBefore) {
+  World world(std::string(kShop) + R"(
+lists: {changed: {of: user, kind: gray, effect: none}, same: {of: user, kind: gray, effect: none}}
+policies:
+  - name: new-card
+    watch: paid
+    key: user
+    metrics:
+      known: {watch: paid, metric: exists(query.card), window: {events: 5, last: 1h}}
+      last_card: {watch: paid, metric: last(query.card), window: 1h}
+    then:
+      - {if: 'known == 0 && query.card != last_card', do: graylist, list: changed, for: 1h}
+      - {if: 'known == 1 && query.card == last_card', do: graylist, list: same, for: 1h}
+)");
+  const auto size = [&](const char* list) { return world.lists.size(*world.lists.by_name(list)); };
+  EXPECT_EQ(world.send(by("POST /pay?card=c1", "anna")), "pass");
+  EXPECT_EQ(size("changed"), 1U) << "nothing was there before, and null is not c1";
+  EXPECT_EQ(size("same"), 0U);
+  EXPECT_EQ(world.send(by("POST /pay?card=c1", "anna")), "pass");
+  EXPECT_EQ(size("same"), 1U);
+  EXPECT_EQ(world.send(by("POST /pay?card=c1", "bert"), 402), "pass");
+  EXPECT_EQ(world.send(by("POST /pay?card=c2", "carl")), "pass");
+  EXPECT_EQ(world.send(by("POST /pay?card=c2", "carl")), "pass");
+  EXPECT_EQ(size("changed"), 2U) << "anna and carl, once each; bert's failed";
+  EXPECT_EQ(size("same"), 2U);
+}
+
 TEST(Metrics, AMissingKeyIsANullValueAndARungThatReadsItDoesNotHold) {
   World world(R"(
 fields: {user: header.x_user}
