@@ -122,11 +122,10 @@ struct TableDef {
   TableNode values;
 };
 
-/// A place as part of a key: `near: {lon, lat, radius: 1000m}` or `near: {lon, lat, cell: 6}`.
+/// A place as part of a key: `near: {lon, lat, cell: 6}`.
 struct NearDef {
   Text lon{"lon", {}};  ///< fields, in degrees
   Text lat{"lat", {}};
-  std::optional<double> radius;  ///< metres
   std::optional<unsigned> cell;  ///< letters of the geohash, 1 .. 12
   Where where;
 };
@@ -230,7 +229,6 @@ struct PolicyDef {
   std::optional<PatternDef> pattern;
   std::vector<NamedMetricDef> metrics;
   std::optional<Text> reserve;       ///< the estimate of an amount that only the answer tells
-  std::optional<Duration> retain;    ///< keeps this much history although the window is shorter
   std::optional<Located<std::int64_t>> version;
   MetricDef metric;
   std::optional<WindowDef> window;

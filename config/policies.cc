@@ -25,8 +25,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
     {{"key", shape::kKey,
-      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: "
-      "1000m}}`",
+      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, cell: 6}}`",
       "one counter for all", "Whose events are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
     {{"metric",
@@ -96,13 +95,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"reserve", shape::kExpression, "expression", "0",
       "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reserve = r.expression(m); }},
-    {{"retain", shape::kDuration, "duration, 1ms to 31d", "the window",
-      "Keep this much although the window is shorter: policies over the same thing whose window "
-      "fits start with that history."},
-     [](Reader& r, const Member& m, PolicyDraft& d) {
-       const auto v = r.duration(m, milliseconds{1}, std::chrono::hours{24 * 31});
-       if (v) d.policy.retain = located(m, *v);
-     }},
+    {{"retain", "", "", "", ""}, nullptr},
     {{"version", shape::kCount, "1 to 1000000", "1",
       "Part of the counter's identity: another number starts afresh."},
      [](Reader& r, const Member& m, PolicyDraft& d) {

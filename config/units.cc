@@ -226,22 +226,6 @@ Parsed<Number> parse_number(std::string_view text) {
   return {Number::real(value), "", ""};
 }
 
-Parsed<double> parse_distance(std::string_view text) {
-  std::string_view number = text;
-  double scale = 1;
-  const Parsed<double> bad{std::nullopt, quoted(text) + " is no distance",
-                           "write metres or kilometres: 1000m, 1.5km"};
-  if (!number.ends_with('m')) return bad;
-  number.remove_suffix(1);
-  if (number.ends_with('k')) {
-    number.remove_suffix(1);
-    scale = 1000;
-  }
-  const auto value = parse_number(number);
-  if (!value || value.value->is_negative()) return bad;
-  return {value.value->as_real() * scale, "", ""};
-}
-
 Parsed<Endpoint> parse_listen(std::string_view text) {
   if (text.starts_with("unix:")) return unix_endpoint(text);
   const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no address to listen on",

@@ -30,8 +30,6 @@ Parsed<TimePoint> parse_date(std::string_view text);
 Parsed<std::int64_t> parse_integer(std::string_view text);
 /// A whole number or a finite decimal one, `0.5`, `1e6`.
 Parsed<Number> parse_number(std::string_view text);
-/// `1000m`, `1.5km`: metres.
-Parsed<double> parse_distance(std::string_view text);
 /// Where to listen: `0.0.0.0:8480`, `[::]:8480`, `:8480` (all addresses), `localhost:8480`,
 /// `unix:/path`.
 Parsed<Endpoint> parse_listen(std::string_view text);

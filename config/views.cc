@@ -132,12 +132,6 @@ void check_method(Reader& reader, const Draft& draft) {
 }
 
 void check_key(Reader& reader, const ViewDef& view) {
-  for (const KeyPart& part : view.by) {
-    if (part.near && part.near->radius) {
-      reader.problems().error(part.near->where, "a view groups by cells, not by a radius",
-                              "write near: {lon, lat, cell: 6}");
-    }
-  }
   if (view.per && view.by.empty()) {
     reader.problems().error(view.per->where, "\"per\" needs \"by\": what is ranked for each " +
                                                  quoted(view.per->value));

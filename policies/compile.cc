@@ -171,10 +171,6 @@ void Compiler::index() {
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
       for (const Expression& argument : binding.arguments) reads_expression(binding.event, argument);
       if (binding.reserve) reads_expression(binding.event, *binding.reserve);
-      if (binding.place) {
-        reads_expression(binding.event, binding.place->lat);
-        reads_expression(binding.event, binding.place->lon);
-      }
       if (binding.when) reads_expression(binding.event, *binding.when);
       for (const Binding::RungPart& rung : binding.rungs) {
         for (const SlotId slot : rung.limit.table_slots) reads(binding.event, slot);

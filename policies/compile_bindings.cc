@@ -127,10 +127,6 @@ void Compiler::bind_place(const config::NearDef& near, const Event& event, Bindi
   auto lat = degrees(near.lat);
   auto lon = degrees(near.lon);
   if (!lat || !lon) return;
-  if (near.radius) {
-    binding.place = Binding::Place{std::move(*lat), std::move(*lon), *near.radius};
-    return;
-  }
   const config::Text text{"geohash(" + near.lat.value + ", " + near.lon.value + ", " +
                               std::to_string(*near.cell) + ")",
                           near.where};

@@ -30,10 +30,6 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     what += "watch " + event_canonical(binding.event);
     if (binding.when) what += " when " + binding.when->canonical();
     what += " key " + key_canonical(binding.key);
-    if (binding.place) {
-      what += " near " + binding.place->lat.canonical() + ", " + binding.place->lon.canonical() + " within " +
-              Number::real(binding.place->radius).to_string();
-    }
     if (binding.reserve) what += " reserving " + binding.reserve->canonical();
     for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
     what += "; ";
@@ -44,9 +40,6 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.shadow = policy.shadow;
     counter.keys = def.keys ? def.keys->value : 0;
     counter.spec = spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
-    if (def.retain && window != nullptr && window->kind == config::WindowDef::Kind::last) {
-      counter.spec.retain = def.retain->value;
-    }
     if (window != nullptr) {
       counter.window = counter.spec.length;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||

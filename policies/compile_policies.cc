@@ -76,7 +76,6 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     meter.mode = def.mode;
     meter.keep = def.keep;
     meter.keys = def.keys;
-    meter.retain = def.retain;
     meter.version = def.version;
     Policy compiled;
     compiled.is_meter = true;

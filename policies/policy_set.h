@@ -59,11 +59,6 @@ struct Binding {
   bool outcome = false;  ///< reserved at the request, settled by the answer
   std::optional<Expression> when;
   std::vector<KeySlot> key;
-  struct Place {  ///< `near` with a radius
-    Expression lat, lon;
-    double radius = 0;  ///< metres
-  };
-  std::optional<Place> place;
   std::vector<Expression> arguments;  ///< the amount of sum, the members of distinct, ...
   bool late_amount = false;           ///< the amount is known by the answer only
   std::optional<Expression> reserve;  ///< the estimate of a late amount; none: 0
