@@ -66,7 +66,8 @@ class DemoStory(unittest.TestCase):
         for number in range(51, 61):
             answer = self.login(f"name{number}")
             self.assertEqual(answer.status, 429, number)
-            self.assertLessEqual(int(answer.header("retry-after")), 3600)
+            # Rounded up to whole seconds; the worker that answers may be a ms behind the one that listed.
+            self.assertLessEqual(int(answer.header("retry-after")), 3601)
             self.assertGreater(int(answer.header("retry-after")), 3500)
         # The ban is on the address: a right password does not lift it, another address is free.
         self.assertEqual(self.login("somebody", "secret").status, 429)
