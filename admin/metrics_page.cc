@@ -46,6 +46,40 @@ void write_lists(std::string& out, const policies::PolicySet& set, const Stores&
          [&](const policies::List& list) { return stores.lists.refused(list.id); });
 }
 
+// The views of the set in use: their names come from the configuration, as those of lists.
+void write_views(std::string& out, const policies::PolicySet& set) {
+  std::vector<std::pair<std::string, policies::LiveView::Stats>> views;
+  for (const policies::View& view : set.views) {
+    if (view.live != nullptr) {
+      views.emplace_back(telemetry::escape_label(view.name), view.live->stats());
+    }
+  }
+  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
+                          auto value_of) {
+    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+    out.append(name).append(" ").append(kind).append("\n");
+    for (const auto& [label, stats] : views) {
+      out.append(name).append("{view=\"").append(label).append("\"} ");
+      out.append(std::to_string(value_of(stats))).append("\n");
+    }
+  };
+  using Stats = policies::LiveView::Stats;
+  family("weir_view_keys", "gauge", "Keys that a view holds.",
+         [](const Stats& stats) { return stats.counted.keys; });
+  family("weir_view_memory_bytes", "gauge", "Memory that a view takes of limits.views, about.",
+         [](const Stats& stats) { return stats.counted.bytes; });
+  family("weir_view_events_total", "counter", "Events that a view has counted.",
+         [](const Stats& stats) { return stats.counted.events; });
+  family("weir_view_dropped_total", "counter",
+         "Events not counted for their key for want of room (limits.views).",
+         [](const Stats& stats) { return stats.counted.dropped; });
+  family("weir_view_late_total", "counter", "Events that came after all their windows had ended.",
+         [](const Stats& stats) { return stats.counted.late; });
+  family("weir_view_missing_total", "counter",
+         "Events without a value for a key part, amount or member.",
+         [](const Stats& stats) { return stats.missing; });
+}
+
 }  // namespace
 
 std::string metrics_page(const Operations& operations, const Stores& stores) {
@@ -53,7 +87,10 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   set_bank_gauges(stores);
   stores.metrics.write(out);
   stores.stats.write(out);
-  if (const auto set = operations.policies()) write_lists(out, *set, stores);
+  if (const auto set = operations.policies()) {
+    write_lists(out, *set, stores);
+    if (!set->views.empty()) write_views(out, *set);
+  }
   const StatusFacts status = operations.status();
   write_info(out, "weir_build_info", "The running version.", "version", status.version);
   write_info(out, "weir_config_info", "The configuration in use.", "hash", status.config_hash);

@@ -62,16 +62,23 @@ void append_json_text(std::string& out, std::string_view text) {
   const auto flush = [&](std::size_t end) { out.append(text.substr(plain, end - plain)); };
   for (std::size_t i = 0; i < text.size();) {
     const auto code = static_cast<unsigned char>(text[i]);
-    if (code >= 0x20 && code < 0x80 && code != '"' && code != '\\') {
+    if (code >= 0x20 && code < 0x7f && code != '"' && code != '\\') {
       ++i;
       continue;
     }
     const std::size_t length = code < 0x80 ? 0 : sequence_length(text.substr(i));
-    if (length > 0) {
+    const bool control =
+        length == 2 && code == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (length > 0 && !control) {
       i += length;
       continue;
     }
     flush(i);
+    if (control) {
+      append_escaped(out, text[i + 1]);
+      plain = i += length;
+      continue;
+    }
     if (code < 0x80) {
       append_escaped(out, text[i]);
     } else {

@@ -37,4 +37,7 @@ struct View {
   void advance(TimePoint now, TimePoint wall) const;
 };
 
+/// `the last 10m, every 5s`, `every 1h`, `each day of Asia/Shanghai`.
+std::string window_text(const limiter::ViewSpec& spec);
+
 }  // namespace weir::policies

@@ -27,8 +27,11 @@ class DistinctStore {
   bool add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
     // The total has members of its own: a member of two groups is one of the whole.
     if (grouped_) add_member(pane, whole_, {}, event.member, inside, budget);
-    std::uint32_t group = groups_.find(event.key);
-    if (group == Index::kNone) {
+    const Index::Slot* slot = groups_.find(event.key);
+    std::uint32_t group;
+    if (slot != nullptr) {
+      group = slot->id;
+    } else {
       const std::size_t cost = kGroupBytes + event.parts.size();
       if (!budget.has(cost + kMemberBytes + kEntryBytes)) return false;
       budget.used += cost;
@@ -40,8 +43,13 @@ class DistinctStore {
     for (const std::uint32_t member : pane.log) touch(member, pane.start);
   }
   void leave(Pane& pane, bool inside, Budget& budget) {
-    for (const std::uint32_t id : pane.log) {
-      Member& member = members_[id];
+    for (std::size_t i = 0; i < pane.log.size(); ++i) {
+      // The members of a pane lie anywhere: what a later turn reads is on its way by then.
+      if (i + 16 < pane.log.size()) __builtin_prefetch(&members_[pane.log[i + 16]], 1);
+      if (i + 8 < pane.log.size() && members_[pane.log[i + 8]].entries == 1) {
+        index_.prefetch(members_[pane.log[i + 8]].key);
+      }
+      Member& member = members_[pane.log[i]];
       Group& group = state_[member.group];
       if (inside && member.newest == pane.start) {
         member.newest = kNever;
@@ -65,9 +73,10 @@ class DistinctStore {
   template <class Each>
   void each(Each row) const {
     for (std::uint32_t group = grouped_ ? 1 : 0; group < state_.size(); ++group) {
-      if (state_[group].value != 0) row(groups_.parts(group), Number{state_[group].value});
+      if (state_[group].value != 0) row(group, Number{state_[group].value});
     }
   }
+  std::string_view parts(std::uint32_t group) const noexcept { return groups_.parts(group); }
   Number total() const noexcept { return state_.empty() ? 0 : state_[0].value; }
   std::size_t keys() const noexcept { return groups_.size() - (grouped_ ? 1 : 0); }
 
@@ -78,7 +87,6 @@ class DistinctStore {
     std::int64_t newest = kNever;  // the newest entered pane that has it, by its start
     std::uint32_t group = 0;
     std::uint32_t entries = 0;  // in all panes
-    std::uint32_t serial = 0;   // of the pane that it was noted in last
   };
   struct Group {
     std::int64_t value = 0;
@@ -89,7 +97,7 @@ class DistinctStore {
   static constexpr std::size_t kEntryBytes = 2 * sizeof(std::uint32_t);
 
   std::uint32_t add_group(const Hash128& key, std::string_view parts) {
-    const std::uint32_t group = groups_.add(key, parts);
+    const std::uint32_t group = groups_.add(key, parts)->id;
     if (group == state_.size()) state_.emplace_back();
     state_[group] = {};
     return group;
@@ -100,23 +108,22 @@ class DistinctStore {
     // Both are keyed hashes, so any mixture that keeps both halves is as good as a hash of the two.
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
     const Hash128 key{owner.lo * kOdd + member.lo, owner.hi * kOdd + member.hi};
-    std::uint32_t id = index_.find(key);
-    if (id == Index::kNone) {
+    Index::Slot* slot = index_.find(key);
+    if (slot == nullptr) {
       if (!budget.has(kMemberBytes + kEntryBytes)) return false;
       budget.used += kMemberBytes;
-      id = index_.add(key);
-      if (id == members_.size()) members_.emplace_back();
-      members_[id] = {key, kNever, group, 0, 0};
+      slot = index_.add(key);
+      if (slot->id == members_.size()) members_.emplace_back();
+      members_[slot->id] = {key, kNever, group, 0};
       ++state_[group].members;
     }
-    if (members_[id].serial != pane.serial) {
-      if (!budget.has(kEntryBytes)) return false;
-      budget.used += kEntryBytes;
-      members_[id].serial = pane.serial;
-      ++members_[id].entries;
-      pane.log.push_back(id);
-    }
-    if (inside) touch(id, pane.start);
+    if (slot->serial == pane.serial) return true;  // noted, and counted if the pane is inside
+    if (!budget.has(kEntryBytes)) return false;
+    budget.used += kEntryBytes;
+    slot->serial = pane.serial;
+    ++members_[slot->id].entries;
+    pane.log.push_back(slot->id);
+    if (inside) touch(slot->id, pane.start);
     return true;
   }
   void touch(std::uint32_t id, std::int64_t pane) noexcept {
@@ -130,7 +137,7 @@ class DistinctStore {
   Groups groups_;
   std::vector<Group> state_;
   Index index_;
-  std::vector<Member> members_;
+  Table<Member> members_;
 };
 
 }  // namespace weir::limiter

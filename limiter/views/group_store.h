@@ -9,8 +9,8 @@
 namespace weir::limiter {
 
 /// What a view with one of limiter/views/metrics.h holds: groups with a Cell each, and in every
-/// pane a log of (group, Part). An event costs the group's slot, its mark, its cell and its entry
-/// in the pane's log; a group lives as long as some pane has an entry of it.
+/// pane a log of (group, Part). An event costs the group's slot, its cell and its entry in the
+/// pane's log; a group lives as long as some pane has an entry of it.
 template <class Metric>
 class GroupStore {
   using Part = typename Metric::Part;
@@ -35,45 +35,44 @@ class GroupStore {
   bool add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
     pane.whole.add(event);
     if (inside) whole_.add(pane.start, event);
-    std::uint32_t group = groups_.find(event.key);
-    if (group == Index::kNone) {
+    Index::Slot* slot = groups_.find(event.key);
+    if (slot == nullptr) {
       const std::size_t cost = kGroupBytes + kEntryBytes + event.parts.size();
       if (!budget.has(cost)) return false;
       budget.used += cost - kEntryBytes;
-      group = groups_.add(event.key, event.parts);
-      if (group == marks_.size()) {
-        marks_.emplace_back();
-        cells_.emplace_back();
-      }
-      marks_[group] = {};
+      slot = groups_.add(event.key, event.parts);
+      if (slot->id == held_.size()) held_.emplace_back();
     }
-    Mark& mark = marks_[group];
-    if (mark.serial == pane.serial) {
-      pane.log[mark.place].part.add(event);
+    Held& held = held_[slot->id];
+    if (slot->serial == pane.serial) {
+      pane.log[slot->place].part.add(event);
     } else {
       if (!budget.has(kEntryBytes)) return false;
       budget.used += kEntryBytes;
-      mark.serial = pane.serial;
-      mark.place = static_cast<std::uint32_t>(pane.log.size());
-      ++mark.entries;
-      pane.log.push_back({group, {}});
+      slot->serial = pane.serial;
+      slot->place = static_cast<std::uint32_t>(pane.log.size());
+      ++held.entries;
+      pane.log.push_back({slot->id, {}});
       pane.log.back().part.add(event);
     }
-    if (inside) cells_[group].add(pane.start, event);
+    if (inside) held.cell.add(pane.start, event);
     return true;
   }
 
   void enter(const Pane& pane) {
-    for (const Entry& entry : pane.log) cells_[entry.group].enter(pane.start, entry.part);
+    for (const Entry& entry : pane.log) held_[entry.group].cell.enter(pane.start, entry.part);
     whole_.enter(pane.start, pane.whole);
   }
   /// The pane goes for good. inside: it had been entered.
   void leave(Pane& pane, bool inside, Budget& budget) {
     if (inside) whole_.leave(pane.start, pane.whole);
-    for (const Entry& entry : pane.log) {
-      if (inside) cells_[entry.group].leave(pane.start, entry.part);
-      if (--marks_[entry.group].entries != 0) continue;
-      cells_[entry.group] = {};
+    for (std::size_t i = 0; i < pane.log.size(); ++i) {
+      load_ahead(pane.log, i);
+      const Entry& entry = pane.log[i];
+      Held& held = held_[entry.group];
+      if (inside) held.cell.leave(pane.start, entry.part);
+      if (--held.entries != 0) continue;
+      held.cell = {};
       budget.used -= kGroupBytes + groups_.parts(entry.group).size();
       groups_.remove(entry.group);
     }
@@ -83,33 +82,42 @@ class GroupStore {
   }
   /// No pane is entered any more.
   void leave_all() {
-    cells_.assign(cells_.size(), Cell{});
+    for (Held& held : held_) held.cell = {};
     whole_ = {};
   }
 
   template <class Each>
   void each(Each row) const {
-    for (std::uint32_t group = 0; group < cells_.size(); ++group) {
-      const Cell& cell = cells_[group];
-      if (cell.present()) row(groups_.parts(group), cell.value());
+    for (std::uint32_t group = 0; group < held_.size(); ++group) {
+      const Cell& cell = held_[group].cell;
+      if (cell.present()) row(group, cell.value());
     }
   }
+  std::string_view parts(std::uint32_t group) const noexcept { return groups_.parts(group); }
   Number total() const noexcept { return whole_.value(); }
   std::size_t keys() const noexcept { return groups_.size(); }
 
  private:
-  static constexpr std::size_t kGroupBytes =
-      Groups::kBytes + 2 * (sizeof(Cell) + 3 * sizeof(std::uint32_t));
-  static constexpr std::size_t kEntryBytes = 2 * sizeof(Entry);
-  struct Mark {
-    std::uint32_t serial = 0;  // of the pane that it is in, at
-    std::uint32_t place = 0;
+  struct Held {
+    Cell cell;
     std::uint32_t entries = 0;  // in all panes
   };
+  static constexpr std::size_t kGroupBytes = Groups::kBytes + 2 * sizeof(Held);
+  static constexpr std::size_t kEntryBytes = 2 * sizeof(Entry);
+
+  /// A pane's groups lie anywhere: what a later turn of leave() reads is on its way by then.
+  void load_ahead(const std::vector<Entry>& log, std::size_t i) const noexcept {
+    if (i + 24 < log.size()) __builtin_prefetch(&held_[log[i + 24].group], 1);
+    if (i + 16 < log.size() && held_[log[i + 16].group].entries == 1) {
+      groups_.prefetch(log[i + 16].group);
+    }
+    if (i + 8 < log.size() && held_[log[i + 8].group].entries == 1) {
+      groups_.prefetch_slot(log[i + 8].group);
+    }
+  }
 
   Groups groups_;
-  std::vector<Mark> marks_;
-  std::vector<Cell> cells_;  // apart from the marks: a ranking reads all of them, and nothing else
+  Table<Held> held_;  // apart from the names: a ranking reads all of them, and few names
   Cell whole_;
 };
 

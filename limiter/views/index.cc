@@ -4,7 +4,7 @@
 
 namespace weir::limiter {
 
-std::uint32_t Index::add(const Hash128& key) {
+Index::Slot* Index::add(const Hash128& key) {
   if ((size() + 1) * 4 > slots_.size() * 3) grow();
   std::uint32_t id;
   if (free_.empty()) {
@@ -16,8 +16,8 @@ std::uint32_t Index::add(const Hash128& key) {
   const auto tag = static_cast<std::uint32_t>(key.lo);
   std::size_t i = tag & mask_;
   while (slots_[i].id != kNone) i = (i + 1) & mask_;
-  slots_[i] = {key.hi, tag, id};
-  return id;
+  slots_[i] = {key.hi, tag, id, 0, 0};
+  return &slots_[i];
 }
 
 void Index::remove(const Hash128& key) noexcept {
@@ -40,8 +40,8 @@ void Index::remove(const Hash128& key) noexcept {
 }
 
 void Index::grow() {
-  std::vector<Slot> old = std::move(slots_);
-  slots_ = std::vector<Slot>(std::max<std::size_t>(16, old.size() * 2));
+  Table<Slot> old = std::move(slots_);
+  slots_ = Table<Slot>(std::max<std::size_t>(16, old.size() * 2));
   mask_ = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.id == kNone) continue;
@@ -51,22 +51,19 @@ void Index::grow() {
   }
 }
 
-std::uint32_t Groups::add(const Hash128& key, std::string_view parts) {
-  const std::uint32_t group = index_.add(key);
-  if (group == keys_.size()) {
-    keys_.emplace_back();
-    parts_.emplace_back();
-  }
-  keys_[group] = key;
-  parts_[group].assign(parts);
-  return group;
+Index::Slot* Groups::add(const Hash128& key, std::string_view parts) {
+  Index::Slot* slot = index_.add(key);
+  if (slot->id == names_.size()) names_.emplace_back();
+  names_[slot->id].key = key;
+  names_[slot->id].parts.assign(parts);
+  return slot;
 }
 
 void Groups::remove(std::uint32_t group) noexcept {
-  index_.remove(keys_[group]);
+  Name& name = names_[group];
+  index_.remove(name.key);
   // Short texts lie inside the string; a long one's memory goes back.
-  if (parts_[group].capacity() > 64) std::string().swap(parts_[group]);
-  parts_[group].clear();
+  if (name.parts.capacity() > 64) std::string().swap(name.parts);
 }
 
 }  // namespace weir::limiter

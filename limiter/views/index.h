@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/key.h"
+#include "limiter/views/huge_pages.h"
 
 namespace weir::limiter {
 
@@ -19,37 +20,47 @@ struct Budget {
 
 /// Hashes to small dense numbers, which are used again once given back. Open addressing with linear
 /// probing and backward-shift deletion (Knuth, TAOCP 6.4, algorithm R): no tombstones, so that keys
-/// that come and go for years cost nothing. 16-byte slots, a quarter of them free at least. Keys
+/// that come and go for years cost nothing. 24-byte slots, a quarter of them free at least. Keys
 /// are hashed with a secret, so nobody can make them collide.
 class Index {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
-  static constexpr std::size_t kBytes = 64;  ///< of a key, at worst
+  static constexpr std::size_t kBytes = 96;  ///< of a key, at worst
 
-  std::uint32_t find(const Hash128& key) const noexcept {
-    if (slots_.empty()) return kNone;
-    const auto tag = static_cast<std::uint32_t>(key.lo);
-    for (std::size_t i = tag & mask_;; i = (i + 1) & mask_) {
-      const Slot& slot = slots_[i];
-      if (slot.id == kNone) return kNone;
-      if (slot.tag == tag && slot.check == key.hi) return slot.id;
-    }
-  }
-  /// The number of a key that is not there yet: below capacity(), which grows by one at most.
-  std::uint32_t add(const Hash128& key);
-  void remove(const Hash128& key) noexcept;
-  std::size_t size() const noexcept { return capacity_ - free_.size(); }
-  std::size_t capacity() const noexcept { return capacity_; }
-
- private:
+  /// Where a key stands, until the next add() or remove(). The last two are the user's: they lie
+  /// here so that most events are over with one line of memory.
   struct Slot {
     std::uint64_t check = 0;
     std::uint32_t tag = 0;
     std::uint32_t id = kNone;
+    std::uint32_t serial = 0;  ///< of the pane that the key was seen in last; 0: of none
+    std::uint32_t place = 0;   ///< in that pane
   };
+
+  /// Null: it is not there.
+  Slot* find(const Hash128& key) noexcept {
+    if (slots_.empty()) return nullptr;
+    const auto tag = static_cast<std::uint32_t>(key.lo);
+    for (std::size_t i = tag & mask_;; i = (i + 1) & mask_) {
+      Slot& slot = slots_[i];
+      if (slot.id == kNone) return nullptr;
+      if (slot.tag == tag && slot.check == key.hi) return &slot;
+    }
+  }
+  /// A key that is not there yet. Its number is below capacity(), which grows by one at most.
+  Slot* add(const Hash128& key);
+  void remove(const Hash128& key) noexcept;
+  /// Starts loading what remove() needs.
+  void prefetch(const Hash128& key) const noexcept {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[static_cast<std::uint32_t>(key.lo) & mask_], 1);
+  }
+  std::size_t size() const noexcept { return capacity_ - free_.size(); }
+  std::size_t capacity() const noexcept { return capacity_; }
+
+ private:
   void grow();
 
-  std::vector<Slot> slots_;
+  Table<Slot> slots_;
   std::size_t mask_ = 0;
   std::size_t capacity_ = 0;
   std::vector<std::uint32_t> free_;
@@ -58,19 +69,25 @@ class Index {
 /// The groups of a view: an Index that keeps each key's hash and text, once per life of the key.
 class Groups {
  public:
-  static constexpr std::size_t kBytes = Index::kBytes + 128;  ///< of a group, besides its text
+  static constexpr std::size_t kBytes = Index::kBytes + 96;  ///< of a group, besides its text
 
-  std::uint32_t find(const Hash128& key) const noexcept { return index_.find(key); }
-  std::uint32_t add(const Hash128& key, std::string_view parts);
+  Index::Slot* find(const Hash128& key) noexcept { return index_.find(key); }
+  Index::Slot* add(const Hash128& key, std::string_view parts);
   void remove(std::uint32_t group) noexcept;
-  std::string_view parts(std::uint32_t group) const noexcept { return parts_[group]; }
+  /// Starts loading what remove() needs, in two steps, each some turns before the next.
+  void prefetch(std::uint32_t group) const noexcept { __builtin_prefetch(&names_[group], 1); }
+  void prefetch_slot(std::uint32_t group) const noexcept { index_.prefetch(names_[group].key); }
+  std::string_view parts(std::uint32_t group) const noexcept { return names_[group].parts; }
   std::size_t size() const noexcept { return index_.size(); }
   std::size_t capacity() const noexcept { return index_.capacity(); }
 
  private:
+  struct Name {
+    Hash128 key;
+    std::string parts;
+  };
   Index index_;
-  std::vector<Hash128> keys_;
-  std::vector<std::string> parts_;
+  Table<Name> names_;
 };
 
 }  // namespace weir::limiter

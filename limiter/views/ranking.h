@@ -25,9 +25,10 @@ class Ranking {
   Ranking(std::size_t top, std::optional<std::size_t> per) : top_(top), per_(per) {}
 
   void start();
+  /// False: a row of this value cannot be among the top, whatever its key.
+  bool wants(Number value) const noexcept { return !full_ || !below(value, best_.front().value); }
   void offer(const ViewRow& row) {
-    if (full_ && below(row.value, best_.front().value)) return;
-    take(row);
+    if (wants(row.value)) take(row);
   }
   /// Lives until start().
   std::span<const ViewRow> finish();

@@ -57,18 +57,18 @@ SketchView::Window* SketchView::window_at(const Span& span) {
 
 bool SketchView::put(Window& window, const ViewEvent& event) {
   if (spec_.grouped) count(window, window.whole, {}, event.member);
-  std::uint32_t group = window.groups.find(event.key);
-  if (group == Index::kNone) {
+  const Index::Slot* slot = window.groups.find(event.key);
+  if (slot == nullptr) {
     const std::size_t cost = kGroupBytes + event.parts.size();
     if (!budget_.has(cost)) return false;
     budget_.used += cost;
     window.bytes += cost;
-    group = window.groups.add(event.key, event.parts);
+    slot = window.groups.add(event.key, event.parts);
     window.counted.emplace_back();
   } else if (!budget_.has(0)) {
     return false;
   }
-  count(window, window.counted[group], event.key, event.member);
+  count(window, window.counted[slot->id], event.key, event.member);
   return true;
 }
 

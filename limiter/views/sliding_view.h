@@ -167,7 +167,9 @@ class SlidingView final : public View {
 
   void show(const ViewSink& sink, bool complete) {
     ranking_.start();
-    store_.each([&](std::string_view parts, Number value) { ranking_.offer({parts, value}); });
+    store_.each([&](std::uint32_t group, Number value) {
+      if (ranking_.wants(value)) ranking_.offer({store_.parts(group), value});
+    });
     ViewWindow out;
     out.start = from_ms(window_.start);
     out.end = from_ms(window_.end);

@@ -55,6 +55,9 @@ policies:
     window: 1m
     mode: disabled
     then: [{over: 1, do: flag}]
+views:
+  - {name: hot-pages, watch: request, by: path, window: {last: 10m, hop: 5m}, top: 2}
+  - {name: visitors, watch: request, metric: distinct(ip), window: {calendar: day}}
 )";
 
 inline net::SocketAddress loopback() { return net::SocketAddress::tcp(Address::v4(0x7f000001), 0); }

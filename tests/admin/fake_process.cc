@@ -33,6 +33,7 @@ FakeProcess::FakeProcess(std::string_view text)
       secret(HashSecret::from_bytes({1, 2, 3})) {
   auto made = compile_text(text);
   EXPECT_TRUE(made->attach(bank, lists, secret));
+  made->attach_views(views);
   set = std::move(made);
   facts.version = "1.2.3-test";
   facts.started = now - milliseconds{90'500};

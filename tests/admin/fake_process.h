@@ -41,6 +41,7 @@ class FakeProcess final : public admin::Operations {
   std::shared_ptr<const policies::PolicySet> set;
   limiter::Bank bank;
   limiter::ListBank lists;
+  policies::ViewBank views;
   policies::StatsBank stats;
   telemetry::Metrics metrics;
   HashSecret secret;

@@ -15,7 +15,8 @@ TEST(JsonText, EscapesWhatJsonWantsAndLeavesTheRest) {
   EXPECT_EQ(quoted(""), "\"\"");
   EXPECT_EQ(quoted("a/b?c=\"d\"\\"), R"("a/b?c=\"d\"\\")");
   EXPECT_EQ(quoted("\n\r\t\b\f\x01\x1f"), R"("\n\r\t\b\f\u0001\u001f")");
-  EXPECT_EQ(quoted("北京 \U0001f600 é\x7f"), "\"北京 \U0001f600 é\x7f\"");
+  EXPECT_EQ(quoted("北京 \U0001f600 é"), "\"北京 \U0001f600 é\"");
+  EXPECT_EQ(quoted("a\x7f\u0085\u009f\u00a0"), "\"a\\u007f\\u0085\\u009f\u00a0\"");
 }
 
 TEST(JsonText, WhatIsNoUtf8BecomesTheReplacementCharacterByteByByte) {

@@ -1,0 +1,77 @@
+#include <boost/json/array.hpp>
+#include <charconv>
+
+#include "admin/routes.h"
+#include "admin/views.h"
+
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kWindowsDefault = 12;
+
+json::object view_of(const policies::View& view) {
+  json::object out;
+  out["name"] = view.name;
+  json::array by;
+  for (const std::string& part : view.key_names) by.emplace_back(part);
+  out["by"] = std::move(by);
+  out["metric"] = view.metric;
+  out["window"] = policies::window_text(view.spec);
+  out["top"] = view.spec.top != 0 ? json::value(view.spec.top) : json::value();
+  const policies::LiveView::Stats stats =
+      view.live != nullptr ? view.live->stats() : policies::LiveView::Stats{};
+  out["keys"] = stats.counted.keys;
+  out["memory_used_bytes"] = stats.counted.bytes;
+  out["memory_limit_bytes"] = stats.limit;
+  out["events"] = stats.counted.events;
+  out["late"] = stats.counted.late;
+  out["dropped"] = stats.counted.dropped;
+  out["missing"] = stats.missing;
+  return out;
+}
+
+}  // namespace
+
+net::HttpReply get_views(Call& call) {
+  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  json::array rows;
+  for (const policies::View& view : call.set->views) rows.push_back(view_of(view));
+  return json_reply({{"views", std::move(rows)}});
+}
+
+net::HttpReply get_view(Call& call) {
+  if (auto refused = call.refuse_unknown({"windows"})) return std::move(*refused);
+  const policies::View* const view = call.set->find_view(call.name());
+  if (view == nullptr) return problem(404, "there is no view of that name");
+  std::size_t windows = kWindowsDefault;
+  const auto given = call.query.all("windows");
+  if (!given.empty()) {
+    const std::string_view text = given.front();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), windows);
+    if (given.size() > 1 || error != std::errc() || end != text.data() + text.size() ||
+        windows > policies::LiveView::kResultsMax) {
+      return problem(400, "\"windows\" is a number from 0 to " +
+                              std::to_string(policies::LiveView::kResultsMax));
+    }
+  }
+  policies::LiveView::Results results;
+  if (view->live != nullptr) {
+    view->advance(call.at.now, call.at.wall);
+    results = view->live->results(windows);
+  }
+  // The rows are JSON already, and stay what they are in a replay.
+  net::HttpReply reply = json_reply(view_of(*view));
+  std::string& body = reply.body;
+  body.resize(body.rfind('}'));
+  body += ",\"windows\":[";
+  for (const std::string& line : results.complete) {
+    if (&line != results.complete.data()) body += ',';
+    body += line;
+  }
+  body += "],\"running\":" + (results.running.empty() ? "null" : results.running) + "}\n";
+  return reply;
+}
+
+}  // namespace weir::admin
