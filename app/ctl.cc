@@ -4,10 +4,12 @@
 
 #include "app/command.h"
 #include "app/configuration.h"
+#include "app/ctl_view.h"
 #include "app/exit_code.h"
 #include "app/files.h"
 #include "app/http_client.h"
 #include "app/webhook.h"
+#include "config/units.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -18,6 +20,7 @@ constexpr milliseconds kLimit{10'000};
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  weir ctl status\n"
+    "  weir ctl view hot-pages\n"
     "  weir ctl reload\n"
     "  weir ctl drain --begin           not ready any more, but still serving; --end takes it "
     "back\n"
@@ -28,6 +31,8 @@ constexpr std::string_view kExamples =
 struct Flags {
   std::string admin, token_file;
   bool begin = false, end = false;
+  std::string view;  // empty: all of them
+  unsigned windows = 12;
 };
 
 /// The admin door, as $WEIR_ADMIN_LISTEN or --admin name it.
@@ -137,6 +142,20 @@ int run(const Flags& flags, const Globals& globals, const char* method, const ch
   return code;
 }
 
+int show_view(const Flags& flags, const Globals& globals) {
+  boost::json::value answer;
+  std::string target = "/v1/views";
+  if (!flags.view.empty()) target += "/" + flags.view + "?windows=" + std::to_string(flags.windows);
+  const int code = call(flags, "GET", target.c_str(), {}, answer);
+  if (code != kOk) return code;
+  if (globals.output != Output::human) {
+    show(answer, globals.output);
+  } else {
+    print(flags.view.empty() ? views_table(answer) : view_windows(answer));
+  }
+  return kOk;
+}
+
 std::function<int()> declare(CLI::App& app, const Globals& globals) {
   auto flags = std::make_shared<Flags>();
   const config::Environment environment = process_environment();
@@ -156,6 +175,18 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
   app.fallthrough();
   CLI::App* status =
       app.add_subcommand("status", "What is running: configuration, workers, memory");
+  CLI::App* view =
+      app.add_subcommand("view", "What views have counted: all, or the windows of one");
+  view->add_option("name", flags->view, "The view")
+      ->type_name("NAME")
+      ->check([](const std::string& s) {
+        const bool name = config::is_name(s, true);
+        return name ? std::string() : "\"" + s + "\" is no name of a view";
+      });
+  view->add_option("--windows", flags->windows, "So many complete windows at most")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   CLI::App* reload = app.add_subcommand("reload", "Load the configuration again, now");
   CLI::App* drain =
       app.add_subcommand("drain", "Leave the load balancer's list, but go on serving");
@@ -164,6 +195,7 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
   begin->excludes(end);
   return [=, &globals] {
     if (status->parsed()) return run(*flags, globals, "GET", "/v1/status", {});
+    if (view->parsed()) return show_view(*flags, globals);
     if (reload->parsed()) return run(*flags, globals, "POST", "/v1/reload", {});
     if (drain->parsed() && flags->begin == flags->end) {
       complain("drain needs --begin or --end");

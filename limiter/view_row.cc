@@ -1,6 +1,6 @@
 #include "limiter/view_row.h"
 
-#include "core/json_text.h"
+#include "core/text.h"
 
 namespace weir::limiter {
 namespace {
@@ -14,7 +14,7 @@ void append_number(std::string& out, Number number) {
 
 void append_view_row(std::string& out, std::string_view view, const ViewWindow& window) {
   out += R"({"type":"view","view":)";
-  append_json_text(out, view);
+  append_json(out, view);
   out += R"(,"start":)";
   append_number(out, to_ms(window.start));
   out += R"(,"end":)";
@@ -26,7 +26,7 @@ void append_view_row(std::string& out, std::string_view view, const ViewWindow& 
     if (&row != window.rows.data()) out += ',';
     out += '[';
     for_each_part(row.parts, [&](std::string_view part) {
-      append_json_text(out, part);
+      append_json(out, part);
       out += ',';
     });
     append_number(out, row.value);

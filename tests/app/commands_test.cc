@@ -79,6 +79,7 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"check", "-o", "yaml"}, "must be one of human|json|ndjson|raw, not \"yaml\""},
       {{"explain"}, "URL is required"},
       {{"ctl"}, "try \"weir ctl --help\""},
+      {{"ctl", "view", "a/b"}, "is no name of a view"},
       {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},
       {{"health", "ftp://x"}, "is no http:// URL"},
   };

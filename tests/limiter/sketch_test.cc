@@ -10,6 +10,7 @@
 #include "limiter/sketch/bloom.h"
 #include "limiter/sketch/hyperloglog.h"
 #include "limiter/view.h"
+#include "tests/support/redis_server.h"
 
 namespace weir::limiter {
 namespace {
@@ -104,6 +105,40 @@ TEST(HyperLogLog, PrecisionIsTheLeastThatKeepsTheError) {
   EXPECT_EQ(HyperLogLog::precision_for(0.5), 7u);
   EXPECT_EQ(HyperLogLog::precision_for(0.01), 18u);
   EXPECT_EQ(HyperLogLog::precision_for(0.002), 23u);
+}
+
+TEST(HyperLogLog, IsAsGoodAsPfcountOfARealRedis) {
+  test::RedisServer redis;
+  ASSERT_TRUE(redis.running());
+  constexpr int kSets = 100;
+  double ours = 0, theirs = 0;
+  for (int set = 0; set < kSets; ++set) {
+    SCOPED_TRACE("set " + std::to_string(set));
+    std::mt19937_64 random(static_cast<std::uint64_t>(set));
+    const std::size_t size = some_size(random) / 8 + 1;
+    HyperLogLog sketch(14);  // as many registers as Redis has
+    std::vector<std::string> command{"PFADD", "k" + std::to_string(set)};
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::string member = std::to_string(set) + "-" + std::to_string(i);
+      sketch.add(kSecret.hash(member).lo);
+      command.push_back(member);
+      if (command.size() == 2'000 || i + 1 == size) {
+        redis.integer(command);
+        command.resize(2);
+      }
+    }
+    const auto truth = static_cast<double>(size);
+    const double off = sketch.estimate() / truth - 1;
+    const auto counted = redis.integer({"PFCOUNT", "k" + std::to_string(set)});
+    const double other = static_cast<double>(counted) / truth - 1;
+    // Each within four standard errors (and a half member, since PFCOUNT rounds).
+    EXPECT_NEAR(off, 0, 4 * 0.0081);
+    EXPECT_NEAR(other, 0, 4 * 0.0081 + 0.5 / truth);
+    ours += off * off;
+    theirs += other * other;
+  }
+  EXPECT_LE(std::sqrt(ours / kSets), 0.0081);
+  EXPECT_LE(std::sqrt(ours), 1.3 * std::sqrt(theirs));
 }
 
 /// A view of distinct members per group over hopping windows, whose every number is near the truth.

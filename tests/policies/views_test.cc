@@ -92,7 +92,7 @@ policies:
   - name: too-many
     watch: click
     key: user
-    window: {every: 1d}
+    window: {calendar: day, tz: Asia/Shanghai}
     then: [{over: 2, do: graylist, list: cheats, for: 1d}]
 views:
   - {name: clicks, watch: click, when: 'not inList("cheats", user)', by: user, window: {every: 10s}}

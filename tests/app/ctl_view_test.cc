@@ -1,0 +1,46 @@
+#include "app/ctl_view.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+namespace weir::app {
+namespace {
+
+TEST(CtlView, ViewsAreATable) {
+  const auto answer = boost::json::parse(R"json({"views":[
+    {"name":"hot","metric":"count","by":["path","ip"],"window":"every 1h","keys":12,"events":345,"dropped":0},
+    {"name":"visitors","metric":"distinct(ip)","by":[],"window":"every 1d","keys":1,"events":7,"dropped":2}]
+})json");
+  EXPECT_EQ(views_table(answer),
+            "NAME      METRIC        BY        WINDOW    KEYS  EVENTS  DROPPED\n"
+            "hot       count         path, ip  every 1h  12    345     0\n"
+            "visitors  distinct(ip)            every 1d  1     7       2\n");
+  EXPECT_EQ(views_table(boost::json::parse(R"json({"views":[]})json")),
+            "no views are configured\n");
+}
+
+TEST(CtlView, WindowsHaveAHeadingAndAlignedRows) {
+  const auto answer = boost::json::parse(R"json({"name":"hot","windows":[
+    {"start":1795219200000,"end":1795219800000,"complete":true,"total":130,"rows":[["/北京","a",128],["/b\u001b[2J","bb",2]]}],
+    "running":{"start":1795219500000,"end":1795220100000,"complete":false,"total":0.5,"rows":[[0.5]]}})json");
+  EXPECT_EQ(view_windows(answer),
+            "2026-11-21T00:00:00.000Z to 2026-11-21T00:10:00.000Z  total 130\n"
+            "  /北京          a   128\n"
+            "  /b\\u001b[2J  bb  2\n"
+            "2026-11-21T00:05:00.000Z to 2026-11-21T00:15:00.000Z  total 0.5  (running)\n"
+            "  0.5\n");
+  EXPECT_EQ(view_windows(boost::json::parse(R"json({"windows":[],"running":null})json")),
+            "nothing has happened yet\n");
+}
+
+TEST(CtlView, AnAnswerOfAnotherShapeIsNoCrash) {
+  for (const char* text :
+       {"null", "[]", "{}", R"({"views":{}})", R"({"windows":[1,{"rows":[1]}]})"}) {
+    EXPECT_FALSE(views_table(boost::json::parse(text)).empty());
+    EXPECT_FALSE(view_windows(boost::json::parse(text)).empty());
+  }
+}
+
+}  // namespace
+}  // namespace weir::app
