@@ -6,7 +6,7 @@
 
 #include "admin/json.h"
 #include "admin/operations.h"
-#include "admin/uri.h"
+#include "net/uri.h"
 
 namespace weir::admin {
 
@@ -21,7 +21,7 @@ struct Call {
   std::shared_ptr<const policies::PolicySet> set;  ///< never null
   policies::Instant at;
   std::vector<std::string> names;  ///< what stood in the places of `{...}`
-  Query query;
+  net::Query query;
 
   std::string_view name(std::size_t i = 0) const { return names[i]; }
   /// The problem with the query, if it has parameters other than these.

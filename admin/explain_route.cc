@@ -102,7 +102,7 @@ std::string read_url(std::string_view url, Made& made) {
   const std::string* const field = find_field(made, "host");
   if (field != nullptr) authority = *field;
   if (authority.empty()) authority = "localhost";
-  const auto host = host_of_authority(authority);
+  const auto host = net::host_of_authority(authority);
   if (!host) return "the host is neither HOST nor HOST:PORT";
   made.host = authority.starts_with('[') ? "[" + *host + "]" : *host;
   return {};

@@ -64,7 +64,7 @@ Result<void> AdminServer::start() {
     token_.emplace(*settings_.token_file);
     const auto checked = token_->check({});
     if (!checked && checked.error() == Error::unavailable) return checked;
-  } else if (Guard::needs_token(settings_.listen)) {
+  } else if (net::DoorGuard::needs_token(settings_.listen)) {
     return make_error_code(Error::refused);
   }
   const auto listening = server_.listen(settings_.listen);
@@ -88,7 +88,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::handle(net::HttpRequest requ
 }
 
 boost::asio::awaitable<net::HttpReply> AdminServer::dispatch(const net::HttpRequest& request) {
-  const auto segments = split_path(request.path);
+  const auto segments = net::split_path(request.path);
   Match match;
   if (segments) match = find_route(request.method, *segments);
   if (match.route == nullptr && match.allowed.empty()) {
@@ -104,7 +104,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::dispatch(const net::HttpRequ
     co_return reply;
   }
   if (auto refusal = check_mutation(*match.route, request)) co_return std::move(*refusal);
-  auto query = Query::parse(request.query);
+  auto query = net::Query::parse(request.query);
   if (!query) co_return problem(400, "the query has a broken escape or too many parameters");
   auto set = operations_.policies();
   if (set == nullptr) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "admin/guard.h"
+#include "net/door_guard.h"
 #include "admin/operations.h"
 #include "net/http_server.h"
 
@@ -43,8 +43,8 @@ class AdminServer final : net::HttpHandler {
   AdminSettings settings_;
   Operations& operations_;
   Stores stores_;
-  std::optional<TokenFile> token_;
-  std::optional<Guard> guard_;  // once the address is known
+  std::optional<net::TokenFile> token_;
+  std::optional<net::DoorGuard> guard_;  // once the address is known
   std::unique_ptr<Explainer> explainer_;
   net::HttpServer server_;
 };

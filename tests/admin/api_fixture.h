@@ -6,9 +6,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "admin/routes.h"
-#include "admin/uri.h"
+#include "net/uri.h"
 #include "fake_process.h"
-#include "open_api.h"
+#include "tests/support/open_api.h"
 
 namespace weir::test {
 
@@ -82,11 +82,11 @@ class ApiTest : public ::testing::Test {
   void check(std::string_view method, std::string_view target, const Reply& reply) {
     EXPECT_EQ(reply.field("Cache-Control"), "no-store") << target;
     EXPECT_TRUE(reply.field("Access-Control-Allow-Origin").empty());
-    const auto segments = admin::split_path(target.substr(0, target.find('?')));
+    const auto segments = net::split_path(target.substr(0, target.find('?')));
     if (!segments) return;
     const admin::Match match = admin::find_route(method, *segments);
     if (match.route == nullptr) return;
-    EXPECT_EQ(OpenApi::instance().check_answer(method, match.route->pattern, reply.status,
+    EXPECT_EQ(OpenApi::admin().check_answer(method, match.route->pattern, reply.status,
                                                reply.field("Content-Type"), reply.body),
               "")
         << method << " " << target << "\n"

@@ -1,11 +1,8 @@
-#include "admin/guard.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "api_fixture.h"
+#include "tests/support/temp_path.h"
 
 namespace weir::test {
 namespace {
@@ -16,140 +13,7 @@ net::SocketAddress address(const char* text, std::uint16_t port = 8481) {
   return net::SocketAddress::tcp(*Address::parse(text), port);
 }
 
-/// A file of a name of its own that goes with the test.
-struct TempPath {
-  TempPath() {
-    char name[] = "/tmp/weir-admin-test-XXXXXX";
-    ::close(::mkstemp(name));
-    path = name;
-  }
-  ~TempPath() { ::unlink(path.c_str()); }
-  void write(std::string_view text) const { std::ofstream(path, std::ios::trunc) << text; }
-  std::string path;
-};
-
-int status_for(const net::SocketAddress& bound,
-               std::vector<std::pair<std::string, std::string>> fields,
-               admin::TokenFile* token = nullptr) {
-  net::HttpRequest request;
-  request.fields = std::move(fields);
-  admin::Guard guard(bound, token);
-  const auto refusal = guard.check(request);
-  return refusal ? refusal->status : 200;
-}
-
 }  // namespace
-
-TEST(Guard, RefusesHostsThatARebindingPageWouldHave) {
-  struct Case {
-    const char *bound, *host;
-    int status;
-  };
-  for (const Case& c : {Case{"127.0.0.1", "127.0.0.1:8481", 200},
-                        {"127.0.0.1", "localhost", 200},
-                        {"127.0.0.1", "LOCALHOST:9", 200},
-                        {"127.0.0.1", "[::1]:8481", 200},
-                        {"127.0.0.1", "127.8.9.1", 200},
-                        {"127.0.0.1", "evil.example", 403},
-                        {"127.0.0.1", "127.0.0.1.evil.example", 403},
-                        {"127.0.0.1", "localhost.evil.example:8481", 403},
-                        {"127.0.0.1", "", 403},
-                        {"127.0.0.1", "10.0.0.5", 403},
-                        {"127.0.0.1", "localhost:port", 403},
-                        {"127.0.0.1", "[::1", 403},
-                        {"127.0.0.1", "[::1]x", 403},
-                        {"127.0.0.1", "0x7f000001", 403},
-                        {"127.0.0.1", "2130706433", 403},
-                        {"127.0.0.1", "0.0.0.0", 403},
-                        {"127.0.0.1", "localhost@evil", 403},
-                        {"10.0.0.5", "10.0.0.5:8481", 200},
-                        {"10.0.0.5", "10.0.0.6:8481", 403},
-                        {"10.0.0.5", "localhost", 200},
-                        {"0.0.0.0", "10.9.8.7:8481", 200},
-                        {"::", "[2001:db8::1]", 200},
-                        {"0.0.0.0", "pod.example", 403},
-                        {"::1", "[::1]:8481", 200},
-                        {"127.0.0.1", "[::ffff:127.0.0.1]", 200}}) {
-    EXPECT_EQ(status_for(address(c.bound), {{"host", c.host}}), c.status)
-        << c.bound << " " << c.host;
-  }
-}
-
-TEST(Guard, RefusesPagesOfOtherOrigins) {
-  struct Case {
-    const char* origin;
-    int status;
-  };
-  for (const Case& c : {Case{"http://localhost:8481", 200},
-                        {"http://evil.example", 403},
-                        {"null", 403},
-                        {"https://localhost:8481", 403},
-                        {"http://localhost:3000", 403},
-                        {"", 403},
-                        {"http://localhost:8481.evil.example", 403}}) {
-    EXPECT_EQ(status_for(address("127.0.0.1"), {{"host", "localhost:8481"}, {"origin", c.origin}}),
-              c.status)
-        << c.origin;
-  }
-  const auto site = [](const char* value) {
-    return status_for(address("127.0.0.1"), {{"host", "localhost"}, {"sec-fetch-site", value}});
-  };
-  EXPECT_EQ(site("same-origin"), 200);
-  EXPECT_EQ(site("none"), 200);
-  EXPECT_EQ(site("cross-site"), 403);
-  EXPECT_EQ(site("same-site"), 403);
-}
-
-TEST(Guard, WantsATokenOfDoorsThatOthersCanReach) {
-  EXPECT_FALSE(admin::Guard::needs_token(address("127.0.0.1")));
-  EXPECT_FALSE(admin::Guard::needs_token(address("::1")));
-  EXPECT_FALSE(admin::Guard::needs_token(*net::SocketAddress::unix_path("/run/x.sock")));
-  EXPECT_TRUE(admin::Guard::needs_token(address("0.0.0.0")));
-  EXPECT_TRUE(admin::Guard::needs_token(address("::")));
-  EXPECT_TRUE(admin::Guard::needs_token(address("10.0.0.5")));
-}
-
-TEST(Guard, ComparesTheBearerToken) {
-  const TempPath file;
-  file.write("  s3cret-token \n");
-  admin::TokenFile token(file.path);
-  const auto with = [&token](const char* authorization) {
-    return status_for(address("10.0.0.5"), {{"host", "10.0.0.5"}, {"authorization", authorization}},
-                      &token);
-  };
-  EXPECT_EQ(with("Bearer s3cret-token"), 200);
-  EXPECT_EQ(with("bearer s3cret-token"), 200);
-  EXPECT_EQ(with("Bearer s3cret-toke"), 401);
-  EXPECT_EQ(with("Bearer s3cret-token2"), 401);
-  EXPECT_EQ(with("Bearer "), 401);
-  EXPECT_EQ(with("Basic s3cret-token"), 401);
-  EXPECT_EQ(with("s3cret-token"), 401);
-  EXPECT_EQ(status_for(address("10.0.0.5"), {{"host", "10.0.0.5"}}, &token), 401);
-  EXPECT_EQ(status_for(address("10.0.0.5"),
-                       {{"host", "10.0.0.5"},
-                        {"authorization", "Bearer s3cret-token"},
-                        {"authorization", "Bearer x"}},
-                       &token),
-            401);
-}
-
-TEST(Guard, TakesARotatedTokenAndLetsNobodyInWithoutOne) {
-  TempPath file;
-  file.write("first");
-  admin::TokenFile token(file.path);
-  EXPECT_TRUE(token.check("first"));
-  const TempPath next;
-  next.write("second");
-  ASSERT_EQ(::rename(next.path.c_str(), file.path.c_str()), 0);
-  EXPECT_EQ(token.check("first").error(), Error::refused);
-  EXPECT_TRUE(token.check("second"));
-  ::unlink(file.path.c_str());
-  EXPECT_EQ(token.check("second").error(), Error::unavailable);
-  file.write(" \n");
-  EXPECT_EQ(token.check("").error(), Error::unavailable);
-  file.write(std::string(5000, 'x'));
-  EXPECT_EQ(token.check(std::string(5000, 'x')).error(), Error::unavailable);
-}
 
 TEST(AdminServer, DoesNotOpenToOthersWithoutAToken) {
   boost::asio::io_context io{1};

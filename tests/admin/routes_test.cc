@@ -15,19 +15,19 @@ TEST(Routes, StandInTheOpenApiFileAndTheOtherWayRound) {
     EXPECT_NE(route.handler == nullptr, route.waiting == nullptr) << route.pattern;
   }
   EXPECT_EQ(table.size(), routes().size());
-  EXPECT_EQ(table, OpenApi::instance().operations());
+  EXPECT_EQ(table, OpenApi::admin().operations());
 }
 
 TEST(Routes, SayTheSameAsTheSummariesOfTheOpenApiFile) {
   for (const admin::Route& route : routes()) {
-    std::string summary = OpenApi::instance().method_summary(route.method, route.pattern);
+    std::string summary = OpenApi::admin().method_summary(route.method, route.pattern);
     summary[0] = route.help[0];  // a capital there
     EXPECT_EQ(summary, route.help) << route.pattern;
   }
 }
 
 TEST(Routes, ExamplesOfTheOpenApiFileFitItsSchemas) {
-  EXPECT_EQ(OpenApi::instance().check_examples(), "");
+  EXPECT_EQ(OpenApi::admin().check_examples(), "");
 }
 
 TEST(Routes, ChangeNothingByGet) {

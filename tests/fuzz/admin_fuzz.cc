@@ -5,12 +5,13 @@
 #include <variant>
 
 #include "admin/json.h"
-#include "admin/uri.h"
+#include "net/uri.h"
 
 /// What the admin door parses by itself: paths, queries, authorities, JSON bodies; and that what it
 /// makes of any bytes is UTF-8 that its own JSON reader takes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weir::admin;
+  using weir::net::host_of_authority, weir::net::Query, weir::net::split_path;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto segments = split_path(text)) {
     for (const std::string& segment : *segments) {

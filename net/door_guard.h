@@ -9,8 +9,8 @@
 #include "core/result.h"
 #include "net/http_server.h"
 
-/// Who may speak to the admin door.
-namespace weir::admin {
+/// Who may speak to a door that is for the operators or the app itself: admin and api.
+namespace weir::net {
 
 /// The bearer token in a file, read again whenever the file has changed (a mounted Secret rotates
 /// by renaming a link). Blanks around the token do not count. Not thread-safe.
@@ -32,24 +32,25 @@ class TokenFile {
   std::uint64_t seen_inode_ = 0;
 };
 
-/// The rules of the door: Host (against DNS rebinding), Origin (against other sites' pages), token.
-class Guard {
+/// The rules of such a door: Host (against DNS rebinding), Origin (against other sites' pages),
+/// token.
+class DoorGuard {
  public:
   /// `bound`: what the door listens on. `token` may be null.
-  Guard(const net::SocketAddress& bound, TokenFile* token) : bound_(bound), token_(token) {}
+  DoorGuard(const SocketAddress& bound, TokenFile* token) : bound_(bound), token_(token) {}
 
   struct Refusal {
     int status;
     std::string detail;
   };
-  std::optional<Refusal> check(const net::HttpRequest& request);
+  std::optional<Refusal> check(const HttpRequest& request);
   /// Whether a door on this address needs a token: everything but loopback and Unix sockets.
-  static bool needs_token(const net::SocketAddress& bound) noexcept;
+  static bool needs_token(const SocketAddress& bound) noexcept;
 
  private:
   bool host_allowed(std::string_view authority) const;
-  net::SocketAddress bound_;
+  SocketAddress bound_;
   TokenFile* token_;
 };
 
-}  // namespace weir::admin
+}  // namespace weir::net

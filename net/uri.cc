@@ -1,8 +1,8 @@
-#include "admin/uri.h"
+#include "net/uri.h"
 
 #include <algorithm>
 
-namespace weir::admin {
+namespace weir::net {
 namespace {
 
 int hex_digit(char c) {
@@ -108,4 +108,4 @@ std::optional<std::string> host_of_authority(std::string_view authority) {
   return out;
 }
 
-}  // namespace weir::admin
+}  // namespace weir::net

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-/// What a request to the admin API says in its target. Pure; never throws but for want of memory.
-namespace weir::admin {
+/// What a request to one of the small doors says in its target. Pure; never throws but for want of
+/// memory.
+namespace weir::net {
 
 /// Percent-decodes; with `plus`, `+` means a blank, as in queries. nullopt: a broken escape.
 std::optional<std::string> percent_decode(std::string_view text, bool plus);
@@ -40,4 +41,4 @@ class Query {
 /// not the form HOST, HOST:PORT, [V6], [V6]:PORT.
 std::optional<std::string> host_of_authority(std::string_view authority);
 
-}  // namespace weir::admin
+}  // namespace weir::net

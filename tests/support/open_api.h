@@ -7,10 +7,11 @@
 
 namespace weir::test {
 
-/// docs/openapi.yaml, as the tests need it.
+/// An OpenAPI file of docs/, as the tests need it.
 class OpenApi {
  public:
-  static const OpenApi& instance();
+  static const OpenApi& admin();   ///< openapi.yaml
+  static const OpenApi& events();  ///< openapi_events.yaml
   /// `GET /v1/status` and so on.
   std::set<std::string> operations() const;
   /// What is wrong with the body of an answer, by the schema of its operation, status and type;
@@ -22,7 +23,7 @@ class OpenApi {
   std::string method_summary(std::string_view method, std::string_view pattern) const;
 
  private:
-  OpenApi();
+  explicit OpenApi(std::string_view file);
   boost::json::value resolve(const boost::json::value& node) const;
   std::string check(const boost::json::value& schema, const boost::json::value& value,
                     const std::string& where) const;

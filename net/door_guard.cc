@@ -1,15 +1,15 @@
-#include "admin/guard.h"
+#include "net/door_guard.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <array>
 
-#include "admin/uri.h"
 #include "net/fd.h"
 #include "net/http_fields.h"
+#include "net/uri.h"
 
-namespace weir::admin {
+namespace weir::net {
 namespace {
 
 constexpr std::size_t kTokenBytesMax = 4096;
@@ -31,7 +31,7 @@ std::string_view trim(std::string_view text) noexcept {
 TokenFile::TokenFile(std::string path) : path_(std::move(path)), secret_(HashSecret::random()) {}
 
 bool TokenFile::refresh() {
-  const net::Fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     token_.reset();
@@ -62,14 +62,14 @@ Result<void> TokenFile::check(std::string_view offered) {
   return {};
 }
 
-bool Guard::needs_token(const net::SocketAddress& bound) noexcept {
+bool DoorGuard::needs_token(const SocketAddress& bound) noexcept {
   return !bound.is_unix() && !is_loopback(bound.address());
 }
 
 // A page of another site can make a browser resolve its own name to our address; then the Host is
 // that name. Address literals cannot be rebound; names other than localhost are refused. The port
 // is not compared: behind `kubectl port-forward` or ssh it is another one.
-bool Guard::host_allowed(std::string_view authority) const {
+bool DoorGuard::host_allowed(std::string_view authority) const {
   if (bound_.is_unix()) return true;  // no browser speaks to it
   const auto host = host_of_authority(authority);
   if (!host) return false;
@@ -80,7 +80,7 @@ bool Guard::host_allowed(std::string_view authority) const {
   return any || is_loopback(*address) || *address == bound_.address();
 }
 
-std::optional<Guard::Refusal> Guard::check(const net::HttpRequest& request) {
+std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {
   const std::string_view host = request.field("host");
   if (!host_allowed(host)) {
     return Refusal{403, "the Host must be localhost or the address that this door listens on"};
@@ -88,7 +88,7 @@ std::optional<Guard::Refusal> Guard::check(const net::HttpRequest& request) {
   if (request.count("origin") > 0) {
     const std::string_view origin = request.field("origin");
     const bool same = request.count("origin") == 1 && origin.starts_with("http://") &&
-                      net::same_ignoring_case(origin.substr(7), host);
+                      same_ignoring_case(origin.substr(7), host);
     if (!same) return Refusal{403, "requests from pages of another origin are refused"};
   }
   if (request.count("sec-fetch-site") > 0) {
@@ -100,7 +100,7 @@ std::optional<Guard::Refusal> Guard::check(const net::HttpRequest& request) {
   if (token_ == nullptr) return std::nullopt;
   const std::string_view credentials = request.field("authorization");
   const bool bearer = request.count("authorization") == 1 && credentials.size() > 7 &&
-                      net::same_ignoring_case(credentials.substr(0, 7), "bearer ");
+                      same_ignoring_case(credentials.substr(0, 7), "bearer ");
   const Result<void> checked =
       token_->check(bearer ? trim(credentials.substr(7)) : std::string_view{});
   if (!checked && checked.error() == Error::unavailable) {
@@ -111,4 +111,4 @@ std::optional<Guard::Refusal> Guard::check(const net::HttpRequest& request) {
                              : "this door wants `Authorization: Bearer TOKEN`"};
 }
 
-}  // namespace weir::admin
+}  // namespace weir::net

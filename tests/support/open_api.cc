@@ -1,4 +1,4 @@
-#include "open_api.h"
+#include "tests/support/open_api.h"
 
 #include <yaml-cpp/yaml.h>
 
@@ -65,13 +65,18 @@ bool is_method(std::string_view name) {
 
 }  // namespace
 
-const OpenApi& OpenApi::instance() {
-  static const OpenApi api;
+const OpenApi& OpenApi::admin() {
+  static const OpenApi api("openapi.yaml");
   return api;
 }
 
-OpenApi::OpenApi()
-    : root_(to_json(YAML::LoadFile(std::string(WEIR_SOURCE_DIR) + "/docs/openapi.yaml"))) {}
+const OpenApi& OpenApi::events() {
+  static const OpenApi api("openapi_events.yaml");
+  return api;
+}
+
+OpenApi::OpenApi(std::string_view file)
+    : root_(to_json(YAML::LoadFile(std::string(WEIR_SOURCE_DIR) + "/docs/" + std::string(file)))) {}
 
 std::set<std::string> OpenApi::operations() const {
   std::set<std::string> out;
@@ -171,7 +176,7 @@ std::string OpenApi::check_examples() const {
       if (!is_method(name)) continue;
       std::vector<json::value> bodies;
       if (const auto* request = operation.as_object().if_contains("requestBody"))
-        bodies.push_back(*request);
+        bodies.push_back(resolve(*request));
       for (const auto& [status, response] : operation.at("responses").as_object()) {
         bodies.push_back(resolve(response));
       }

@@ -1,12 +1,9 @@
-#include "admin/uri.h"
+#include "net/uri.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "admin/json.h"
-#include "limiter/lists.h"
-
-namespace weir::admin {
+namespace weir::net {
 
 using ::testing::ElementsAre;
 
@@ -52,34 +49,4 @@ TEST(Uri, TakesTheHostOutOfAnAuthority) {
   }
 }
 
-TEST(Json, WritesTimesAndWhatIsLeft) {
-  boost::json::object out;
-  put_until(out, from_ms(1'795'219'200'123), from_ms(1'795'219'199'000));
-  EXPECT_EQ(out["until"], boost::json::value("2026-11-21T00:00:00.123Z"));
-  EXPECT_EQ(out["left_seconds"], boost::json::value(1.123));
-  put_until(out, from_ms(5), from_ms(1'795'219'199'000));
-  EXPECT_EQ(out["left_seconds"], boost::json::value(0.0));
-  put_until(out, limiter::kForever, from_ms(0));
-  EXPECT_TRUE(out["until"].is_null());
-  EXPECT_TRUE(out["left_seconds"].is_null());
-}
-
-TEST(Json, ReplacesWhatIsNoUtf8) {
-  EXPECT_EQ(utf8_text("a\xe2\x82\xac\xf0\x9f\x98\x80"), "a\xe2\x82\xac\xf0\x9f\x98\x80");
-  const std::string mark = "\xef\xbf\xbd";
-  EXPECT_EQ(utf8_text("\xff"), mark);
-  EXPECT_EQ(utf8_text("\xc0\xaf"), mark + mark);
-  EXPECT_EQ(utf8_text("\xed\xa0\x80"), mark + mark + mark);
-  EXPECT_EQ(utf8_text("\xe2\x82"), mark + mark);
-  EXPECT_EQ(utf8_text("\xf4\x90\x80\x80"), mark + mark + mark + mark);
-}
-
-TEST(Json, WritesNumbersExactly) {
-  EXPECT_EQ(number_value(Number{std::int64_t{9007199254740993}}),
-            boost::json::value(std::int64_t{9007199254740993}));
-  EXPECT_EQ(number_value(Number::real(0.5)), boost::json::value(0.5));
-  EXPECT_EQ(number_value(Number::real(std::numeric_limits<double>::infinity())),
-            boost::json::value("unlimited"));
-}
-
-}  // namespace weir::admin
+}  // namespace weir::net

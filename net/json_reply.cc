@@ -1,0 +1,97 @@
+#include "net/json_reply.h"
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+
+namespace weir::net {
+namespace {
+
+namespace json = boost::json;
+
+HttpReply reply_of(const json::value& body, int status, std::string content_type) {
+  HttpReply reply;
+  reply.status = status;
+  reply.content_type = std::move(content_type);
+  reply.body = json::serialize(body);
+  reply.body += '\n';
+  return reply;
+}
+
+std::string_view title(int status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Content";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+}  // namespace
+
+HttpReply json_reply(const json::value& body, int status) {
+  return reply_of(body, status, "application/json");
+}
+
+HttpReply problem(int status, std::string_view detail, const json::object& more) {
+  json::object body;
+  body["type"] = "about:blank";
+  body["title"] = title(status);
+  body["status"] = status;
+  body["detail"] = detail;
+  for (const auto& [name, value] : more) body[name] = value;
+  return reply_of(body, status, "application/problem+json");
+}
+
+std::size_t utf8_sequence(std::string_view text) noexcept {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool no_character = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
+  return overlong || no_character ? 0 : length;
+}
+
+std::string utf8_text(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t length = utf8_sequence(bytes);
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+    } else {
+      out += bytes.substr(0, length);
+    }
+    bytes.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+}  // namespace weir::net
