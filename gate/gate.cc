@@ -76,7 +76,10 @@ Ticket* Gate::take_ticket() {
 }
 
 bool Gate::park(Waiter& waiter, TimePoint now) {
-  if (!waiters_.park(waiter, crowded_key_, now, limits_.reserve_wait)) return false;
+  if (!waiters_.park(waiter, crowded_key_, now, limits_.reserve_wait)) {
+    metrics_.add(Metric::limit_waiting);
+    return false;
+  }
   note_waiting();
   return true;
 }

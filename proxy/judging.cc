@@ -225,10 +225,8 @@ std::size_t Session::judge(Request& request, std::span<char> input, bool may_wai
         if (ctx_.judge.park(*this, now)) {
           state_ = State::parked;
           net::Wheel::disarm(*this);  // the judge watches its deadline
-          ctx_.metrics.add(Metric::requests_waiting);
           return 0;
         }
-        ctx_.metrics.add(Metric::limit_waiting);
         may_wait = false;
         break;
     }
@@ -241,14 +239,12 @@ std::size_t Session::hold(const gate::Judgement& judgement) {
   kept_.append(ctx_.worker.blocks(), judgement.effect.upstream_headers);
   lines_.append(ctx_.worker.blocks(), judgement.effect.response_headers);
   state_ = State::held;
-  ctx_.metrics.add(Metric::requests_held);
   expect(Phase::hold, judgement.effect.hold);
   return 0;  // the head stays in in_
 }
 
 void Session::release_held(bool client_left) {
   ctx_.judge.unhold(ctx_.worker.now());
-  ctx_.metrics.add(Metric::requests_held, -1);
   if (client_left) return finish(gate::End::not_sent);
   net::HeadProgress progress;
   const auto status =

@@ -139,7 +139,6 @@ void Session::client_gone() {
       return;
     case State::parked:
       ctx_.judge.unpark(*this);
-      ctx_.metrics.add(Metric::requests_waiting, -1);
       ctx_.metrics.add(Metric::client_aborts);
       break;
     case State::held:
@@ -170,7 +169,6 @@ void Session::abort() {
   switch (state_) {
     case State::parked:
       ctx_.judge.unpark(*this);
-      ctx_.metrics.add(Metric::requests_waiting, -1);
       break;
     case State::held:
       release_held(true);
@@ -342,7 +340,6 @@ void Session::on_timer(TimePoint /*now*/) {
 // would overwrite the scratch buffer, so going on is left to the end of the turn.
 void Session::resume(TimePoint now) {
   if (state_ != State::parked) return;
-  ctx_.metrics.add(Metric::requests_waiting, -1);
   state_ = State::reading_body;
   judge_kept(now < ctx_.judge.waiting_until(*this));
   if (state_ == State::parked) return;

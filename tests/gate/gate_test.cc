@@ -123,6 +123,7 @@ TEST_F(GateTest, AFullQueueRefusesAtOnce) {
   arrive(5 + 2'000 + 3);
   EXPECT_EQ(refused(429), 3);
   EXPECT_EQ(metrics.sum(telemetry::Metric::requests_waiting), 2'000);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::limit_waiting), 3);
 }
 
 TEST_F(GateTest, SettlementsOnAnotherWorkerWakeAWaiter) {
@@ -183,7 +184,9 @@ TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
   EXPECT_EQ(kind().hold, milliseconds{2'000});
   EXPECT_EQ(kind().kind, Effect::Kind::delay);
   EXPECT_EQ(kind().status, 429);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::requests_held), 2);
   gate.unhold(world.now);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::requests_held), 1);
   EXPECT_EQ(kind().kind, Effect::Kind::delay);
   EXPECT_EQ(metrics.sum(telemetry::Metric::limit_held), 1);
 }
