@@ -8,6 +8,7 @@
 #include "app/exit_code.h"
 #include "app/files.h"
 #include "app/http_client.h"
+#include "app/outline.h"
 #include "app/webhook.h"
 #include "config/units.h"
 #include "core/text.h"
@@ -114,24 +115,8 @@ int call(const Flags& flags, const char* method, const char* target, const std::
   return answer->status == 401 || answer->status == 403 ? kRefused : kNo;
 }
 
-// JSON as `name: value` lines; lists and objects below stay JSON.
 void show(const boost::json::value& value, Output output) {
-  if (output != Output::human || !value.is_object()) {
-    print(boost::json::serialize(value) + "\n");
-    return;
-  }
-  std::string out;
-  for (const auto& [name, inner] : value.as_object()) {
-    append_plain(out, name);
-    out += ": ";
-    if (inner.is_string()) {
-      append_plain(out, std::string_view(inner.as_string().data(), inner.as_string().size()));
-    } else {
-      append_plain(out, boost::json::serialize(inner));
-    }
-    out += '\n';
-  }
-  print(out);
+  print(output == Output::human ? outline(value) : boost::json::serialize(value) + "\n");
 }
 
 int run(const Flags& flags, const Globals& globals, const char* method, const char* target,

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <string>
+
+namespace weir::app {
+
+/// An answer of the admin API for people: `name: value` lines, what is nested indented below its
+/// name, numbers in their shortest form. Text is made fit for a terminal.
+std::string outline(const boost::json::value& value);
+
+}  // namespace weir::app
