@@ -21,6 +21,8 @@ namespace {
 // The program itself, buffers of some thousand connections, lists: beside the counters.
 constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
 
+const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
+
 int fail(ExitCode code, const std::string& message) {
   complain(message);
   return code;
@@ -196,6 +198,45 @@ int Wiring::build_workers() {
   return kOk;
 }
 
+int Wiring::door_failed(const char* door, const config::Endpoint& at,
+                        const std::optional<config::Text>& token_file,
+                        const boost::system::error_code& error) const {
+  const std::string name = door;
+  if (error == make_error_code(Error::refused)) {
+    return fail(kNo, name + ".listen " + shown(at) + " can be reached from other machines: it needs " +
+                         name + ".token_file, or listen on 127.0.0.1 or a Unix socket");
+  }
+  if (error == make_error_code(Error::unavailable)) {
+    return fail(kUnreachable, name + ".token_file " + (token_file ? token_file->value : "") +
+                                  " can't be read, or is empty");
+  }
+  return cannot_listen(door, shown(at), error);
+}
+
+// Last: its events are judged by workers that run.
+int Wiring::open_api() {
+  const config::Server::Api& settings = settings_.api;
+  if (settings.none) return kOk;
+  const config::Endpoint at = settings.listen ? settings.listen->value : kApiDefault;
+  const auto address = address_of(at, nullptr);
+  if (!address) return cannot_listen("api", shown(at), address.error());
+  api::Workers& workers = *this;
+  api::ApiSettings door{*address, std::nullopt};
+  if (settings.token_file) door.token_file = settings.token_file->value;
+  api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
+  const auto started = api_->start();
+  if (started) return kOk;
+  api_.reset();
+  if (settings.listen || started.error() != boost::system::errc::address_in_use) {
+    return door_failed("api", at, settings.token_file, started.error());
+  }
+  // Nobody asked for it: a second weir on this machine goes without.
+  log_.write(Level::warn, LogLine("no event API: its port is taken")
+                              .add("address", shown(at))
+                              .add("hint", "set api.listen to another one, or to none"));
+  return kOk;
+}
+
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
@@ -216,19 +257,8 @@ int Wiring::open_doors() {
   admin::AdminSettings admin_settings{*admin_address, std::nullopt};
   if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
   admin_ = std::make_unique<admin::AdminServer>(control_, admin_settings, operations, stores);
-  if (auto started = admin_->start(); !started) {
-    if (started.error() == make_error_code(Error::refused)) {
-      return fail(
-          kNo, "admin.listen " + shown(back) +
-                   " can be reached from other machines: it needs admin.token_file, or listen on "
-                   "127.0.0.1 or a Unix socket");
-    }
-    if (started.error() == make_error_code(Error::unavailable)) {
-      return fail(kUnreachable, "admin.token_file " + admin_settings.token_file.value_or("") +
-                                    " can't be read, or is empty");
-    }
-    return cannot_listen("admin", shown(back), started.error());
-  }
+  if (auto started = admin_->start(); !started)
+    return door_failed("admin", back, settings_.admin.token_file, started.error());
 
   const config::Endpoint& front = settings_.proxy.listen.value;
   const auto address = bound(front);
@@ -265,6 +295,9 @@ void Wiring::begin_service() {
       .add("upstream", settings_.proxy.upstream_authority)
       .add("admin", shown(settings_.admin.listen.value))
       .add("health", shown(settings_.health.listen.value))
+      .add("api", api_ == nullptr          ? "none"
+                  : settings_.api.listen ? shown(settings_.api.listen->value)
+                                         : shown(kApiDefault))
       .add("threads", static_cast<std::int64_t>(workers_.size()))
       .add("policies", static_cast<std::int64_t>(set_->policies.size()))
       .add("config", set_->source_hash);

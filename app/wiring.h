@@ -12,6 +12,7 @@
 #include "admin/health.h"
 #include "admin/operations.h"
 #include "admin/server.h"
+#include "api/server.h"
 #include "app/configuration.h"
 #include "app/log.h"
 #include "app/machine.h"
@@ -31,7 +32,7 @@ namespace weir::app {
 /// Threads: the calling one is the control thread (signals, admin and health doors, reloads,
 /// reports, timers of one second); N workers, each with a Gate and a proxy; with `state.dir` one
 /// that writes.
-class Wiring final : admin::Operations, admin::Pulse, app::Swap {
+class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
  public:
   struct Options {
     Loader load;
@@ -58,6 +59,10 @@ class Wiring final : admin::Operations, admin::Pulse, app::Swap {
   int build_stores();
   int build_workers();
   int open_doors();
+  int open_api();
+  int door_failed(const char* door, const config::Endpoint& at,
+                  const std::optional<config::Text>& token_file,
+                  const boost::system::error_code& error) const;
   void begin_service();
 
   // Operations
@@ -69,6 +74,10 @@ class Wiring final : admin::Operations, admin::Pulse, app::Swap {
   // Pulse
   std::size_t workers() const override { return workers_.size(); }
   void ask(std::size_t worker, std::function<void()> beat) override;
+  // api::Workers
+  std::size_t count() const override { return workers_.size(); }
+  void post(std::size_t worker,
+            std::function<void(api::LineJudge& judge, TimePoint now)> work) override;
   // Swap
   boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
 
@@ -114,6 +123,7 @@ class Wiring final : admin::Operations, admin::Pulse, app::Swap {
   std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
   std::unique_ptr<admin::HealthServer> health_;
   std::unique_ptr<admin::AdminServer> admin_;
+  std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
   bool draining_ = false;
   bool ending_ = false;

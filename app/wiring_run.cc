@@ -41,7 +41,8 @@ int Wiring::run() {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
   using Step = int (Wiring::*)();
   for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state,
-                          &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors}) {
+                          &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors,
+                          &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
   }
   wait_for_signal();
@@ -118,6 +119,12 @@ bool Wiring::drain(bool begin) {
 
 void Wiring::ask(std::size_t worker, std::function<void()> beat) {
   workers_[worker]->thread.post(std::move(beat));
+}
+
+void Wiring::post(std::size_t worker,
+                  std::function<void(api::LineJudge& judge, TimePoint now)> work) {
+  Worker* const to = workers_[worker].get();
+  to->thread.post([to, work = std::move(work)] { work(to->lines, to->thread.now()); });
 }
 
 struct Wiring::RollCall {
@@ -209,6 +216,7 @@ asio::awaitable<void> Wiring::shut_down() {
     });
   }
   co_await RollCall::complete(stopped);
+  if (api_ != nullptr) co_await api_->stop(kDoorGrace);
   co_await admin_->stop(kDoorGrace);
   co_await health_->stop(kDoorGrace);
   end();

@@ -12,11 +12,13 @@ struct Wiring::Worker {
         gate(shared, index,
              gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
              cells, &observer),
-        server(in, proxy, gate, cells) {}
+        server(in, proxy, gate, cells),
+        lines(gate, cells) {}
 
   net::Worker& thread;
   gate::Gate gate;
   proxy::Server server;
+  api::LineJudge lines;  // of the event API
 };
 
 /// What the configuration says, as the proxy wants it.

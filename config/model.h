@@ -290,6 +290,11 @@ struct Server {
   struct Health {
     Located<Endpoint> listen;
   } health;
+  struct Api {
+    std::optional<Located<Endpoint>> listen;  ///< nullopt: 127.0.0.1:8484, if it is free
+    bool none = false;                        ///< `listen: none`
+    std::optional<Text> token_file;
+  } api;
   struct State {
     std::optional<Text> dir;
   } state;

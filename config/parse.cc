@@ -67,6 +67,8 @@ constexpr Row<FileDraft> kFile[] = {
     {{"proxy", R"({"$ref":"#/$defs/proxy"})", "map", "", "The reverse proxy."}, read_main_only},
     {{"admin", R"({"$ref":"#/$defs/admin"})", "map", "", "The admin API."}, read_main_only},
     {{"health", R"({"$ref":"#/$defs/health"})", "map", "", "Probes and metrics."}, read_main_only},
+    {{"api", R"({"$ref":"#/$defs/api"})", "map", "", "Events that the app tells of."},
+     read_main_only},
     {{"state", R"({"$ref":"#/$defs/state"})", "map", "", "What survives a restart."},
      read_main_only},
     {{"drain", R"({"$ref":"#/$defs/drain"})", "map", "", "The graceful stop."}, read_main_only},

@@ -106,6 +106,23 @@ constexpr Row<Server::Health> kHealth[] = {
      [](Reader& r, const Member& m, Server::Health& out) { read_listen(r, m, out.listen); }},
 };
 
+constexpr Row<Server::Api> kApi[] = {
+    {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
+      "`HOST:PORT`, `unix:/path` or `none`",
+      "`127.0.0.1:8484`, if it is free", "Where `POST /v1/events` and `POST /v1/query` listen."},
+     [](Reader& r, const Member& m, Server::Api& out) {
+       const auto word = r.text(m);
+       out.none = word && word->value == "none";
+       if (!word || out.none) return;
+       if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
+         out.listen = located(m, *endpoint);
+       }
+     }},
+    {{"token_file", shape::kText, "path", "",
+      "File of the bearer token; needed when not on loopback."},
+     [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); }},
+};
+
 constexpr Row<Server::State> kState[] = {
     {{"dir", shape::kText, "path of a directory", "",
       "Where list entries and counters survive a restart."},
@@ -259,6 +276,8 @@ constexpr Row<Server> kServer[] = {
      [](Reader& r, const Member& m, Server& out) {
        r.walk(*m.value, "\"health\"", kHealth, out.health);
      }},
+    {{"api", R"({"$ref":"#/$defs/api"})", "map (below)", "", "Events that the app tells of."},
+     [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"api\"", kApi, out.api); }},
     {{"state", R"({"$ref":"#/$defs/state"})", "map (below)", "", "What survives a restart."},
      [](Reader& r, const Member& m, Server& out) {
        r.walk(*m.value, "\"state\"", kState, out.state);
@@ -312,6 +331,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kTimeouts>("timeouts", "\"timeouts\"", "proxy.timeouts", ""));
   out.push_back(doc_of<kAdmin>("admin", "\"admin\"", "admin", ""));
   out.push_back(doc_of<kHealth>("health", "\"health\"", "health", ""));
+  out.push_back(doc_of<kApi>("api", "\"api\"", "api", ""));
   out.push_back(doc_of<kState>("state", "\"state\"", "state", ""));
   out.push_back(doc_of<kDrain>("drain", "\"drain\"", "drain", ""));
   out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));

@@ -64,6 +64,32 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
   return out;
 }
 
+Gate::Judged Gate::judge(const policies::Record& record, const Answer& answer, TimePoint now) {
+  const policies::Instant at = instant(now);
+  policies::Evaluator::Options options;
+  options.may_wait = false;
+  const policies::Verdict& verdict = evaluator_.judge(record, at, options);
+  const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
+  if (verdict.kind != policies::Verdict::Kind::refuse && evaluator_.must_observe()) {
+    Ticket* const ticket = take_ticket();
+    evaluator_.keep(ticket->settlement);
+    answered_body(*ticket, answer, now);
+    finish(*ticket, End::complete, now);
+  }
+  return {verdict, evaluator_.plan(), effect.status};
+}
+
+Gate::Judged Gate::query(const policies::Record& record, TimePoint now, policies::Trace& trace) {
+  const policies::Instant at = instant(now);
+  policies::Evaluator::Options options;
+  options.may_wait = false;
+  options.dry = true;
+  options.trace = &trace;
+  const policies::Verdict& verdict = evaluator_.judge(record, at, options);
+  const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
+  return {verdict, evaluator_.plan(), effect.status};
+}
+
 Ticket* Gate::take_ticket() {
   if (free_tickets_.empty()) {
     tickets_.push_back(std::make_unique<Ticket>());

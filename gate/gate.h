@@ -47,6 +47,19 @@ class Gate final : public Judge {
   void use(std::shared_ptr<const policies::PolicySet> set);
   const policies::PolicySet& set() const noexcept { return evaluator_.set(); }
 
+  /// What came of an event that is told of. Lives until the next judgement.
+  struct Judged {
+    const policies::Verdict& verdict;
+    const policies::Plan& plan;
+    int status = 0;  ///< of the answer that a door would give; 0: it would pass the request
+  };
+  /// Judges an event that did not come through a door, and settles it at once with what is known of
+  /// its answer (status 0: nothing; then what only an answer could tell is not counted). Nothing
+  /// waits, and nothing stays in flight.
+  Judged judge(const policies::Record& record, const Answer& answer, TimePoint now);
+  /// What judge() would say; counts and remembers nothing.
+  Judged query(const policies::Record& record, TimePoint now, policies::Trace& trace);
+
   bool wants_body(const Request& request) override;
   Judgement judge(const Request& request, TimePoint now, bool may_wait) override;
   bool park(Waiter& waiter, TimePoint now) override;

@@ -49,7 +49,12 @@ const Verdict& Evaluator::judge(const Request& request, Instant at, const Option
 
 const Verdict& Evaluator::judge(const Record& record, Instant at, const Options& options) {
   begin(record, at, options);
-  return conclude(at, options);
+  conclude(at, options);
+  if (!options.dry && record.request != nullptr && observer_ != nullptr &&
+      (!verdict_.standings.empty() || plan_.defect)) {
+    observer_->judged(*set_, *record.request, verdict_);
+  }
+  return verdict_;
 }
 
 const Verdict& Evaluator::conclude(Instant at, const Options& options) {

@@ -111,9 +111,13 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
   const Event& base = set_.events[parent];
   if (def.source) {
     event.source = event.name;
+    event.time_column = def.source->time_field.value;
+    event.time_as = def.source->time;
   } else {
     event.fields = base.fields;
     event.source = base.source;
+    event.time_column = base.time_column;
+    event.time_as = base.time_as;
   }
   event.outcome = base.outcome;
 

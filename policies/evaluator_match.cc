@@ -36,13 +36,34 @@ void Evaluator::next_epoch() {
 
 void Evaluator::match(const Record& record, Trace* trace) {
   next_epoch();
-  plan_.bases.push_back(set_->events[record.event].base);
-  match_family(plan_.bases.front(), trace);
-  if (record.event == plan_.bases.front() || happened(record.event)) return;
-  // It was reported by its own name: then it happened, whatever could not be told of it.
-  std::erase(plan_.open_events, record.event);
-  event_marks_[record.event] = epoch_ * 4 + kHappened;
-  plan_.events.push_back(record.event);
+  const EventIndex base = set_->events[record.event].base;
+  if (const Request* const request = record.request; request != nullptr) {
+    plan_.bases.push_back(kRequestEvent);
+    if (base == kRequestEvent && !request->path.empty()) {
+      set_->routes.match(request->method, request->path,
+                         [&](std::uint16_t matched) { plan_.bases.push_back(matched); });
+    }
+  }
+  if (plan_.bases.empty() || base != kRequestEvent) plan_.bases.push_back(base);
+  for (const EventIndex index : plan_.bases) match_family(index, trace);
+  if (record.event == base) return;
+  // What was reported by its own name happened, and what it is besides, whatever could not be told;
+  // and nobody will tell what else the base event might have been.
+  const auto is_kind_of = [this](EventIndex event, EventIndex what) {
+    while (event != what && set_->events[event].parent != event) event = set_->events[event].parent;
+    return event == what;
+  };
+  std::erase_if(plan_.open_events, [&](EventIndex event) {
+    if (set_->events[event].base != base || is_kind_of(event, record.event)) return false;
+    event_marks_[event] = 0;
+    return true;
+  });
+  for (EventIndex event = record.event; event != base; event = set_->events[event].parent) {
+    if (happened(event)) continue;
+    std::erase(plan_.open_events, event);
+    event_marks_[event] = epoch_ * 4 + kHappened;
+    plan_.events.push_back(event);
+  }
 }
 
 void Evaluator::match(const Request& request, Trace* trace) {

@@ -74,7 +74,7 @@ void Frame::begin(const SlotTable& slots, const Request& request, const ListOrac
 
 void Frame::begin(const SlotTable& slots, const Record& record, const ListOracle* lists) {
   restart(slots, lists);
-  request_ = nullptr;
+  request_ = record.request;
   answer_ = nullptr;
   time_ = record.time;
   for (const Preset& preset : record.values) {

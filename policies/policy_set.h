@@ -43,6 +43,8 @@ struct Event {
   bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
   std::string route;               ///< canonical; empty for `request` and for records
   std::string source;              ///< the base event, if records describe it; empty: requests do
+  std::string time_column;         ///< of records: where their time stands; empty: elsewhere
+  config::SourceDef::Time time_as = config::SourceDef::Time::seconds;
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
 

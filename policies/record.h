@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/clock.h"
+#include "core/event.h"
 #include "core/value.h"
 #include "policies/slots.h"
 
@@ -15,13 +16,16 @@ struct Preset {
   Value value;  ///< null: missing
 };
 
-/// An event that is no HTTP request: a row of a file, a member of `POST /v1/events`. A view, alive
-/// for one judgement. Everything that is not preset and would be read of a request is null.
+/// An event that did not come through a door: a row of a file, a line of `POST /v1/events`. A view,
+/// alive for one judgement. What is not preset is read of `request`; without one it is null.
 struct Record {
   std::uint16_t event =
       0;           ///< EventIndex: a base event, or one that `is` another, if that is known
   TimePoint time;  ///< the event's own time
   std::span<const Preset> values;
+  /// Of an HTTP event: what is told of its request. Such an event is also `request`, as it would be in
+  /// front of an app; if it is not known to be another, method and path say what else it is.
+  const Request* request = nullptr;
 };
 
 }  // namespace weir::policies

@@ -58,4 +58,11 @@
   X(state_failures, counter, "weir_state_snapshots_total", "result=\"failed\"", "")                 \
   X(admin_requests, counter, "weir_admin_requests_total", "", "Requests to the admin API.")         \
   X(admin_refused, counter, "weir_admin_refused_total", "",                                         \
-    "Requests to the admin API refused for token, Host or Origin.")
+    "Requests to the admin API refused for token, Host or Origin.")                                \
+  X(api_requests, counter, "weir_api_requests_total", "", "Requests to the event API.")             \
+  X(api_refused, counter, "weir_api_refused_total", "",                                             \
+    "Requests to the event API refused for token, Host or Origin.")                                 \
+  X(api_events, counter, "weir_api_events_total", "result=\"judged\"",                              \
+    "Events that came through the event API, by what became of them.")                              \
+  X(api_queried, counter, "weir_api_events_total", "result=\"queried\"", "")                        \
+  X(api_bad, counter, "weir_api_events_total", "result=\"bad\"", "")

@@ -81,6 +81,7 @@ Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
 
 Extracted read_status(Frame& frame, const Argument&) noexcept {
   if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
+  // A record may tell of an answer without its status.
   if (frame.answer()->status == 0) return Extracted::miss(MissReason::absent);
   return {Value::integer(frame.answer()->status)};
 }

@@ -22,6 +22,7 @@ struct ServeTest : testing::Test {
             ", upstream: http://127.0.0.1:" + std::to_string(free_port()) +
             "}\nadmin: {listen: 127.0.0.1:" + std::to_string(admin) +
             "}\nhealth: {listen: 127.0.0.1:" + std::to_string(health) +
+            "}\napi: {listen: 127.0.0.1:" + std::to_string(api) +
             "}\nstate: {dir: " + (scratch / "state") +
             "}\ndrain: {delay: 0s, timeout: 5s}\nlists:\n  banned: {of: ip, kind: deny}\n");
   }
@@ -57,6 +58,7 @@ struct ServeTest : testing::Test {
   Scratch scratch;
   int admin = free_port();
   int health = free_port();
+  int api = free_port();
 };
 
 TEST_F(ServeTest, list_entries_survive_SIGKILL) {
@@ -145,6 +147,60 @@ TEST_F(ServeTest, takes_a_changed_file_keeps_running_on_a_broken_one_and_says_bo
   EXPECT_EQ(
       run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "drain", "--end"}).code, 0);
   EXPECT_EQ(run_weir({"health", "127.0.0.1:" + std::to_string(health)}).code, 0);
+}
+
+TEST_F(ServeTest, the_app_tells_of_events_and_gets_the_verdict_of_the_lists) {
+  const auto weir = start();
+  const std::string event = R"({"ip":"203.0.113.9"})";
+  EXPECT_EQ(ask(api, "POST", "/v1/events", event)->body, "{\"verdict\":\"pass\"}\n");
+  ASSERT_EQ(ask(admin, "POST", "/v1/lists/banned/entries", R"({"key":["203.0.113.9"],"for":"1h"})")
+                    ->status /
+                100,
+            2);
+  EXPECT_THAT(ask(api, "POST", "/v1/events", event)->body,
+              HasSubstr(R"({"verdict":"deny","list":"banned",)"));
+  EXPECT_THAT(ask(health, "GET", "/metrics")->body,
+              HasSubstr("weir_api_events_total{result=\"judged\"} 2"));
+  const Outcome status =
+      run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "status"});
+  EXPECT_EQ(status.code, 0) << status.err;
+  EXPECT_THAT(status.out, HasSubstr("\n  last_load:\n    ok: true\n"));
+  // Another one with the same address for this door cannot start.
+  const Outcome taken = run_weir({"serve", "-c", scratch / "weir.yaml"}, ".",
+                                 {"WEIR_STATE_DIR=" + (scratch / "other"),
+                                  "WEIR_ADMIN_LISTEN=127.0.0.1:" + std::to_string(free_port()),
+                                  "WEIR_HEALTH_LISTEN=127.0.0.1:" + std::to_string(free_port()),
+                                  "WEIR_PROXY_LISTEN=127.0.0.1:" + std::to_string(free_port())});
+  EXPECT_EQ(taken.code, 4);
+  EXPECT_THAT(taken.err, HasSubstr("api: can't listen on"));
+  weir->signal(SIGTERM);
+  EXPECT_EQ(weir->wait(), 0);
+}
+
+TEST(Serve, a_second_weir_goes_without_the_event_API_that_nobody_asked_for) {
+  const auto config = [](const Scratch& scratch, int health) {
+    scratch.write("weir.yaml", "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(free_port()) +
+                                   ", upstream: http://127.0.0.1:1}\nadmin: {listen: 127.0.0.1:" +
+                                   std::to_string(free_port()) + "}\nhealth: {listen: 127.0.0.1:" +
+                                   std::to_string(health) + "}\ndrain: {delay: 0s}\n");
+  };
+  // Whether the default port was free or not: of two at least the second finds it taken.
+  const Scratch scratches[2];
+  std::vector<std::unique_ptr<RunningWeir>> both;
+  for (const Scratch& scratch : scratches) {
+    config(scratch, free_port());
+    both.push_back(std::make_unique<RunningWeir>(
+        std::vector<std::string>{"serve", "-c", scratch / "weir.yaml"}, scratch / "log"));
+    EXPECT_TRUE(ServeTest::eventually([&] {
+      return scratch.read("log").find("weir is ready") != std::string::npos;
+    })) << scratch.read("log");
+  }
+  EXPECT_THAT(scratches[1].read("log"), HasSubstr("no event API: its port is taken"));
+  EXPECT_THAT(scratches[1].read("log"), HasSubstr("\"api\":\"none\""));
+  for (const auto& weir : both) {
+    weir->signal(SIGTERM);
+    EXPECT_EQ(weir->wait(), 0);
+  }
 }
 
 }  // namespace

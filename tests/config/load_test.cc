@@ -155,6 +155,21 @@ TEST(Load, server_settings_and_their_defaults) {
   EXPECT_EQ(bare.model->server.proxy.listen.value.port, 8480);
   EXPECT_EQ(bare.model->server.admin.listen.value.host, "127.0.0.1");
   EXPECT_EQ(bare.model->server.health.listen.value.port, 8482);
+  EXPECT_FALSE(bare.model->server.api.listen);
+  EXPECT_FALSE(bare.model->server.api.none);
+}
+
+TEST(Load, the_api_door_has_an_address_or_is_not_wanted) {
+  const Loaded some = load_text("a", "weir: 1\napi: {listen: 127.0.0.1:9, token_file: /t}\n");
+  ASSERT_TRUE(some.model) << shown(some);
+  EXPECT_EQ(some.model->server.api.listen->value.port, 9);
+  EXPECT_EQ(some.model->server.api.token_file->value, "/t");
+  const Loaded none = load_text("a", "weir: 1\napi: {listen: none}\n");
+  ASSERT_TRUE(none.model) << shown(none);
+  EXPECT_TRUE(none.model->server.api.none);
+  EXPECT_FALSE(none.model->server.api.listen);
+  const Loaded bad = load_text("a", "weir: 1\napi: {listen: 8484}\n");
+  EXPECT_FALSE(bad.model);
 }
 
 TEST(Load, the_environment_wins_over_the_file) {

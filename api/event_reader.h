@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/json_members.h"
+#include "core/event.h"
+#include "policies/policy_set.h"
+#include "policies/record.h"
+
+namespace weir::api {
+
+/// What an app tells of, one JSON object, as an event of the configuration. docs/events.md says
+/// which members there are. Three kinds:
+///
+///  - an event with `source:`: members are its columns;
+///  - an event with `match:`: members are its own fields by name, and the built-in words (`ip`,
+///    `method`, `header`...), from which everything else is read as of a request;
+///  - without a name: a request, and by method and path every event that the proxy would have seen.
+///
+/// Keeps its memory; one per worker, not thread-safe.
+class EventReader {
+ public:
+  /// What is wrong with the event and where; else record() and answer() describe it, until the next
+  /// read and as long as `object` and `set` live. `now`: the event's time if it names none.
+  std::optional<JsonWrong> read(std::string_view object, const policies::PolicySet& set,
+                                TimePoint now);
+  const policies::Record& record() const noexcept { return record_; }
+  /// What the app answered, as far as the event says: status 0 is unknown.
+  const Answer& answer() const noexcept { return answer_; }
+
+ private:
+  using Member = JsonMember;
+  using Wrong = std::optional<JsonWrong>;
+  struct Word {
+    std::string_view name;
+    Wrong (EventReader::*read)(const Member&);
+  };
+  static const Word kWords[];
+
+  void clear(TimePoint now);
+  Wrong find_event(const policies::PolicySet& set);
+  Wrong read_member(const policies::PolicySet& set, const Member& member);
+  Wrong read_column(const policies::PolicySet& set, const Member& member);
+  Wrong preset(const policies::PolicySet& set, policies::SlotId slot, const Member& member);
+  void preset_what_is_not_known(const policies::PolicySet& set);
+  void finish_request();
+
+  // event_words.cc: what the built-in words mean.
+  Wrong read_time(const Member& member);
+  Wrong read_record_time(config::SourceDef::Time as, const Member& member);
+  Wrong read_ip(const Member& member);
+  Wrong read_method(const Member& member);
+  Wrong read_path(const Member& member);
+  Wrong read_url(const Member& member);
+  Wrong read_host(const Member& member);
+  Wrong read_scheme(const Member& member);
+  Wrong read_query(const Member& member);
+  Wrong read_header(const Member& member);
+  Wrong read_cookie(const Member& member);
+  Wrong read_body(const Member& member);
+  Wrong read_status(const Member& member);
+  Wrong read_response(const Member& member);
+  Wrong read_headers(const Member& member, std::vector<HeaderField>& out);
+  Wrong add_header(const Member& name, const Member& value, std::vector<HeaderField>& out);
+  Wrong normalise(std::string_view path, const Member& member);
+  /// A JSON value as a body with its content type, or a text as it is.
+  void take_body(const Member& member, std::vector<HeaderField>& headers, BodyState& state,
+                 std::string_view& body);
+
+  std::string_view keep(std::string_view text);
+  /// The text that a text, a number or a boolean stands for; nullopt: it is something else.
+  std::optional<std::string_view> text_of(const Member& member);
+
+  JsonMembers members_, inner_, innermost_;
+  policies::Record record_;
+  Request request_;
+  Answer answer_;
+  std::vector<policies::Preset> presets_;
+  std::vector<HeaderField> headers_, answer_headers_;
+  std::deque<std::string> texts_;  // what had to be copied or made; a deque: views stay
+  std::size_t texts_used_ = 0;
+  std::deque<Address> addresses_;
+  std::vector<char> path_room_;
+  std::string scratch_;
+  bool has_ip_ = false, has_url_ = false, has_query_ = false;
+};
+
+}  // namespace weir::api

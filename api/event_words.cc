@@ -1,0 +1,334 @@
+#include <algorithm>
+#include <charconv>
+
+#include "api/event_reader.h"
+#include "config/units.h"
+#include "net/http_fields.h"
+#include "net/http_target.h"
+#include "net/uri.h"
+
+/// The built-in words of an event, from which a request and its answer are made.
+namespace weir::api {
+
+using Kind = JsonMember::Kind;
+
+namespace {
+
+constexpr std::int64_t kLastMillisecond = 253'402'300'799'999;  // of the year 9999
+
+JsonWrong wrong(const JsonMember& member, std::string what) { return {member.at, std::move(what)}; }
+
+bool is_token(std::string_view text) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  });
+}
+
+void append_escaped(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool bare = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                      c == '-' || c == '.' || c == '_' || c == '~';
+    if (bare) {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      out.push_back(kHex[byte >> 4]);
+      out.push_back(kHex[byte & 15]);
+    }
+  }
+}
+
+}  // namespace
+
+EventReader::Wrong EventReader::read_time(const Member& member) {
+  if (member.kind == Kind::integer) {
+    if (member.integer < 0 || member.integer > kLastMillisecond) {
+      return wrong(member, "`time` in Unix milliseconds is between 0 and the year 9999");
+    }
+    record_.time = from_ms(member.integer);
+  } else if (member.kind == Kind::text) {
+    const auto parsed = config::parse_date(member.text);
+    if (!parsed) return wrong(member, "`time`: " + parsed.message);
+    record_.time = *parsed.value;
+  } else {
+    return wrong(member, "`time` is Unix milliseconds, or RFC 3339 as a text");
+  }
+  request_.time = record_.time;
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_record_time(config::SourceDef::Time as, const Member& member) {
+  using Time = config::SourceDef::Time;
+  // A pattern is for the lines of files; here such a time is RFC 3339.
+  if (as == Time::pattern) return read_time(member);
+  const double unit = as == Time::seconds ? 1000 : 1;
+  double given = 0;
+  if (member.kind == Kind::integer) {
+    given = static_cast<double>(member.integer);
+  } else if (member.kind == Kind::real) {
+    given = member.real;
+  } else {
+    const char* const end = member.text.data() + member.text.size();
+    const bool number = member.kind == Kind::text &&
+                        std::from_chars(member.text.data(), end, given).ptr == end &&
+                        !member.text.empty();
+    if (!number)
+      return wrong(member, "the time of this event is a number of " +
+                               std::string(unit == 1 ? "milliseconds" : "seconds"));
+  }
+  const double ms = given * unit;
+  if (!(ms >= 0 && ms <= static_cast<double>(kLastMillisecond))) {
+    return wrong(member, "the time of an event is between 1970 and the year 9999");
+  }
+  record_.time = from_ms(static_cast<std::int64_t>(ms));
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_ip(const Member& member) {
+  const auto address = member.kind == Kind::text ? Address::parse(member.text) : std::nullopt;
+  if (!address) return wrong(member, "`ip` is no IP address");
+  request_.client = *address;
+  has_ip_ = true;
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_method(const Member& member) {
+  if (member.kind != Kind::text || !is_token(member.text) || member.text.size() > 32) {
+    return wrong(member, "`method` is no HTTP method");
+  }
+  request_.method = member.text;
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::normalise(std::string_view path, const Member& member) {
+  const bool bad = !path.starts_with('/') || path.find('#') != std::string_view::npos ||
+                   has_control(path) || path.find(' ') != std::string_view::npos;
+  if (bad) {
+    return wrong(member, "a path begins with `/` and has no blank, control character or fragment");
+  }
+  path_room_.resize(net::normal_path_room(path.size()));
+  net::NormalTarget target;
+  if (net::normalise_target(path, {}, path_room_, target) != net::HttpRefusal::none) {
+    return wrong(member, "the proxy refuses this path with 400: it has no one meaning");
+  }
+  request_.path = target.path;
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_path(const Member& member) {
+  if (has_url_) return wrong(member, "give `path` or `url`, not both");
+  if (member.kind != Kind::text) return wrong(member, "`path` is a text");
+  if (member.text.find('?') != std::string_view::npos) {
+    return wrong(member, "`path` has no query: give `url`, or `query` besides");
+  }
+  return normalise(member.text, member);
+}
+
+EventReader::Wrong EventReader::read_url(const Member& member) {
+  if (!request_.path.empty()) return wrong(member, "give `path` or `url`, not both");
+  if (member.kind != Kind::text) return wrong(member, "`url` is a text");
+  std::string_view url = member.text;
+  for (const std::string_view scheme : {"http", "https"}) {
+    if (!url.starts_with(scheme) || !url.substr(scheme.size()).starts_with("://")) continue;
+    url.remove_prefix(scheme.size() + 3);
+    const std::size_t end = std::min(url.find_first_of("/?"), url.size());
+    const auto host = net::host_of_authority(url.substr(0, end));
+    if (!host) return wrong(member, "the host of `url` is neither HOST nor HOST:PORT");
+    if (request_.scheme.empty()) request_.scheme = scheme;
+    if (request_.host.empty()) request_.host = keep(*host);
+    url.remove_prefix(end);
+    if (!url.starts_with('/')) url = keep("/" + std::string(url));
+    break;
+  }
+  const std::size_t question = url.find('?');
+  if (question != std::string_view::npos) {
+    const std::string_view query = url.substr(question + 1);
+    if (has_query_) return wrong(member, "the query is given twice");
+    if (has_control(query) || query.find(' ') != std::string_view::npos) {
+      return wrong(member, "the query has a blank or a control character");
+    }
+    request_.query = query;
+    has_query_ = true;
+  }
+  has_url_ = true;
+  request_.target = url;
+  return normalise(url.substr(0, question), member);
+}
+
+EventReader::Wrong EventReader::read_host(const Member& member) {
+  const auto host = member.kind == Kind::text ? net::host_of_authority(member.text) : std::nullopt;
+  if (!host) return wrong(member, "`host` is neither HOST nor HOST:PORT");
+  request_.host = keep(member.text.starts_with('[') ? "[" + *host + "]" : *host);
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_scheme(const Member& member) {
+  if (member.kind != Kind::text || (member.text != "http" && member.text != "https")) {
+    return wrong(member, "`scheme` is \"http\" or \"https\"");
+  }
+  request_.scheme = member.text;
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_query(const Member& member) {
+  if (has_query_) return wrong(member, "the query is given twice");
+  has_query_ = true;
+  if (member.kind == Kind::text) {
+    std::string_view query = member.text;
+    if (query.starts_with('?')) query.remove_prefix(1);
+    if (has_control(query) || query.find(' ') != std::string_view::npos) {
+      return wrong(member, "the query has a blank or a control character");
+    }
+    request_.query = query;
+    return std::nullopt;
+  }
+  if (member.kind != Kind::object)
+    return wrong(member, "`query` is an object, or a text as in a URL");
+  if (Wrong bad = innermost_.read(member.text, member.at)) return bad;
+  scratch_.clear();
+  for (const Member& parameter : innermost_.members()) {
+    if (parameter.kind == Kind::null) continue;
+    const auto text = text_of(parameter);
+    if (!text) return wrong(parameter, "a parameter is a text, a number or a boolean");
+    if (!scratch_.empty()) scratch_.push_back('&');
+    append_escaped(scratch_, parameter.name);
+    scratch_.push_back('=');
+    append_escaped(scratch_, *text);
+  }
+  request_.query = keep(scratch_);
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::add_header(const Member& name, const Member& value,
+                                           std::vector<HeaderField>& out) {
+  const auto text = text_of(value);
+  if (!text) return wrong(value, "a header's value is a text, a number or a boolean");
+  if (has_control(*text)) return wrong(value, "a header's value has no control characters");
+  if (out.size() == net::FieldList::kMax) return wrong(value, "too many headers");
+  std::string spelt(name.name);
+  std::replace(spelt.begin(), spelt.end(), '_', '-');
+  const std::string_view kept = keep(spelt);
+  out.push_back({kept, keep(*text)});
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_headers(const Member& member, std::vector<HeaderField>& out) {
+  if (member.kind != Kind::object)
+    return wrong(member, "`header` is an object of names and values");
+  if (Wrong bad = innermost_.read(member.text, member.at)) return bad;
+  for (const Member& header : innermost_.members()) {
+    if (!is_token(header.name)) {
+      return JsonWrong{header.name_at, "this is no name of a header"};
+    }
+    if (header.kind == Kind::null) continue;
+    if (Wrong bad = add_header(header, header, out)) return bad;
+  }
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_header(const Member& member) {
+  return read_headers(member, headers_);
+}
+
+EventReader::Wrong EventReader::read_cookie(const Member& member) {
+  if (member.kind != Kind::object)
+    return wrong(member, "`cookie` is an object of names and values");
+  if (Wrong bad = innermost_.read(member.text, member.at)) return bad;
+  scratch_.clear();
+  for (const Member& cookie : innermost_.members()) {
+    if (cookie.kind == Kind::null) continue;
+    const auto text = text_of(cookie);
+    if (!text || text->find(';') != std::string_view::npos || has_control(*text)) {
+      return wrong(cookie, "a cookie's value is a text without `;`, a number or a boolean");
+    }
+    if (!is_token(cookie.name)) return JsonWrong{cookie.name_at, "this is no name of a cookie"};
+    if (!scratch_.empty()) scratch_.append("; ");
+    scratch_.append(cookie.name).append("=").append(*text);
+  }
+  if (!scratch_.empty()) headers_.push_back({"cookie", keep(scratch_)});
+  return std::nullopt;
+}
+
+void EventReader::take_body(const Member& member, std::vector<HeaderField>& headers,
+                            BodyState& state, std::string_view& body) {
+  state = BodyState::complete;
+  if (member.kind == Kind::text) {
+    body = keep(member.text);
+    return;
+  }
+  body = member.kind == Kind::object || member.kind == Kind::array ? member.text : *text_of(member);
+  const bool typed = std::any_of(headers.begin(), headers.end(), [](const HeaderField& field) {
+    return net::same_ignoring_case(field.name, "content-type");
+  });
+  if (!typed) headers.push_back({"content-type", "application/json"});
+}
+
+EventReader::Wrong EventReader::read_body(const Member& member) {
+  take_body(member, headers_, request_.body_state, request_.body);
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_status(const Member& member) {
+  if (answer_.status != 0) return wrong(member, "the status is given twice");
+  if (member.kind != Kind::integer || member.integer < 100 || member.integer > 599) {
+    return wrong(member, "`status` is an integer between 100 and 599");
+  }
+  answer_.status = static_cast<int>(member.integer);
+  return std::nullopt;
+}
+
+EventReader::Wrong EventReader::read_response(const Member& member) {
+  if (member.kind != Kind::object) {
+    return wrong(member, "`response` is an object: status, header, body");
+  }
+  if (Wrong bad = inner_.read(member.text, member.at)) return bad;
+  for (const Member& part : inner_.members()) {
+    Wrong bad;
+    if (part.kind == Kind::null) continue;
+    if (part.name == "status") {
+      bad = read_status(part);
+    } else if (part.name == "header") {
+      bad = read_headers(part, answer_headers_);
+    } else if (part.name == "body") {
+      take_body(part, answer_headers_, answer_.body_state, answer_.body);
+    } else {
+      bad = JsonWrong{part.name_at, "`response` has status, header and body"};
+    }
+    if (bad) return bad;
+  }
+  return std::nullopt;
+}
+
+// Last, when every member has had its say.
+void EventReader::finish_request() {
+  if (!request_.path.empty() && request_.target.empty()) {
+    scratch_.assign(request_.path);
+    if (!request_.query.empty()) scratch_.append("?").append(request_.query);
+    request_.target = keep(scratch_);
+  }
+  // A header given after the body says of what type that is.
+  const auto settle_type = [](std::vector<HeaderField>& headers) {
+    const auto is_type = [](const HeaderField& field) {
+      return net::same_ignoring_case(field.name, "content-type");
+    };
+    const auto first = std::find_if(headers.begin(), headers.end(), is_type);
+    if (first == headers.end()) return;
+    if (std::find_if(first + 1, headers.end(), is_type) != headers.end()) headers.erase(first);
+  };
+  settle_type(headers_);
+  settle_type(answer_headers_);
+  request_.headers = headers_;
+  answer_.headers = answer_headers_;
+}
+
+}  // namespace weir::api

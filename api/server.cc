@@ -1,0 +1,161 @@
+#include "api/server.h"
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+
+#include "api/batch.h"
+#include "net/deadline.h"
+#include "net/http_fields.h"
+#include "net/json_reply.h"
+
+namespace weir::api {
+
+namespace asio = boost::asio;
+using telemetry::Metric;
+
+namespace {
+
+// Apps keep connections of many threads and processes open; a body has 1 MiB at most.
+constexpr std::size_t kConnections = 256;
+
+net::HttpServerLimits api_limits() {
+  net::HttpServerLimits limits;
+  limits.connections = kConnections;
+  limits.body_bytes = ApiServer::kBodyBytes;
+  return limits;
+}
+
+// Neither is a type that a page of another site can send without asking first.
+std::optional<Batch::Form> form_of(const net::HttpRequest& request) {
+  if (request.count("content-type") != 1) return std::nullopt;
+  std::string_view type = request.field("content-type");
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+  if (net::same_ignoring_case(type, "application/json")) return Batch::Form::object;
+  for (const std::string_view lines : {"application/x-ndjson", "application/ndjson",
+                                       "application/jsonl", "application/x-jsonlines"}) {
+    if (net::same_ignoring_case(type, lines)) return Batch::Form::lines;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct ApiServer::Task {
+  Task(asio::io_context& io, milliseconds limit, Batch of)
+      : batch(std::move(of)), timer(io, limit) {}
+
+  Batch batch;               // the worker's, until `done`
+  asio::steady_timer timer;  // the control thread's, as `done`
+  bool done = false;
+  std::atomic<bool> abandoned{false};  // nobody waits for the answer any more
+};
+
+ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers& workers,
+                     telemetry::MetricCells& metrics)
+    : io_(io),
+      settings_(settings),
+      workers_(workers),
+      metrics_(metrics),
+      server_(io, *this, api_limits()) {}
+
+Result<void> ApiServer::start() {
+  if (settings_.token_file) {
+    token_.emplace(*settings_.token_file);
+    const auto checked = token_->check({});
+    if (!checked && checked.error() == Error::unavailable) return checked;
+  } else if (net::DoorGuard::needs_token(settings_.listen)) {
+    return make_error_code(Error::refused);
+  }
+  const auto listening = server_.listen(settings_.listen);
+  if (listening) guard_.emplace(server_.address(), token_ ? &*token_ : nullptr);
+  return listening;
+}
+
+asio::awaitable<net::HttpReply> ApiServer::handle(net::HttpRequest request) {
+  metrics_.add(Metric::api_requests);
+  net::HttpReply reply;
+  if (const auto refusal = guard_->check(request)) {
+    metrics_.add(Metric::api_refused);
+    reply = net::problem(refusal->status, refusal->detail);
+    if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
+  } else {
+    reply = co_await dispatch(std::move(request));
+  }
+  reply.fields.emplace_back("Cache-Control", "no-store");
+  reply.fields.emplace_back("X-Content-Type-Options", "nosniff");
+  co_return reply;
+}
+
+asio::awaitable<net::HttpReply> ApiServer::dispatch(net::HttpRequest request) {
+  const bool query = request.path == "/v1/query";
+  if (!query && request.path != "/v1/events") {
+    co_return net::problem(404, "here are POST /v1/events and POST /v1/query alone");
+  }
+  if (request.method != "POST") {
+    net::HttpReply reply = net::problem(405, "allowed here: POST");
+    reply.fields.emplace_back("Allow", "POST");
+    co_return reply;
+  }
+  if (!request.query.empty()) co_return net::problem(400, "there are no parameters here");
+  const auto form = form_of(request);
+  if (!form) {
+    co_return net::problem(415,
+                           "send one event as `Content-Type: application/json`, or one a line as "
+                           "`Content-Type: application/x-ndjson`");
+  }
+  const bool lines = *form == Batch::Form::lines;
+  const std::shared_ptr<Task> task = begin(request, lines, query ? Ask::query : Ask::events);
+  if (task == nullptr) {
+    co_return net::problem(413, "more than " + std::to_string(Batch::kEventsMax) + " lines");
+  }
+  if (!task->done) co_await task->timer.async_wait(net::kToken);
+  if (!task->done) {
+    task->abandoned.store(true, std::memory_order_relaxed);
+    net::HttpReply reply = net::problem(503, "no worker has answered in time");
+    reply.fields.emplace_back("Retry-After", "1");
+    co_return reply;
+  }
+  const Batch::Problem& wrong = task->batch.problem();
+  if (wrong.line != 0) {
+    co_return net::problem(400, wrong.what, {{"line", wrong.line}, {"column", wrong.column}});
+  }
+  net::HttpReply reply;
+  reply.content_type = lines ? "application/x-ndjson" : "application/json";
+  reply.body = task->batch.answer();
+  co_return reply;
+}
+
+std::shared_ptr<ApiServer::Task> ApiServer::begin(net::HttpRequest& request, bool lines, Ask ask) {
+  Batch batch(std::move(request.body), lines ? Batch::Form::lines : Batch::Form::object, ask);
+  if (batch.too_many()) return nullptr;
+  auto task = std::make_shared<Task>(io_, settings_.answer_limit, std::move(batch));
+  step(next_worker_++ % workers_.count(), task);
+  return task;
+}
+
+// One slice on the worker's thread; what is left comes after whatever else waits there.
+void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
+  workers_.post(worker, [this, worker, task](LineJudge& judge, TimePoint now) {
+    if (task->abandoned.load(std::memory_order_relaxed)) return;
+    if (task->batch.work(judge, now)) {
+      step(worker, task);
+      return;
+    }
+    asio::post(io_, [task] {
+      task->done = true;
+      task->timer.cancel();
+    });
+  });
+}
+
+net::HttpReply ApiServer::refuse(int status, std::string_view detail) {
+  net::HttpReply reply = net::problem(status, detail);
+  reply.fields.emplace_back("Cache-Control", "no-store");
+  return reply;
+}
+
+}  // namespace weir::api

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "api/line_judge.h"
+#include "net/door_guard.h"
+#include "net/http_server.h"
+#include "telemetry/metrics.h"
+
+namespace weir::api {
+
+/// The workers, as the event door needs them; `app` provides them.
+class Workers {
+ public:
+  virtual ~Workers() = default;
+  virtual std::size_t count() const = 0;
+  /// Runs `work` on this worker's thread, as a turn of its own. Thread-safe.
+  virtual void post(std::size_t worker,
+                    std::function<void(LineJudge& judge, TimePoint now)> work) = 0;
+};
+
+struct ApiSettings {
+  net::SocketAddress listen;
+  std::optional<std::string> token_file;  ///< required unless on loopback or a Unix path
+  milliseconds answer_limit{10'000};      ///< a worker that takes longer is stuck: 503
+};
+
+/// The door of the app itself: `POST /v1/events` and `POST /v1/query` (docs/events.md,
+/// docs/openapi_events.yaml). Requests are read on the control thread and judged by the gates of
+/// the workers in turn. Everything given must outlive stop() and the workers' threads.
+class ApiServer final : net::HttpHandler {
+ public:
+  static constexpr std::size_t kBodyBytes = 1 << 20;
+
+  ApiServer(boost::asio::io_context& io, const ApiSettings& settings, Workers& workers,
+            telemetry::MetricCells& metrics);
+
+  /// Binds. Error::refused: the address is reachable from outside and there is no token file;
+  /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
+  Result<void> start();
+  const net::SocketAddress& address() const noexcept { return server_.address(); }
+  boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }
+
+ private:
+  struct Task;  // a batch on its way through a worker
+  boost::asio::awaitable<net::HttpReply> handle(net::HttpRequest request) override;
+  net::HttpReply refuse(int status, std::string_view detail) override;
+  boost::asio::awaitable<net::HttpReply> dispatch(net::HttpRequest request);
+  std::shared_ptr<Task> begin(net::HttpRequest& request, bool lines, Ask ask);
+  void step(std::size_t worker, std::shared_ptr<Task> task);
+
+  boost::asio::io_context& io_;
+  ApiSettings settings_;
+  Workers& workers_;
+  telemetry::MetricCells& metrics_;  // the control thread's
+  std::optional<net::TokenFile> token_;
+  std::optional<net::DoorGuard> guard_;  // once the address is known
+  net::HttpServer server_;
+  std::size_t next_worker_ = 0;
+};
+
+}  // namespace weir::api

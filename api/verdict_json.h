@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gate/gate.h"
+#include "policies/frame.h"
+#include "policies/record.h"
+#include "policies/trace.h"
+
+/// What is answered to an event, as JSON text. Written by hand into one string: 10,000 answers to a
+/// batch are no 10,000 trees.
+namespace weir::api {
+
+/// `pass`, `flag`, `gray`, `delay`, `challenge`, `deny`.
+std::string_view verdict_word(const policies::Verdict& verdict) noexcept;
+
+/// Appends the members of the verdict, without braces: `"verdict":"deny","policy":"p",...`.
+void append_verdict(std::string& out, const policies::PolicySet& set,
+                    const gate::Gate::Judged& judged);
+
+/// Follows a query and writes what every policy would have counted. Keeps its memory.
+class QueryTrace final : public policies::Trace {
+ public:
+  void start(const policies::PolicySet& set);
+  /// Appends `"policies":[...]`.
+  void append(std::string& out, const policies::PolicySet& set, const policies::Plan& plan,
+              const policies::Record& record);
+
+  void event(const policies::Event&, Happened) override {}
+  void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}
+  void skipped(const policies::Policy& policy, policies::Skip skip, std::string_view field,
+               policies::MissReason reason) override;
+  void counted(const policies::Policy&, const policies::Binding&, const policies::Counter&,
+               const limiter::Reading&) override {}
+  void rung(const policies::Policy& policy, std::size_t rung, const Value& value,
+            std::optional<Number> limit, bool holds) override;
+
+ private:
+  struct Row {
+    std::string skipped;  // why it took no part; empty: it did, or nothing that it watches happened
+    std::string rungs;    // members of the JSON array
+  };
+  std::vector<Row> rows_;  // by policy
+  policies::Frame frame_;
+};
+
+}  // namespace weir::api
