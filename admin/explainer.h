@@ -12,7 +12,9 @@ namespace weir::admin {
 class Explainer {
  public:
   explicit Explainer(const Stores& stores)
-      : stats_(1), evaluator_(stores.counters, stores.lists, stores.secret) {}
+      : stats_(1), evaluator_(stores.counters, stores.lists, stores.secret) {
+    evaluator_.use_patterns(stores.patterns);
+  }
 
   policies::Explanation explain(const std::shared_ptr<const policies::PolicySet>& set,
                                 const Request& request, policies::Instant at) {

@@ -19,6 +19,14 @@ void set_bank_gauges(const Stores& stores) {
   set(Metric::memory_limit, stats.memory_limit);
   set(Metric::evicted, stats.evicted);
   set(Metric::table_full, stats.full);
+  if (stores.patterns == nullptr) return;
+  const limiter::PatternStats patterns = stores.patterns->stats();
+  set(Metric::patterns_matched, patterns.matched);
+  set(Metric::patterns_timed_out, patterns.timeouts);
+  set(Metric::patterns_unmatched, patterns.unmatched);
+  set(Metric::patterns_dropped, patterns.dropped);
+  set(Metric::patterns_open, patterns.open);
+  set(Metric::patterns_memory, patterns.memory_used);
 }
 
 void write_info(std::string& out, std::string_view name, std::string_view help,

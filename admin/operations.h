@@ -66,6 +66,7 @@ struct Stores {
   policies::StatsBank& stats;
   telemetry::Metrics& metrics;
   const HashSecret& secret;
+  limiter::PatternBank* patterns = nullptr;
 };
 
 /// The workers' loops, as /livez asks them.

@@ -105,6 +105,8 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   out["metric"] = metric_text(set, policy);
   out["window"] =
       policy.counters.empty() ? json::value() : window_value(set.counters[policy.counters.front()]);
+  out["pattern"] =
+      policy.pattern ? json::value(policies::pattern_text(set, policy)) : json::value();
   out["rungs"] = std::move(rungs);
   out["lists"] = std::move(lists);
   out["totals"] = std::move(sums);

@@ -27,9 +27,14 @@ std::string cell(const std::string& text, std::size_t width, bool right = false)
 
 }  // namespace
 
+std::uint64_t pattern_memory(const config::Server::Limits& limits) noexcept {
+  return std::max<std::uint64_t>(limits.memory / 8, std::uint64_t{1} << 20);
+}
+
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits) {
   MemoryPlan out;
   out.memory = limits.memory;
+  if (!set.patterns.empty()) out.pattern_bytes = pattern_memory(limits);
   for (const policies::Counter& counter : set.counters) {
     if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
   }
@@ -68,6 +73,10 @@ std::string to_text(const MemoryPlan& plan) {
   out += "\n";
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
+  if (plan.pattern_bytes != 0) {
+    out += "  besides at most " + human_size(plan.pattern_bytes) +
+           " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
+  }
   if (plan.rows.empty()) return out;
   std::size_t wide = 7;
   std::size_t wide_what = 6;
@@ -95,7 +104,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_keys\":" + std::to_string(plan.common_keys) +
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
-                    ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+                    ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) + ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;
   for (const MemoryPlan::Row& row : plan.rows) {
     out += first ? "{\"policies\":" : ",{\"policies\":";

@@ -25,8 +25,12 @@ struct MemoryPlan {
   std::uint64_t common_bytes = 0;
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
+  std::uint64_t pattern_bytes = 0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
   std::vector<Row> rows;
 };
+
+/// What open matches of patterns may take at most, beside limits.memory.
+std::uint64_t pattern_memory(const config::Server::Limits& limits) noexcept;
 
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits);
 

@@ -136,8 +136,41 @@ void State::restore(TimePoint now, TimePoint wall) {
                                 .add("list_records", static_cast<std::int64_t>(entries))
                                 .add("counter_keys", static_cast<std::int64_t>(keys)));
   }
+  restore_patterns(now);
   rewrite_ = true;  // so that a torn end, which nothing may follow, goes
   flush(now);
+}
+
+void State::restore_patterns(TimePoint now) {
+  if (patterns_ == nullptr) return;
+  const auto snapshot = read_file(directory_.patterns(), kFileMax);
+  if (!snapshot) {
+    if (!is_missing(snapshot.error()))
+      failed("state file can't be read", directory_.patterns(), snapshot.error());
+    return;
+  }
+  const auto keys = patterns_->import(*snapshot, now);
+  if (!keys) return set_aside(directory_.patterns(), "torn or foreign");
+  if (*keys != 0) {
+    log_.write(Level::info, LogLine("open matches of patterns restored")
+                                .add("keys", static_cast<std::int64_t>(*keys)));
+  }
+}
+
+void State::snapshot_patterns(TimePoint now) {
+  if (patterns_ == nullptr) return;
+  std::string text;
+  patterns_->export_all(now, text);
+  const auto write = [&]() -> Result<void> {
+    auto file = FileReplacement::begin(directory_.patterns(), 0600);
+    if (!file) return file.error();
+    if (auto done = file->append(text); !done) return done;
+    return file->commit();
+  };
+  if (const auto done = write(); !done) {
+    cells_.add(Metric::state_failures);
+    failed("open matches of patterns can't be written", directory_.patterns(), done.error());
+  }
 }
 
 bool State::open_journal() {
@@ -218,6 +251,8 @@ void State::snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* can
     cells_.add(Metric::state_failures);
     failed("counters can't be written", directory_.snapshot(), done.error());
   }
+  const bool stopped = cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  if (!stopped) snapshot_patterns(now);
 }
 
 void State::start(const Clock& clock) {

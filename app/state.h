@@ -13,6 +13,7 @@
 #include "core/result.h"
 #include "limiter/bank.h"
 #include "limiter/lists.h"
+#include "limiter/pattern_bank.h"
 #include "net/fd.h"
 #include "telemetry/metrics.h"
 
@@ -24,6 +25,7 @@
 ///                      without it
 ///   lists.journal      list entries: first all of them, then every change as it came
 ///   counters.snapshot  all settled counts at some instant
+///   patterns.snapshot  the patterns' open matches and their timers, written with it
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
@@ -41,6 +43,7 @@ class StateDirectory {
   const HashSecret& secret() const noexcept { return secret_; }
   std::string journal() const { return path_ + "/lists.journal"; }
   std::string snapshot() const { return path_ + "/counters.snapshot"; }
+  std::string patterns() const { return path_ + "/patterns.snapshot"; }
 
  private:
   StateDirectory(std::string path, net::Fd lock, HashSecret secret)
@@ -64,6 +67,9 @@ class State {
         telemetry::MetricCells& cells);
   ~State();  ///< ends the thread; writes nothing
 
+  /// Keeps the open matches of patterns as well. Before restore().
+  void keep_patterns(limiter::PatternBank& patterns) noexcept { patterns_ = &patterns; }
+
   /// Takes in what an earlier process left. Once, after the counters have been opened and before
   /// any request.
   void restore(TimePoint now, TimePoint wall);
@@ -78,7 +84,7 @@ class State {
   // What the thread does; for it and for tests.
   /// Appends what has changed in the lists since the last call.
   void flush(TimePoint now);
-  /// Rewrites both files. `cancelled` ends it early (the old files stay).
+  /// Rewrites all files. `cancelled` ends it early (the old files stay).
   void snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* cancelled = nullptr);
 
  private:
@@ -86,12 +92,15 @@ class State {
   void join();
   bool open_journal();
   void rewrite_journal(TimePoint now);
+  void restore_patterns(TimePoint now);
+  void snapshot_patterns(TimePoint now);
   void failed(const char* what, const std::string& path, const boost::system::error_code& error);
   void set_aside(const std::string& path, const char* why);
 
   StateDirectory& directory_;
   limiter::Bank& counters_;
   limiter::ListBank& lists_;
+  limiter::PatternBank* patterns_ = nullptr;
   Log& log_;
   telemetry::MetricCells& cells_;
   net::Fd journal_;

@@ -10,6 +10,7 @@
 #include "app/command.h"
 #include "app/exit_code.h"
 #include "app/http_client.h"
+#include "app/memory_plan.h"
 #include "app/wiring_worker.h"
 #include "config/render.h"
 #include "core/text.h"
@@ -119,12 +120,15 @@ int Wiring::fit_into_machine() {
                                 .add("open_files", static_cast<std::int64_t>(files))
                                 .add("wanted", static_cast<std::int64_t>(wanted)));
   }
-  if (machine_.memory && settings_.limits.memory + kBesideCounters > *machine_.memory) {
-    const std::uint64_t room =
-        *machine_.memory > kBesideCounters ? *machine_.memory - kBesideCounters : 0;
+  const bool patterns = !first_.set->patterns.empty();
+  const std::uint64_t beside =
+      kBesideCounters + (patterns ? pattern_memory(settings_.limits) : std::uint64_t{0});
+  if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
+    std::uint64_t room = *machine_.memory > kBesideCounters ? *machine_.memory - kBesideCounters : 0;
+    if (patterns) room = room / 9 * 8;  // they take an eighth of it besides
     return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
                          ", but the cgroup grants " + human_size(*machine_.memory) +
-                         " in all (memory.max), and weir needs " + human_size(kBesideCounters) +
+                         " in all (memory.max), and weir needs " + human_size(beside) +
                          " beside its counters: set limits.memory to " + human_size(room) +
                          " or less, or raise the container's memory limit");
   }
@@ -156,10 +160,14 @@ int Wiring::build_stores() {
   }
   lists_ = std::make_unique<limiter::ListBank>();
   stats_ = std::make_unique<policies::StatsBank>(threads);
+  patterns_ = std::make_unique<limiter::PatternBank>(
+      limiter::PatternLimits{pattern_memory(settings_.limits)});
   shared_ = std::make_unique<gate::Shared>(*counters_, *lists_, secret_, *stats_);
+  shared_->patterns = patterns_.get();
   shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
   set_ = first_.set;
-  if (auto attached = set_->attach(*counters_, *lists_, secret_); !attached) {
+  if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get());
+      !attached) {
     return fail(kNo, "the counters do not fit into limits.memory, " +
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
                          "); \"weir check\" says what each needs");
@@ -168,6 +176,7 @@ int Wiring::build_stores() {
   if (directory_ != nullptr) {
     state_ =
         std::make_unique<State>(*directory_, *counters_, *lists_, log_, metrics_->cells(threads));
+    state_->keep_patterns(*patterns_);
     state_->restore(clock_.now(), Clock::wall());
   }
   report_ = std::make_unique<Report>(control_, threads, secret_, log_, metrics_->control());
@@ -240,7 +249,8 @@ int Wiring::open_api() {
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
-  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_};
+  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_,
+                             patterns_.get()};
   const auto bound = [](const config::Endpoint& endpoint) { return address_of(endpoint, nullptr); };
 
   const config::Endpoint& at = settings_.health.listen.value;

@@ -106,6 +106,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<limiter::Bank> counters_;
   std::unique_ptr<limiter::ListBank> lists_;
   policies::ViewBank views_;
+  std::unique_ptr<limiter::PatternBank> patterns_;
   std::unique_ptr<policies::StatsBank> stats_;
   std::unique_ptr<gate::Shared> shared_;
   std::unique_ptr<State> state_;

@@ -80,6 +80,11 @@ void Wiring::tick() {
   counters_->maintain(now, wall);
   for (const policies::View& view : set_->views) view.advance(now, wall);
   report_->tick(wall);
+  // Requests drive the timers as well; without any, the first worker does.
+  if (patterns_->due() < now && !workers_.empty()) {
+    workers_.front()->thread.post(
+        [w = workers_.front().get()] { w->gate.advance_patterns(w->thread.now()); });
+  }
   second_.expires_after(std::chrono::seconds{1});
   second_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();
@@ -160,10 +165,15 @@ void Wiring::close_unused_counters(const policies::PolicySet& set) {
   used.reserve(set.counters.size());
   for (const policies::Counter& counter : set.counters) used.push_back(counter.id);
   counters_->close_unused(used);
+  std::vector<limiter::PatternId> patterns;
+  patterns.reserve(set.patterns.size());
+  for (const policies::Pattern& pattern : set.patterns) patterns.push_back(pattern.id);
+  patterns_->close_unused(patterns);
 }
 
 asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
-  if (auto attached = next.set->attach(*counters_, *lists_, secret_); !attached) {
+  if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get());
+      !attached) {
     close_unused_counters(*set_);  // what it has opened before it found no room
     co_return "the counters do not fit into limits.memory beside those of the running policies (" +
         attached.error().message() + ")";

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "config/policy_checks.h"
+#include "config/patterns.h"
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -19,7 +19,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      [](Reader& r, const Member& m, PolicyDraft& d) {
        set(r.name(m, "a policy", true), d.policy.name);
      }},
-    {{"watch", shape::kNames, "an event, or a list of events", "required",
+    {{"watch", shape::kNames, "an event, or a list of events", "required, but for patterns",
       "What is counted or judged."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.watch = read_event_names(r, m); }},
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
@@ -101,12 +101,37 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto n = r.integer(m, 1, 1'000'000)) d.policy.version = located(m, *n);
      }},
-    {{"sequence", "", "", "", ""}, nullptr},
-    {{"within", "", "", "", ""}, nullptr},
-    {{"strict", "", "", "", ""}, nullptr},
-    {{"among", "", "", "", ""}, nullptr},
-    {{"overlap", "", "", "", ""}, nullptr},
-    {{"pair", "", "", "", ""}, nullptr},
+    {{"sequence",
+      R"({"type":"array","minItems":2,"maxItems":8,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
+      "2 to 8 steps (below)", "",
+      "Events of one key, one after the other; `[a, no b]`: an a, and no b in time."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_sequence(r, m, d.pattern); }},
+    {{"pair",
+      R"({"type":"array","minItems":2,"maxItems":2,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
+      "two steps (below)", "", "Two events of one key that belong together, one to one."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_pair(r, m, d.pattern); }},
+    {{"within", R"({"anyOf":[{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/within"}]})",
+      "duration, 1ms to 31d; of a pair also both sides (below)", "required with `sequence`",
+      "How long a match may take, inclusive."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_within(r, m, d.pattern); }},
+    {{"strict", shape::kBoolean, "`true` or `false`", "`false`",
+      "Of a sequence: no other event of `among` stands between its steps."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.pattern.strict = m.key;
+       set(r.boolean(m), d.pattern.def.strict);
+     }},
+    {{"among", shape::kNames, "an event, or a list of events", "the steps",
+      "What ends a strict sequence when it comes between its steps."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.pattern.among = m.key;
+       d.pattern.def.among = read_event_names(r, m);
+     }},
+    {{"overlap", shape::kBoolean, "`true` or `false`", "`true`",
+      "Of a sequence: an event may end one match and begin the next."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.pattern.overlap = m.key;
+       set(r.boolean(m), d.pattern.def.overlap);
+     }},
     {{"clock", "", "", "", ""}, nullptr},
     {{"late", "", "", "", ""}, nullptr},
     {{"share", "", "", "", ""}, nullptr},
@@ -131,6 +156,8 @@ void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>
     draft.has_window = Reader::has(seen, kPolicy, "window") ||
                        Reader::has(seen, kPolicy, "sequence") ||
                        Reader::has(seen, kPolicy, "pair") || Reader::has(seen, kPolicy, "metrics");
+    draft.has_watch = Reader::has(seen, kPolicy, "watch");
+    if (draft.pattern.key != nullptr) draft.policy.pattern = draft.pattern.def;
     draft.sound = reader.problems().errors() == errors;
     check_policy(reader, draft);
     if (!draft.policy.name.value.empty()) out.push_back(std::move(draft.policy));
@@ -146,6 +173,7 @@ void add_policy_tables(std::vector<TableDoc>& out) {
   add_window_tables(out);
   add_near_tables(out);
   add_named_metric_tables(out);
+  add_pattern_tables(out);
 }
 
 }  // namespace weir::config

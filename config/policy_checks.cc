@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/patterns.h"
 #include "config/yaml_text.h"
 
 namespace weir::config {
@@ -135,6 +136,9 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
 
 void check_policy(Reader& reader, const PolicyDraft& draft) {
   const PolicyDef& policy = draft.policy;
+  check_pattern(reader, draft);
+  if (draft.pattern.key != nullptr) return;
+  if (!draft.has_watch) reader.error(*draft.map, "a policy needs \"watch\"");
   const bool counts = draft.metric != nullptr ||
                       std::any_of(policy.then.begin(), policy.then.end(),
                                   [](const Rung& r) { return r.compare != Rung::Compare::none; });

@@ -151,6 +151,10 @@ void check_references(const Model& model, bool complete, Problems& problems) {
     for (const Text& watched : policy.watch) events.check(watched, problems);
     for (const Text& guarded : policy.guard) events.check(guarded, problems);
     if (policy.reset) events.check(*policy.reset, problems);
+    if (policy.pattern) {
+      for (const PatternDef::Step& step : policy.pattern->steps) events.check(step.event, problems);
+      for (const Text& event : policy.pattern->among) events.check(event, problems);
+    }
     for (const Rung& rung : policy.then) {
       if (rung.list) lists.check(*rung.list, problems);
       if (rung.notify) notify.check(*rung.notify, problems);

@@ -42,6 +42,7 @@ void add_policy_tables(std::vector<TableDoc>& out);
 void add_window_tables(std::vector<TableDoc>& out);
 void add_near_tables(std::vector<TableDoc>& out);
 void add_named_metric_tables(std::vector<TableDoc>& out);
+void add_pattern_tables(std::vector<TableDoc>& out);
 void add_rung_tables(std::vector<TableDoc>& out);
 void add_view_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);

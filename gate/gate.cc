@@ -19,7 +19,9 @@ Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
       limits_(limits),
       metrics_(metrics),
       evaluator_(shared.counters, shared.lists, shared.secret, observer),
-      waiters_(limits.waiting) {}
+      waiters_(limits.waiting) {
+  evaluator_.use_patterns(shared.patterns);
+}
 
 Gate::~Gate() = default;
 
@@ -38,6 +40,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
   policies::Evaluator::Options options;
   options.may_wait = may_wait;
   options.can_hold = held_ < limits_.held;
+  advance_patterns(now);
   const policies::Verdict& verdict = evaluator_.judge(request, at, options);
 
   Judgement out;

@@ -25,6 +25,7 @@ struct Shared {
   /// Grows with every settlement while somebody waits on any worker.
   std::atomic<std::uint64_t> settlements{0};
   std::atomic<std::uint32_t> waiting{0};
+  limiter::PatternBank* patterns = nullptr;  ///< null: no pattern ever matches
 };
 
 struct GateLimits {
@@ -71,6 +72,9 @@ class Gate final : public Judge {
   void finish(Ticket& ticket, End end, TimePoint now) override;
   bool has_waiters() const override { return waiters_.size() != 0; }
   void tick(TimePoint now) override;
+
+  /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing comes.
+  void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
 
  private:
   policies::Instant instant(TimePoint now) const noexcept;

@@ -236,6 +236,22 @@ void PatternBank::feed(PatternId id, const Hash128& hash, const PatternEvent& ev
   impl_->count(out, first);
 }
 
+void PatternBank::refuse(PatternId id, const Hash128& hash, const PatternEvent& event,
+                         PatternMatches& out) {
+  const std::size_t first = out.size();
+  {
+    const PatternShard& shard = impl_->shard_of(hash);
+    const std::scoped_lock hold(shard.mutex);
+    const Impl::Entry* entry = impl_->find(id);
+    const auto at = shard.keys.find(hash);
+    if (entry == nullptr || at == shard.keys.end() || at->second.pattern != id.index) return;
+    PatternState copy = at->second.state;
+    std::visit([&](auto& state) { state.feed(entry->spec, event, 0, out); }, copy);
+  }
+  for (std::size_t i = first; i < out.size(); ++i) out[i].pattern = id;
+  impl_->count(out, first);
+}
+
 TimePoint PatternBank::due() const noexcept {
   const std::int64_t ms = impl_->due_ms.load(std::memory_order_relaxed);
   return ms == INT64_MAX ? kNever : from_ms(ms);

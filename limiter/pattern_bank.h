@@ -62,6 +62,9 @@ class PatternBank {
   /// Appends the matches that the event completes.
   void feed(PatternId id, const Hash128& key, const PatternEvent& event, PatternMatches& out);
 
+  /// The matches that the event would complete were it not refused: counted, but it is not taken.
+  void refuse(PatternId id, const Hash128& key, const PatternEvent& event, PatternMatches& out);
+
   /// The earliest time at which advance() has something to do. No lock.
   TimePoint due() const noexcept;
   /// Appends what fires, in the order of time, then of arrival.

@@ -64,7 +64,10 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
     take_back(true, at);
     return verdict_;
   }
-  if (!options.dry) write_memory(at);
+  if (!options.dry) {
+    write_memory(at);
+    feed_patterns();
+  }
   finish_verdict(at);
   if (!options.dry) {
     take_back(false, at);
@@ -88,7 +91,7 @@ bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::si
     return false;
   }
   const auto& condition = binding.rungs[r].condition;
-  if (!condition) return rung.compare != config::Rung::Compare::none;
+  if (!condition) return rung.compare != config::Rung::Compare::none || policy.pattern.has_value();
   frame_.set_event(set_->events[binding.event].name);
   frame_.set_rung(value, limit ? Value::number(*limit) : Value::null());
   return condition->eval(frame_).is_true();
@@ -120,6 +123,8 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
     Value value;
     if (policy.has_metric) {
       value = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].value(settled);
+    } else if (policy.pattern) {
+      value = Value::integer(set_->patterns[*policy.pattern].spec.steps);
     }
     const auto limit = plan_.limits[planned.first_limit + r];
     const bool holds = rung_holds(policy, binding, r, value, limit);

@@ -197,6 +197,11 @@ void Compiler::index() {
       if (binding.when) reads_expression(binding.event, *binding.when);
     }
   }
+  for (const Pattern& pattern : set_.patterns) {
+    for (const Pattern::Step& step : pattern.steps) {
+      if (step.when) reads_expression(set_.policies[pattern.policy].bindings[step.binding].event, *step.when);
+    }
+  }
   for (std::size_t i = 0; i < set_.resets.size(); ++i) {
     const Reset& reset = set_.resets[i];
     set_.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
@@ -240,11 +245,17 @@ void Compiler::index() {
 }
 
 Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank,
-                               const HashSecret& secret) {
+                               const HashSecret& secret, limiter::PatternBank* pattern_bank) {
   for (Counter& counter : counters) {
     auto id = bank.open(counter.identity, counter.spec, counter.keys);
     if (!id) return id.error();
     counter.id = *id;
+  }
+  for (Pattern& pattern : patterns) {
+    if (pattern_bank == nullptr) break;
+    auto id = pattern_bank->open(pattern.identity, pattern.spec);
+    if (!id) return id.error();
+    pattern.id = *id;
   }
   KeyBuilder builder;
   for (List& list : lists) {

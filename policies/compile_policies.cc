@@ -38,6 +38,7 @@ void Compiler::compile_policies() {
 }
 
 void Compiler::compile_policy(const config::PolicyDef& def) {
+  if (def.pattern) return compile_pattern(def);
   Policy policy;
   policy.name = def.name.value;
   policy.where = def.name.where;
@@ -160,7 +161,7 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     }
     for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
       std::vector<KeySlot> key;
-      if (rung.list && !set_.lists[*rung.list].owner) {
+      if (policy.bindings[b].fires && rung.list && !set_.lists[*rung.list].owner) {
         const List& list = set_.lists[*rung.list];
         if (auto found = list_key(list, set_.events[policy.bindings[b].event])) {
           key = std::move(*found);

@@ -82,6 +82,12 @@ class Compiler {
   void bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding);
   std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
   void compile_rungs(const config::PolicyDef& def, Policy& policy);
+  // compile_patterns.cc
+  void compile_pattern(const config::PolicyDef& def);
+  bool bind_pattern(const config::PolicyDef& def, Policy& policy, Pattern& pattern);
+  std::optional<std::uint16_t> bind_part(const config::PolicyDef& def, const config::Text& event,
+                                         bool step, bool fires, Policy& policy);
+  std::string pattern_canonical(const Policy& policy, const Pattern& pattern);
   void compile_counters(const config::PolicyDef& def, Policy& policy);
   void compile_resets(const config::PolicyDef& def, Policy& policy);
   std::uint16_t intern_counter(Counter counter);

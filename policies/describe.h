@@ -2,18 +2,25 @@
 
 #include <string>
 
+#include "policies/plan.h"
 #include "policies/policy_set.h"
 
 /// Words for people about compiled policies: explain, the admin API and logs share them.
 namespace weir::policies {
 
-std::string duration_text(milliseconds time);      ///< `15m`, `1h30m`, `250ms`
-std::string_view metric_name(limiter::Metric metric) noexcept;  ///< as the language spells it: `avg`
-/// `the last 10m`, `exactly the last 1h`, `every 1h from the first`, `the last 20 events`; empty for
-/// in_flight.
+std::string duration_text(milliseconds time);  ///< `15m`, `1h30m`, `250ms`
+std::string_view metric_name(
+    limiter::Metric metric) noexcept;  ///< as the language spells it: `avg`
+/// `the last 10m`, `exactly the last 1h`, `every 1h from the first`, `the last 20 events`; empty
+/// for in_flight.
 std::string window_text(const limiter::CounterSpec& spec);
-std::string counter_text(const Counter& counter);  ///< `count over the last 10m`
+std::string counter_text(const Counter& counter);        ///< `count over the last 10m`
 std::string_view unit_name(CalendarUnit unit) noexcept;  ///< `day`
+/// `login_failed, then login_failed within 2s`; what a pattern waits for.
+std::string pattern_text(const PolicySet& set, const Policy& policy);
+/// What an event is to a pattern: `step 2 of 2; its key has 1 open match; it completes one`.
+std::string pattern_part_text(const Pattern& pattern, const PlannedPattern& planned,
+                              const limiter::PatternView& view);
 /// `over 5: flag`, `at gold_limit: graylist for 24h`, `over 50 in 1h: deny for 1h`.
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t rung);
 /// RFC 3339 with milliseconds, UTC; `for ever` for limiter::kForever.

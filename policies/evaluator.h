@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "limiter/lists.h"
 #include "policies/frame.h"
 #include "policies/observer.h"
+#include "policies/pattern_sink.h"
 #include "policies/plan.h"
 #include "policies/policy_set.h"
 #include "policies/row_sink.h"
@@ -44,6 +46,8 @@ struct Settlement {
   std::vector<std::uint16_t> views;  ///< that wait for the answer
   TimePoint time{};                  ///< the event's own
   bool judged = true;                ///< false: an allow list ended judging, only views count
+  std::vector<PlannedPattern> patterns;  ///< those for which the answer decides what happened
+  std::uint64_t line = 0;
   bool reserved = false;  ///< still to be settled
   void clear();
 };
@@ -61,6 +65,11 @@ class Evaluator final : private ListOracle {
             Observer* observer = nullptr);
 
   void use(std::shared_ptr<const Loaded> loaded);
+  /// Where the patterns' open matches are; without it they never match. `sink` may be null.
+  void use_patterns(limiter::PatternBank* bank, PatternSink* sink = nullptr) {
+    pattern_bank_ = bank;
+    pattern_sink_ = sink;
+  }
   const PolicySet& set() const noexcept { return *set_; }
 
   struct Options {
@@ -69,6 +78,7 @@ class Evaluator final : private ListOracle {
     bool dry = false;      ///< change nothing: what would the verdict be
     Trace* trace = nullptr;
     RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
+    std::uint64_t line = 0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
   };
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
@@ -91,6 +101,12 @@ class Evaluator final : private ListOracle {
   void released(Settlement& settlement, Instant now);
   /// Last: gives back the place in flight.
   void ended(Settlement& settlement);
+
+  /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any more.
+  /// Cheap if there are none. What they list is listed at the time of their deadline.
+  void advance(TimePoint watermark);
+  /// After the last event of all files: see PatternBank::end_of_input.
+  void end_of_input(TimePoint last, bool flush);
 
  private:
   // evaluator_match.cc
@@ -139,8 +155,34 @@ class Evaluator final : private ListOracle {
   void finish_verdict(Instant at);
   void take_back(bool all, Instant at);
 
+  // evaluator_patterns.cc
+  struct Parts {
+    std::uint8_t steps = 0, open_steps = 0;
+    bool among = false, open_among = false;
+    bool any() const noexcept { return steps != 0 || open_steps != 0 || among || open_among; }
+  };
+  Parts parts_of(const Policy& policy, const Pattern& pattern, std::uint16_t binding);
+  void plan_pattern(const Policy& policy, Instant at, Trace* trace);
+  void feed_patterns();
+  void feed(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
+            std::uint64_t line);
+  void feed_answered(Settlement& settlement, Instant now, bool told);
+  void keep_patterns(Settlement& into);
+  bool own_rung_refuses(const PlannedPattern& planned) const;
+  // pattern_firing.cc
+  std::string_view payload_of(const Policy& policy, const PlannedPattern& planned);
+  void fire();
+  void fire_rungs(const Policy& policy, const limiter::PatternMatch& match);
+  void for_winning_rungs(const Policy& policy, const Binding& binding, std::uint8_t events,
+                         const std::function<void(std::size_t)>& what);
+  void report_matches(const Policy& policy, const Binding& binding);
+  void report(const Policy& policy, const limiter::PatternMatch& match);
+  void load_texts();
+
   // evaluator_memory.cc
   void write_memory(Instant at);
+  void put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index, const Value& value,
+                   std::optional<Number> limit, const Hash128& key, Instant at);
   void remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
                 std::size_t rung_index, const Value& value, std::optional<Number> limit,
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
@@ -204,6 +246,13 @@ class Evaluator final : private ListOracle {
   std::vector<std::optional<std::string_view>> dimensions_;
   std::vector<std::string_view> views_;
   std::vector<SlotId> captures_;
+
+  limiter::PatternBank* pattern_bank_ = nullptr;
+  PatternSink* pattern_sink_ = nullptr;
+  limiter::PatternMatches matches_;
+  std::string payload_;
+  std::vector<MatchedPattern::Event> matched_events_;
+  std::uint64_t line_ = 0;  // of the record under judgement
 };
 
 }  // namespace weir::policies

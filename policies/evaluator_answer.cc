@@ -17,6 +17,7 @@ void Settlement::clear() {
   in_flight.clear();
   views.clear();
   judged = true;
+  patterns.clear();
   reserved = false;
 }
 
@@ -32,6 +33,9 @@ bool Evaluator::must_observe() const noexcept {
         counter_of(planned).spec.window == limiter::Window::none) {
       return true;
     }
+  }
+  for (const PlannedPattern& planned : plan_.patterns) {
+    if (planned.deferred()) return true;
   }
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
@@ -89,6 +93,7 @@ void Evaluator::keep(Settlement& into) {
     if (!when) continue;
     for (const SlotId slot : when->captures()) add(slot);
   }
+  keep_patterns(into);  // more captures
   frame_.capture(captures_, into.captured);
 }
 
@@ -120,6 +125,7 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant n
     event_marks_[index] = epoch_ * 4 + kYes;
   }
   settle_reserved(settlement, now, false);
+  feed_answered(settlement, now, true);
   if (settlement.judged) apply_resets(settlement, now);
   observe_answered_views(settlement);
   loaded_ = std::move(current_loaded);
@@ -282,7 +288,7 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
 }
 
 void Evaluator::aborted(Settlement& settlement, Instant now) {
-  if (!settlement.reserved) return;
+  if (!settlement.reserved && settlement.patterns.empty()) return;
   const PolicySet* const current = set_;
   auto current_loaded = loaded_;
   loaded_ = settlement.loaded;
@@ -291,6 +297,7 @@ void Evaluator::aborted(Settlement& settlement, Instant now) {
   const Answer nothing;
   frame_.resume(set_->slots, settlement.captured, nothing, settlement.at.now, this);
   settle_reserved(settlement, now, true);
+  feed_answered(settlement, now, false);
   loaded_ = std::move(current_loaded);
   set_ = current;
 }

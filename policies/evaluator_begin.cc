@@ -17,6 +17,9 @@ int defect_status(MissReason reason) {
   }
 }
 
+std::uint64_t line_of(const Request&) { return 0; }
+std::uint64_t line_of(const Record& record) { return record.line; }
+
 /// Which of two ceilings refuses earlier.
 bool lower(const limiter::Ceiling& a, const limiter::Ceiling& b) {
   if (a.limit == b.limit) return a.inclusive && !b.inclusive;
@@ -44,6 +47,7 @@ template <class Occurrence>
 void Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& options) {
   plan_.clear();
   at_ = at;
+  line_ = options.line != 0 ? options.line : line_of(occurrence);
   frame_.begin(set_->slots, occurrence, this);
   match(occurrence, options.trace);
   if (look_at_lists(at, options.trace)) {
@@ -83,7 +87,12 @@ void Evaluator::plan_policies(Instant at, Trace* trace) {
     }
   }
   for (const PolicySet::Watcher& candidate : candidates_) {
-    plan_policy(set_->policies[candidate.policy], candidate.binding, at, trace);
+    const Policy& policy = set_->policies[candidate.policy];
+    if (policy.pattern) {
+      plan_pattern(policy, at, trace);
+    } else {
+      plan_policy(policy, candidate.binding, at, trace);
+    }
     if (plan_.defect) return;
   }
 }

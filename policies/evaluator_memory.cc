@@ -45,6 +45,13 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   const bool own = list == nullptr || list->owner.has_value();
   if (!load_key(own ? binding.key : policy.list_keys[planned.binding][rung_index])) return;
 
+  load_texts();
+  put_on_list(policy, rung, rung_index, value, limit, list == nullptr ? Hash128{} : key_hash(list->identity),
+              at);
+}
+
+/// The key's parts as people read them, into views_.
+void Evaluator::load_texts() {
   if (texts_.size() < parts_.size()) texts_.resize(parts_.size());
   views_.clear();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -52,6 +59,13 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
     append_canonical(texts_[i], parts_[i]);
     views_.push_back(texts_[i]);
   }
+}
+
+/// `key`: of the rung's list, if it has one; its printable parts are views_.
+void Evaluator::put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index,
+                            const Value& value, std::optional<Number> limit, const Hash128& key_in_list,
+                            Instant at) {
+  const List* list = rung.list ? &set_->lists[*rung.list] : nullptr;
   Observer::Listed news{};
   news.policy = &policy;
   news.rung = &rung;
@@ -61,7 +75,7 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   news.created = true;
   if (list != nullptr) {
     limiter::Listing listing;
-    listing.key = key_hash(list->identity);
+    listing.key = key_in_list;
     listing.parts = views_;
     listing.durations = rung.durations;
     if (rung.for_window) {

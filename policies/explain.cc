@@ -25,6 +25,21 @@ std::string canonical(const Value& value) {
   return "(" + std::string(type_name(value.type())) + ")";
 }
 
+std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy, const Binding& binding,
+                                                        Frame& frame) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (std::size_t i = 0; i < binding.key.size(); ++i) {
+    Value value = frame.load(binding.key[i].slot);
+    Address masked;
+    if (value.is(Type::address)) {
+      masked = value.as_address().masked(binding.key[i].v4_bits, binding.key[i].v6_bits);
+      value = Value::address(&masked);
+    }
+    out.emplace_back(policy.key_names[i], value.is_null() ? "(missing)" : canonical(value));
+  }
+  return out;
+}
+
 /// Collects what the evaluator decides; the fields are read again in a frame of its own.
 class Recorder final : public Trace {
  public:
@@ -98,6 +113,15 @@ class Recorder final : public Trace {
     (void)binding;
   }
 
+  void pattern(const Policy& policy, const PlannedPattern& planned,
+               const limiter::PatternView& view) override {
+    auto& line = out_.policies[policy.index];
+    const Binding& binding = policy.bindings[planned.binding];
+    line.event = set_.events[binding.event].name;
+    line.key = key_of(policy, binding, frame_);
+    line.pattern = pattern_part_text(set_.patterns[*policy.pattern], planned, view);
+  }
+
   void rung(const Policy& policy, std::size_t rung, const Value& value, std::optional<Number> limit,
             bool holds) override {
     Explanation::RungLine row;
@@ -155,15 +179,7 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
     auto& line = out.policies[planned.policy];
     const Binding& binding = policy.bindings[planned.binding];
     line.event = set.events[binding.event].name;
-    for (std::size_t i = 0; i < binding.key.size(); ++i) {
-      Value value = frame.load(binding.key[i].slot);
-      Address masked;
-      if (value.is(Type::address)) {
-        masked = value.as_address().masked(binding.key[i].v4_bits, binding.key[i].v6_bits);
-        value = Value::address(&masked);
-      }
-      line.key.emplace_back(policy.key_names[i], value.is_null() ? "(missing)" : canonical(value));
-    }
+    line.key = key_of(policy, binding, frame);
   }
   // A defect ends judging: who was not asked any more says so.
   for (auto& line : out.policies) {
@@ -221,6 +237,7 @@ std::string Explanation::to_json() const {
       json::object key;
       for (const auto& [name, value] : line.key) key[name] = value;
       row["key"] = std::move(key);
+      if (!line.pattern.empty()) row["pattern"] = line.pattern;
       json::array counters, rungs;
       for (const auto& counter : line.counters) {
         counters.push_back({{"what", counter.what}, {"value", counter.value}, {"settled", counter.settled},

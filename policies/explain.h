@@ -38,6 +38,7 @@ struct Explanation {
       std::string what, value, settled;
       std::uint32_t in_flight = 0;
     };
+    std::string pattern;  ///< "step 2 of 2; 1 open match of its key; it completes one"
     std::vector<CounterLine> counters;
     std::vector<RungLine> rungs;
     bool shadow = false;

@@ -91,6 +91,7 @@ std::string Explanation::to_text(bool colour) const {
       out += (i == 0 ? ", key " : ", ") + line.key[i].first + "=" + printable(line.key[i].second);
     }
     out += "\n";
+    if (!line.pattern.empty()) out += "    " + printable(line.pattern) + "\n";
     for (const auto& counter : line.counters) {
       out += "    " + counter.what + " = " + counter.value;
       if (counter.in_flight != 0) {

@@ -57,6 +57,19 @@ struct PlannedPolicy {
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };
 
+/// One pattern of a request: its parts in it.
+struct PlannedPattern {
+  std::uint16_t pattern = 0;
+  std::uint16_t binding = 0;  ///< of the first part; the key is by it
+  Hash128 key;
+  std::uint8_t steps = 0;       ///< bit k: it is step k for certain
+  std::uint8_t open_steps = 0;  ///< bit k: the answer tells
+  bool among = false;
+  bool open_among = false;
+  bool completes = false;  ///< for certain, when it was judged
+  bool deferred() const noexcept { return open_steps != 0 || open_among; }
+};
+
 /// A list that has an entry for this request.
 struct ListHit {
   ListIndex list = 0;
@@ -79,6 +92,7 @@ struct Plan {
   std::vector<PlannedCounter> counters;
   std::vector<std::uint16_t> counter_refs;
   std::vector<std::optional<Number>> limits;
+  std::vector<PlannedPattern> patterns;
   std::vector<ListHit> lists;
   std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
   std::optional<ListHit> allowed;  ///< an allow list ended judging
@@ -92,6 +106,7 @@ struct Plan {
     counters.clear();
     counter_refs.clear();
     limits.clear();
+    patterns.clear();
     lists.clear();
     open_views.clear();
     allowed.reset();

@@ -15,6 +15,7 @@
 #include "core/key.h"
 #include "limiter/bank.h"
 #include "limiter/lists.h"
+#include "limiter/pattern_bank.h"
 #include "limiter/static_list.h"
 #include "policies/actions.h"
 #include "policies/expr/expression.h"
@@ -59,6 +60,7 @@ struct Binding {
   EventIndex event = 0;
   bool counts = true;    ///< watched; false: only guarded, reads without counting
   bool outcome = false;  ///< reserved at the request, settled by the answer
+  bool fires = true;     ///< false, in patterns: no rung is judged with this event
   std::optional<Expression> when;
   std::vector<KeySlot> key;
   std::vector<Expression> arguments;  ///< the amount of sum, the members of distinct, ...
@@ -122,6 +124,7 @@ struct Policy {
   /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
   /// rungs know by name.
   bool is_meter = false;
+  std::optional<std::uint16_t> pattern;  ///< index into PolicySet::patterns: its rungs have no threshold
   std::vector<PolicyIndex> meters;
   std::vector<std::uint16_t>
       counters;  ///< indices into PolicySet::counters; the first is the policy's own
@@ -133,6 +136,23 @@ struct Policy {
   /// For each binding and rung that writes a named list: the list's fields as the event provides
   /// them.
   std::vector<std::vector<std::vector<KeySlot>>> list_keys;  ///< [binding][rung]
+};
+
+/// What a pattern policy waits for. Its policy has a binding for each event that plays a part, steps first:
+/// of a sequence the last one, whose fields the rungs see, before the others.
+struct Pattern {
+  struct Step {
+    std::uint16_t binding = 0;
+    std::optional<Expression> when;  ///< beside the policy's own
+  };
+  PolicyIndex policy = 0;
+  Hash128 identity;       ///< of what it waits for and of its policy's name
+  std::string canonical;  ///< the text behind it
+  limiter::PatternSpec spec;
+  std::vector<Step> steps;
+  std::vector<std::uint16_t> among;  ///< bindings
+  bool always = false;               ///< charge: always
+  limiter::PatternId id{};           ///< after attach()
 };
 
 struct List {
@@ -193,6 +213,7 @@ struct PolicySet {
   std::vector<Policy> policies;
   std::vector<std::string> disabled; ///< names of policies with mode: disabled
   std::vector<Counter> counters;
+  std::vector<Pattern> patterns;
   std::vector<List> lists;
   std::vector<std::shared_ptr<const ThresholdTable>> tables;
   std::vector<Reset> resets;
@@ -205,8 +226,9 @@ struct PolicySet {
 
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
   /// before the set is shared. Fails if a bank is full.
+  /// Patterns without a bank never match.
   Result<void> attach(limiter::Bank& counters_bank, limiter::ListBank& list_bank,
-                      const HashSecret& secret);
+                      const HashSecret& secret, limiter::PatternBank* pattern_bank = nullptr);
   /// Finds or makes the views in their bank, and gives each its share of memory. Called once, before
   /// the set is shared; a set without it judges all the same, and its views count nothing.
   void attach_views(ViewBank& bank);

@@ -6,6 +6,7 @@
 #include "core/value.h"
 #include "limiter/kind.h"
 #include "policies/extractors.h"
+#include "policies/plan.h"
 #include "policies/policy_set.h"
 
 namespace weir::policies {
@@ -38,6 +39,9 @@ class Trace {
                        const limiter::Reading& reading) = 0;
   virtual void rung(const Policy& policy, std::size_t rung, const Value& value,
                     std::optional<Number> limit, bool holds) = 0;
+  /// What the event is to a pattern, and what its key has waiting.
+  virtual void pattern(const Policy& policy, const PlannedPattern& planned,
+                       const limiter::PatternView& view) = 0;
 };
 
 }  // namespace weir::policies

@@ -51,6 +51,14 @@
   X(evicted, counter, "weir_evicted_total", "", "Live keys that lost their count for want of room.") \
   X(table_full, counter, "weir_table_full_total", "",                                               \
     "New keys that found no room because all others are pinned.")                                   \
+  X(patterns_matched, counter, "weir_pattern_matches_total", "kind=\"matched\"",                    \
+    "Matches of patterns, by what happened.")                                                       \
+  X(patterns_timed_out, counter, "weir_pattern_matches_total", "kind=\"timeout\"", "")              \
+  X(patterns_unmatched, counter, "weir_pattern_matches_total", "kind=\"unmatched\"", "")            \
+  X(patterns_dropped, counter, "weir_pattern_dropped_total", "",                                    \
+    "Matches that had begun and were let go because of keep or memory.")                            \
+  X(patterns_open, gauge, "weir_pattern_open", "", "Matches of patterns that have begun.")          \
+  X(patterns_memory, gauge, "weir_pattern_memory_bytes", "", "Bytes that they take.")               \
   X(notify_sent, counter, "weir_notify_total", "result=\"sent\"", "Notifications, by what became of them.") \
   X(notify_dropped, counter, "weir_notify_total", "result=\"dropped\"", "")                         \
   X(notify_failed, counter, "weir_notify_total", "result=\"failed\"", "")                           \

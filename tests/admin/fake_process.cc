@@ -26,7 +26,7 @@ FakeProcess::FakeProcess(std::string_view text)
       metrics(2),
       secret(HashSecret::from_bytes({1, 2, 3})) {
   auto made = compile_text(text);
-  EXPECT_TRUE(made->attach(bank, lists, secret));
+  EXPECT_TRUE(made->attach(bank, lists, secret, &patterns));
   made->attach_views(views);
   set = std::move(made);
   facts.version = "1.2.3-test";

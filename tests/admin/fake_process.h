@@ -34,7 +34,7 @@ class FakeProcess final : public admin::Operations {
   config::Action judge(std::string_view method, std::string_view path, std::string_view ip,
                        std::vector<HeaderField> headers = {}, std::string_view body = {});
 
-  admin::Stores stores() { return {bank, lists, stats, metrics, secret}; }
+  admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
 
   TimePoint now;
   admin::StatusFacts facts;
@@ -43,6 +43,7 @@ class FakeProcess final : public admin::Operations {
   limiter::Bank bank;
   limiter::ListBank lists;
   policies::ViewBank views;
+  limiter::PatternBank patterns{limiter::PatternLimits{}};
   policies::StatsBank stats;
   telemetry::Metrics metrics;
   HashSecret secret;

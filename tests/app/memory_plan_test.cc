@@ -29,6 +29,18 @@ policies:
   EXPECT_LE(plan.common_bytes + plan.own_bytes, plan.memory);
 }
 
+TEST(MemoryPlan, names_what_patterns_take_beside) {
+  const Configuration c = load(R"(weir: 1
+limits: {memory: 16MiB}
+policies: [{name: a, sequence: [request, request], key: ip, within: 1m, then: [{do: flag}]}]
+)");
+  ASSERT_TRUE(c.good());
+  const MemoryPlan plan = plan_memory(*c.set, c.model().server.limits);
+  EXPECT_EQ(plan.pattern_bytes, std::uint64_t{2} << 20);
+  EXPECT_NE(to_text(plan).find("at most 2 MiB for open matches of patterns"), std::string::npos)
+      << to_text(plan);
+}
+
 TEST(MemoryPlan, says_when_tables_do_not_fit) {
   const Configuration c = load(R"(weir: 1
 limits: {memory: 16MiB}

@@ -20,6 +20,11 @@ struct Life {
     counter = *counters.open(Hash128{1, 2}, spec);
     list = *lists.open("gray");
     state = std::make_unique<State>(*opened.directory, counters, lists, log, metrics.control());
+    limiter::PatternSpec unanswered;
+    unanswered.kind = limiter::PatternSpec::Kind::absence;
+    unanswered.within = milliseconds{60'000};
+    pattern = *patterns.open(Hash128{3, 4}, unanswered);
+    state->keep_patterns(patterns);
     state->restore(kNow, kWall);
   }
   void count(std::uint64_t key, int times) {
@@ -44,6 +49,8 @@ struct Life {
   limiter::ListBank lists;
   limiter::CounterId counter;
   limiter::ListId list;
+  limiter::PatternBank patterns{limiter::PatternLimits{}};
+  limiter::PatternId pattern;
   std::unique_ptr<State> state;
 };
 
@@ -60,6 +67,30 @@ TEST(State, brings_counts_and_entries_back_after_an_orderly_end) {
   EXPECT_EQ(life.counted(7), Number{3});
   EXPECT_TRUE(life.listed(8));
   EXPECT_FALSE(life.listed(7));
+}
+
+TEST(State, brings_the_timers_of_patterns_back) {
+  const Scratch scratch;
+  limiter::PatternMatches matches;
+  {
+    Life life(scratch / "state");
+    life.patterns.feed(life.pattern, {5, 5}, {kNow, 0, 1, false, "who"}, matches);
+    life.state->stop(kNow, kWall);
+  }
+  {
+    Life life(scratch / "state");
+    life.patterns.advance(kNow + milliseconds{59'999}, matches);
+    EXPECT_TRUE(matches.empty());
+    life.patterns.advance(kNow + milliseconds{90'000}, matches);
+    ASSERT_EQ(matches.size(), 1U);
+    EXPECT_EQ(matches[0].fires, kNow + milliseconds{60'000});
+    EXPECT_EQ(matches[0].payload, "who");
+  }
+  const std::string whole = scratch.read("state/patterns.snapshot");
+  scratch.write("state/patterns.snapshot", std::string_view(whole).substr(0, whole.size() - 1));
+  Life life(scratch / "state");
+  EXPECT_EQ(life.patterns.stats().open, 0U);
+  EXPECT_EQ(scratch.read("state/patterns.snapshot.bad").size(), whole.size() - 1);
 }
 
 TEST(State, keeps_entries_that_were_flushed_when_the_process_is_killed) {

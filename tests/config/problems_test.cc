@@ -169,14 +169,20 @@ TEST(Problems, of_sources) {
       "sources.txt",
       {
           {"good",
-           "events:\n  a: {source: {csv: [user, _, _, ts], header: true, time: {field: ts, as: seconds}}}\n"
+           "events:\n  a: {source: {csv: [user, _, _, ts], header: true, time: {field: ts, as: "
+           "seconds}}}\n"
            "  b: {source: {log: '%h - %u %t %m %U', time: {as: '%d/%m/%Y:%H:%M:%S %z'}}}\n"
-           "  c: {source: {log: combined}}\n  d: {source: {json: true, time: {field: ts, as: millis}}}\n"},
-          {"no format", "events: {a: {source: {}}, b: {source: {csv: [x], log: common}}, c: {source: [x]}}\n"},
-          {"no time", "events: {a: {source: {csv: [x]}}, b: {source: {json: true, time: {as: seconds}}}, c: "
-                      "{source: {json: true, time: {field: ts}}}}\n"},
-          {"unknown column in time", "events: {a: {source: {csv: [user, stamp], time: {field: stmp, as: seconds}}}}\n"},
-          {"columns", "events: {a: {source: {csv: [1a, x, x, \"\"], time: {field: x, as: seconds}}}}\n"},
+           "  c: {source: {log: combined}}\n  d: {source: {json: true, time: {field: ts, as: "
+           "millis}}}\n"},
+          {"no format",
+           "events: {a: {source: {}}, b: {source: {csv: [x], log: common}}, c: {source: [x]}}\n"},
+          {"no time",
+           "events: {a: {source: {csv: [x]}}, b: {source: {json: true, time: {as: seconds}}}, c: "
+           "{source: {json: true, time: {field: ts}}}}\n"},
+          {"unknown column in time",
+           "events: {a: {source: {csv: [user, stamp], time: {field: stmp, as: seconds}}}}\n"},
+          {"columns",
+           "events: {a: {source: {csv: [1a, x, x, \"\"], time: {field: x, as: seconds}}}}\n"},
           {"forms of time",
            "events:\n  a: {source: {csv: [x], time: {field: x, as: second}}}\n"
            "  b: {source: {csv: [x], time: {field: x, as: '%Y-%m-%d %Q'}}}\n"
@@ -188,7 +194,8 @@ TEST(Problems, of_sources) {
            "  g: {source: {log: '%t %{a b}i'}}\n  h: {source: {log: '%t %{Referer'}}\n"},
           {"what does not belong",
            "events:\n  a: {source: {log: common, header: true}}\n"
-           "  b: {source: {log: common, time: {field: x}}}\n  c: {source: {json: false, time: {field: a, as: millis}}}\n"
+           "  b: {source: {log: common, time: {field: x}}}\n  c: {source: {json: false, time: "
+           "{field: a, as: millis}}}\n"
            "  d: {source: {jsn: true, time: {fild: a, as: millis}}}\n"},
       });
 }
@@ -262,8 +269,7 @@ TEST(Problems, of_policies) {
            "    metric: in_flight\n    window: 10m\n    then: [{over: 5, do: deny}]\n"},
           {"in_flight", "    metric: in_flight\n    then: [{over: 5, do: deny}]\n"},
           {"later keys",
-           "    window: 10m\n    then: [{over: 5, do: flag}]\n    sequence: [a, b]\n    within: "
-           "5s\n    strict: true\n    among: [a]\n    overlap: true\n    pair: [a, b]\n    "
+           "    window: 10m\n    then: [{over: 5, do: flag}]\n    "
            "metrics: {}\n    clock: event\n    share: redis\n    on_error: local\n    retain: 1d\n "
            "   version: 2\n"},
           {"near",
@@ -284,6 +290,63 @@ TEST(Problems, of_policies) {
           {"an empty then", "    window: 10m\n    then: []\n"},
           {"a then that is a map", "    window: 10m\n    then: {over: 5, do: flag}\n"},
       });
+}
+
+TEST(Problems, of_patterns) {
+  const std::string head =
+      "events: {a: {match: GET /a}, b: {match: GET /b}, c: {is: a, when: status == 200}}\n"
+      "notify: {ops: {log: true}}\npolicies:\n  - name: p\n    ";
+  const std::vector<Case> patterns = {
+      {"whole",
+       "sequence: [a, {event: b, when: x}, a]\n    within: 1m\n    strict: true\n    "
+       "among: [c]\n    overlap: false\n    then: [{do: flag}]"},
+      {"neither watch nor pattern", "then: [{if: x, do: flag}]"},
+      {"no within", "sequence: [a, b]\n    then: [{do: flag}]"},
+      {"one step", "sequence: [a]\n    within: 1m\n    then: [{do: flag}]"},
+      {"nine steps",
+       "sequence: [a, a, a, a, a, a, a, a, a]\n    within: 1m\n    then: [{do: flag}]"},
+      {"a name alone", "sequence: a\n    within: 1m\n    then: [{do: flag}]"},
+      {"a pair of three", "pair: [a, b, c]\n    then: [{do: flag}]"},
+      {"a pair of equals", "pair: [a, a]\n    then: [{do: flag}]"},
+      {"equals that are told apart",
+       "pair: [a, {event: a, when: x}]\n    within: 5s\n    then: [{do: flag}]"},
+      {"both", "sequence: [a, b]\n    pair: [a, b]\n    within: 1m\n    then: [{do: flag}]"},
+      {"unknown events",
+       "sequence: [a, bb, cc]\n    within: 1m\n    strict: true\n    among: [d]\n    then: [{do: "
+       "flag}]"},
+      {"a misspelt step key",
+       "sequence: [{event: a, whn: x}, {when: x}]\n    within: 1m\n    then: [{do: flag}]"},
+      {"no in the middle", "sequence: [no a, b]\n    within: 1m\n    then: [{do: flag}]"},
+      {"no after two", "sequence: [a, b, no c]\n    within: 1m\n    then: [{notify: ops}]"},
+      {"no in a pair", "pair: [a, no b]\n    within: 1m\n    then: [{notify: ops}]"},
+      {"words of patterns without one",
+       "watch: a\n    within: 1m\n    strict: true\n    among: b\n    overlap: true\n    then: "
+       "[{if: x, do: flag}]"},
+      {"words that do not go with one",
+       "sequence: [a, b]\n    within: 1m\n    watch: a\n    metric: count\n    window: 1m\n    "
+       "reset: b\n    keys: 5\n    guard: a\n    then: [{do: flag}]"},
+      {"words of sequences with others",
+       "sequence: [a, no b]\n    within: 1m\n    strict: true\n    among: b\n    overlap: "
+       "false\n    then: [{notify: ops}]"},
+      {"among without strict",
+       "sequence: [a, b]\n    within: 1m\n    among: c\n    then: [{do: flag}]"},
+      {"both sides of a sequence",
+       "sequence: [a, b]\n    within: {before: 1s}\n    then: [{do: flag}]"},
+      {"sides of a pair",
+       "pair: [a, b]\n    within: {befor: 1s, after: 40d}\n    then: [{do: flag}]"},
+      {"thresholds",
+       "sequence: [a, b]\n    within: 1m\n    then: [{over: 5, do: flag}, {do: flag, in: 1h}, {do: "
+       "flag, clear: true}, {do: deny, for: window}]"},
+      {"what an absence can do",
+       "sequence: [a, no b]\n    within: 1m\n    then: [{do: flag}, {do: deny}, {do: graylist, "
+       "for: "
+       "1m}, {do: deny, for: 1m}, {notify: ops}, {notify: ops, score: 5}, {notify: ops, if: x}]"},
+  };
+  std::vector<std::string> texts;
+  for (const Case& c : patterns) texts.push_back(head + std::string(c.text) + "\n");
+  std::vector<Case> cases;
+  for (std::size_t i = 0; i < patterns.size(); ++i) cases.push_back({patterns[i].name, texts[i]});
+  expect_golden("patterns.txt", cases);
 }
 
 TEST(Problems, of_rungs) {

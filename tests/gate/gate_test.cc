@@ -191,5 +191,31 @@ TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
   EXPECT_EQ(metrics.sum(telemetry::Metric::limit_held), 1);
 }
 
+TEST_F(GateTest, deadlines_of_patterns_fire_with_requests_and_without) {
+  world.use(R"(
+policies:
+  - {name: p, sequence: [request, no request], key: ip, within: 10s, then: [{do: deny, for: 1m}]}
+)");
+  Shared patterned{world.bank, world.lists, world.secret, world.stats};
+  patterned.patterns = &world.patterns;
+  Gate door{patterned, 0, GateLimits{10, 2'000, milliseconds{1'000}}, metrics.cells(0), nullptr};
+  door.use(world.set_);
+  TestRequest request("GET /");
+  const auto kind = [&] { return door.judge(request.view(now), now, false).effect.kind; };
+  EXPECT_NE(kind(), Effect::Kind::answer);
+  now += milliseconds{10'000};  // in time
+  EXPECT_NE(kind(), Effect::Kind::answer);
+  now += milliseconds{10'000};
+  door.advance_patterns(now);
+  EXPECT_EQ(world.patterns.stats().timeouts, 0U);
+  now += milliseconds{1};
+  EXPECT_EQ(kind(), Effect::Kind::answer) << "its silence was told before it was judged";
+  now += milliseconds{60'000};
+  EXPECT_NE(kind(), Effect::Kind::answer);
+  now += milliseconds{10'001};
+  door.advance_patterns(now);
+  EXPECT_EQ(world.patterns.stats().timeouts, 2U);
+}
+
 }  // namespace
 }  // namespace weir::gate

@@ -86,10 +86,11 @@ class World {
       }
     }
     ASSERT_TRUE(set);
-    ASSERT_TRUE(set->attach(bank, lists, secret));
+    ASSERT_TRUE(set->attach(bank, lists, secret, &patterns));
     set->attach_views(views);
     set_ = std::move(set);
     evaluator.use(load_on_worker(set_, stats, 0));
+    evaluator.use_patterns(&patterns, pattern_sink);
   }
 
   struct Judged {
@@ -145,6 +146,8 @@ class World {
   limiter::Bank bank{limiter::BankLimits{std::uint64_t{16} << 20, 10'000}};
   limiter::ListBank lists;
   ViewBank views;
+  limiter::PatternBank patterns{limiter::PatternLimits{}};
+  PatternSink* pattern_sink = nullptr;
   HashSecret secret = HashSecret::from_bytes({7});
   StatsBank stats{1};
   Evaluator evaluator{bank, lists, secret};
