@@ -107,7 +107,10 @@ void QueryTrace::start(const policies::PolicySet& set) {
   for (Row& row : rows_) {
     row.skipped.clear();
     row.rungs.clear();
+    row.part.clear();
+    row.judged = false;
   }
+  set_ = &set;
 }
 
 void QueryTrace::skipped(const policies::Policy& policy, policies::Skip skip,
@@ -129,6 +132,12 @@ void QueryTrace::rung(const policies::Policy& policy, std::size_t rung, const Va
   if (limit) append_member(out, "limit", *limit);
   append_member(out, "holds");
   out.append(holds ? "true}" : "false}");
+}
+
+void QueryTrace::pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,
+                         const limiter::PatternView& view) {
+  rows_[policy.index].part =
+      policies::pattern_part_text(set_->patterns[planned.pattern], planned, view);
 }
 
 void QueryTrace::append(std::string& out, const policies::PolicySet& set,
@@ -180,14 +189,21 @@ void QueryTrace::append(std::string& out, const policies::PolicySet& set,
       append_member(out, "counts");
       out.append("false");
     }
+    Row& row = rows_[policy.index];
+    if (!row.part.empty()) append_member(out, "pattern", row.part);
     append_member(out, "rungs");
-    out.append("[").append(rows_[policy.index].rungs).append("]}");
-    rows_[policy.index].skipped.clear();
+    out.append("[").append(row.rungs).append("]}");
+    row.judged = true;
   }
   for (const policies::Policy& policy : set.policies) {
-    if (rows_[policy.index].skipped.empty()) continue;
+    const Row& row = rows_[policy.index];
+    if (row.judged || (row.skipped.empty() && row.part.empty())) continue;
     open(policy);
-    append_member(out, "skipped", rows_[policy.index].skipped);
+    if (!row.part.empty()) {
+      append_member(out, "pattern", row.part);  // it completes none: no rung is judged
+    } else {
+      append_member(out, "skipped", row.skipped);
+    }
     out.push_back('}');
   }
   out.push_back(']');

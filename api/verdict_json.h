@@ -36,12 +36,17 @@ class QueryTrace final : public policies::Trace {
                const limiter::Reading&) override {}
   void rung(const policies::Policy& policy, std::size_t rung, const Value& value,
             std::optional<Number> limit, bool holds) override;
+  void pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,
+               const limiter::PatternView& view) override;
 
  private:
   struct Row {
     std::string skipped;  // why it took no part; empty: it did, or nothing that it watches happened
     std::string rungs;    // members of the JSON array
+    std::string part;     // what the event is to its pattern
+    bool judged = false;  // has been written among the judged
   };
+  const policies::PolicySet* set_ = nullptr;
   std::vector<Row> rows_;  // by policy
   policies::Frame frame_;
 };

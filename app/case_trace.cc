@@ -77,6 +77,12 @@ void CaseTrace::rung(const policies::Policy& policy, std::size_t rung, const Val
   line += policies::rung_text(*set_, policy, rung) + (holds ? " holds" : " does not hold");
 }
 
+void CaseTrace::pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,
+                        const limiter::PatternView& view) {
+  line_of(policy.name) =
+      policies::pattern_part_text(set_->patterns[planned.pattern], planned, view);
+}
+
 std::string CaseTrace::why(const std::string& first) const {
   std::vector<const Line*> order;
   for (const Line& line : lines_) order.push_back(&line);

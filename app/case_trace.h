@@ -27,6 +27,8 @@ class CaseTrace final : public policies::Trace {
                const policies::Counter& counter, const limiter::Reading& reading) override;
   void rung(const policies::Policy& policy, std::size_t rung, const Value& value,
             std::optional<Number> limit, bool holds) override;
+  void pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,
+               const limiter::PatternView& view) override;
 
  private:
   struct Line {
