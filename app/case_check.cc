@@ -158,6 +158,7 @@ void CaseRun::check_state(const Flight& flight) {
   const config::CaseExpect& expect = *flight.step->expect;
   for (const config::CaseEntry& entry : expect.listed) check_entry(flight, entry, true);
   for (const config::CaseEntry& entry : expect.not_listed) check_entry(flight, entry, false);
+  for (const config::CasePattern& one : expect.patterns) check_pattern(flight, one);
   for (const config::CaseView& view : expect.views) check_view(flight, view);
   for (const auto& [name, times] : expect.notified) {
     const auto& known = set_->notify;
@@ -171,6 +172,40 @@ void CaseRun::check_state(const Flight& flight) {
       fail(flight, name.where,
            "expected " + std::to_string(times) + " notifications of " + name.value + ", came " +
                std::to_string(had));
+    }
+  }
+}
+
+void CaseRun::check_pattern(const Flight& flight, const config::CasePattern& wanted) {
+  const policies::Policy* policy = set_->find_policy(wanted.policy.value);
+  if (policy == nullptr || !policy->pattern) {
+    return fail(flight, wanted.where,
+                "there is no policy \"" + wanted.policy.value + "\" with a pattern");
+  }
+  const std::vector<Match>& had = matches_[policy->name];
+  std::string came = ", came " + std::to_string(had.size());
+  for (const Match& match : had) {
+    came += (&match == had.data() ? ": " : "; ") + match.kind + " " + match.key + " at " +
+            config::format_duration(match.fires - start_);
+  }
+  const std::size_t count = wanted.count.value_or(wanted.matches.size());
+  if (had.size() != count) {
+    return fail(flight, wanted.where,
+                "expected " + std::to_string(count) + " matches of " + policy->name + came);
+  }
+  for (std::size_t i = 0; i < wanted.matches.size(); ++i) {
+    const config::CasePattern::Match& one = wanted.matches[i];
+    bool same = !one.kind || one.kind->value == had[i].kind;
+    same = same && (one.key.empty() || flight.fill(joined(one.key)) == had[i].key);
+    if (one.at) {
+      const auto offset = config::parse_duration(one.at->value);
+      const TimePoint at =
+          offset ? start_ + *offset.value : *config::parse_date(one.at->value).value;
+      same = same && at == had[i].fires;
+    }
+    if (!same) {
+      return fail(flight, one.where,
+                  "expected another match " + std::to_string(i + 1) + " of " + policy->name + came);
     }
   }
 }

@@ -33,7 +33,9 @@ CaseRun::CaseRun(const Configuration& configuration)
     : configuration_(configuration),
       bank_({configuration.model().server.limits.memory, configuration.model().server.limits.keys}),
       secret_(HashSecret::from_bytes({})),
-      evaluator_(bank_, lists_, secret_, this) {}
+      evaluator_(bank_, lists_, secret_, this) {
+  evaluator_.use_patterns(&patterns_, this);
+}
 
 CaseRun::~CaseRun() = default;
 
@@ -41,7 +43,7 @@ std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) 
   // A set belongs to the banks that it is attached to: each case compiles its own.
   config::Problems none;
   std::shared_ptr<policies::PolicySet> set = policies::compile(configuration_.model(), none);
-  if (set == nullptr || !set->attach(bank_, lists_, secret_)) {
+  if (set == nullptr || !set->attach(bank_, lists_, secret_, &patterns_)) {
     failures_.push_back({one.name.where, "the counters do not fit into limits.memory", {}, {}});
     return std::move(failures_);
   }
@@ -94,6 +96,7 @@ void CaseRun::next() {
   now_ = first->first.first;
   const Due due = std::move(first->second);
   due_.erase(first);
+  evaluator_.advance(now_ - milliseconds{1});  // an event at the very deadline is in time
   switch (due.what) {
     case Due::What::send:
       due.flight->asked = now_;
@@ -243,6 +246,18 @@ void CaseRun::wake() {
   std::vector<std::shared_ptr<Flight>> again;
   again.swap(waiting_);
   for (const std::shared_ptr<Flight>& flight : again) send(flight, true);
+}
+
+void CaseRun::pattern(const policies::MatchedPattern& match) {
+  std::string key;
+  for (const std::string_view part : match.key) {
+    if (!key.empty()) key += ", ";
+    key += part;
+  }
+  const char* const kind = match.kind == limiter::MatchKind::matched   ? "matched"
+                           : match.kind == limiter::MatchKind::timeout ? "timeout"
+                                                                       : "unmatched";
+  matches_[match.policy->name].push_back({kind, std::move(key), match.fires});
 }
 
 void CaseRun::listed(const policies::PolicySet& set, const Listed& news, TimePoint) {

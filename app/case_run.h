@@ -11,7 +11,9 @@
 #include "config/cases.h"
 #include "limiter/bank.h"
 #include "limiter/lists.h"
+#include "limiter/pattern_bank.h"
 #include "policies/evaluator.h"
+#include "policies/pattern_sink.h"
 #include "policies/verdict_text.h"
 
 namespace weir::app {
@@ -26,7 +28,7 @@ struct CaseFailure {
 /// Runs one case: its own counters and lists, a time that the steps move, and the evaluator that
 /// the proxy uses. What the app does takes its time too: requests are in flight until it answers,
 /// and those that are over only because of others' reservations wait as they do in the proxy.
-class CaseRun final : private policies::Observer {
+class CaseRun final : private policies::Observer, private policies::PatternSink {
  public:
   /// `configuration` is good and outlives this.
   explicit CaseRun(const Configuration& configuration);
@@ -57,6 +59,7 @@ class CaseRun final : private policies::Observer {
   void check_event(const Flight& flight, const policies::Verdict& verdict, const Effect& effect);
   void check_state(const Flight& flight);
   void check_entry(const Flight& flight, const config::CaseEntry& entry, bool wanted);
+  void check_pattern(const Flight& flight, const config::CasePattern& wanted);
   void check_view(const Flight& flight, const config::CaseView& wanted);
   void check_lines(const Flight& flight,
                    const std::vector<std::pair<config::Text, config::Text>>& wanted,
@@ -65,6 +68,7 @@ class CaseRun final : private policies::Observer {
 
   void judged(const policies::PolicySet&, const Request&, const policies::Verdict&) override {}
   void listed(const policies::PolicySet& set, const Listed& news, TimePoint now) override;
+  void pattern(const policies::MatchedPattern& match) override;
 
   policies::Instant instant() const noexcept { return {now_, now_}; }
 
@@ -74,6 +78,12 @@ class CaseRun final : private policies::Observer {
   limiter::ListBank lists_;
   HashSecret secret_;
   policies::StatsBank stats_{1};
+  limiter::PatternBank patterns_{limiter::PatternLimits{}};
+  struct Match {
+    std::string kind, key;
+    TimePoint fires;
+  };
+  std::map<std::string, std::vector<Match>, std::less<>> matches_;  // by policy
   policies::Evaluator evaluator_;
   policies::ViewBank views_{false};
   std::map<std::string, std::vector<std::string>> windows_;  // of views, complete: as JSON

@@ -94,6 +94,43 @@ constexpr Row<CaseView> kView[] = {
      }},
 };
 
+constexpr Row<CasePattern::Match> kMatch[] = {
+    {{"kind", R"({"enum":["matched","timeout","unmatched"]})",
+      "`matched`, `timeout` or `unmatched`", "", "What became of it."},
+     [](Reader& r, const Member& m, CasePattern::Match& out) {
+       const auto word =
+           r.choice<bool>(m, {{"matched", true}, {"timeout", true}, {"unmatched", true}});
+       if (word) out.kind = r.text(m);
+     }},
+    {{"key", shape::kTexts, "a value, or a list of one per part", "", "Whose match it is."},
+     [](Reader& r, const Member& m, CasePattern::Match& out) { out.key = read_key_texts(r, m); }},
+    {{"at", shape::kText, "duration since the case's start, or a time", "",
+      "When it fired: its last event, or the deadline."},
+     [](Reader& r, const Member& m, CasePattern::Match& out) { out.at = read_when(r, m); }},
+};
+
+std::vector<CasePattern> read_patterns(Reader& reader, const Member& m) {
+  std::vector<CasePattern> out;
+  if (!reader.is_map(*m.value, "\"patterns\"")) return out;
+  for (const Member& item : m.value->items) {
+    CasePattern pattern;
+    pattern.policy = {std::string(item.key->text), item.key->where};
+    pattern.where = item.key->where;
+    if (item.value->is_list()) {
+      for (const Member& one : item.value->items) {
+        CasePattern::Match match;
+        match.where = one.value->where;
+        reader.walk(*one.value, "a match that is expected", kMatch, match);
+        pattern.matches.push_back(std::move(match));
+      }
+    } else if (const auto count = reader.integer(item, 0, kMany)) {
+      pattern.count = static_cast<std::size_t>(*count);
+    }
+    out.push_back(std::move(pattern));
+  }
+  return out;
+}
+
 std::vector<CaseView> read_views(Reader& reader, const Member& m) {
   std::vector<CaseView> out;
   if (!reader.is_map(*m.value, "\"views\"")) return out;
@@ -177,6 +214,9 @@ constexpr Row<CaseExpect> kExpect[] = {
          }
        }
      }},
+    {{"patterns", R"({"type":"object"})", "map policy: number, or list of matches (below)", "",
+      "What a policy with `sequence` or `pair` has matched since the case began, in order."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.patterns = read_patterns(r, m); }},
     {{"views", R"({"type":"object"})", "map view: map (below)", "", "What views show now."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.views = read_views(r, m); }},
 };
@@ -197,6 +237,8 @@ void read_expect(Reader& reader, const Member& m, std::optional<CaseExpect>& out
 void add_expect_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kExpect>("expect", "\"expect\"", "Expectations",
                                 "`expect: flag` is `expect: {verdict: flag}`."));
+  out.push_back(doc_of<kMatch>("case_match", "a match that is expected", "Expected matches",
+                               "`patterns:` of an expectation maps policies to lists of these."));
   out.push_back(doc_of<kView>("case_view", "a view that is expected", "Expected views",
                               "`views:` of an expectation maps views to these keys."));
 }

@@ -94,6 +94,39 @@ TEST_F(CasesTest, ViewsShowWhatIsCompleteAndWhatIsRunning) {
   }
 }
 
+TEST_F(CasesTest, PatternsMatchAndFireByTheCasesTime) {
+  scratch.write("weir.yaml", R"(weir: 1
+events:
+  order: {match: POST /order, fields: {id: body.id}}
+  pay:   {match: POST /pay, fields: {id: body.id}}
+policies:
+  - {name: unpaid, sequence: [order, no pay], within: 15m, key: id, then: [{do: graylist, for: 1h}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {request: POST /order, json: {id: o<n>}, repeat: 3}
+      - {at: 10m, request: POST /pay, json: {id: o1}}
+      - {at: 15m, request: POST /pay, json: {id: o2}, expect: {patterns: {unpaid: 0}}}
+      - {at: 16m, expect: {patterns: {unpaid: [{kind: timeout, key: o3, at: 15m}]}, listed: {unpaid: o3}, not_listed: {unpaid: o1}}}
+      - {at: 74m, expect: {patterns: {unpaid: 1}, listed: {unpaid: o3}}}
+      - {at: 75m, expect: {not_listed: {unpaid: o3}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+  const std::string text = run(R"(
+      - {request: POST /order, json: {id: o1}}
+      - {at: 20m, expect: {patterns: {unpaid: 0}}}
+      - {expect: {patterns: {unpaid: [{kind: matched}]}}}
+      - {expect: {patterns: {unpaid: [{key: o2}]}}}
+      - {expect: {patterns: {unpaid: [{at: 16m}]}}}
+      - {expect: {patterns: {unpaidd: 0}}}
+)");
+  for (const char* said :
+       {"expected 0 matches of unpaid, came 1: timeout o1 at 15m",
+        ":8:39: expected another match 1 of unpaid, came 1", ":9:39: expected another match 1",
+        ":10:39: expected another match 1", "there is no policy \"unpaidd\" with a pattern"}) {
+    EXPECT_THAT(text, HasSubstr(said));
+  }
+}
+
 TEST_F(CasesTest, EveryKindOfFailureIsToldWithItsPlaceAndReason) {
   std::string text = run(R"(
       - {request: POST /login, json: {user: anna}, answer: 401, expect: flag}

@@ -48,6 +48,7 @@ cases:
           listed: {p: 198.51.100.1, pairs: [[anna, ad1]]}
           not_listed: {p: [a, b]}
           notified: {pager: 2}
+          patterns: {twice: 2, unpaid: [{kind: timeout, key: o1, at: 15m}, {key: [a, b]}]}
           views:
             hot: {end: 5m, total: 7, rows: [[a, b, 3], [c, d, 2.5]]}
             visitors: {running: true}
@@ -84,6 +85,11 @@ cases:
   EXPECT_EQ(expect.listed[1].key.at(1).value, "ad1");
   EXPECT_EQ(expect.not_listed.size(), 2U);
   EXPECT_EQ(expect.notified.at(0).second, 2U);
+  ASSERT_EQ(expect.patterns.size(), 2U);
+  EXPECT_EQ(*expect.patterns[0].count, 2U);
+  EXPECT_EQ(expect.patterns[1].matches.at(0).kind->value, "timeout");
+  EXPECT_EQ(expect.patterns[1].matches.at(0).at->value, "15m");
+  EXPECT_EQ(expect.patterns[1].matches.at(1).key.at(1).value, "b");
   ASSERT_EQ(expect.views.size(), 2U);
   EXPECT_EQ(expect.views[0].end->value, "5m");
   EXPECT_EQ(expect.views[0].total->value, "7");
@@ -119,6 +125,7 @@ cases:
       - {request: GET /, answer: maybe}
       - {request: GET /, expect: {status: 200, rung: -1, score: x, hold: 2}}
       - {expect: deny}
+      - {expect: {patterns: {a: many, b: [{kind: done, keys: x, at: soon}], c: {}}}}
       - {expect: {views: {hot: {end: soon, ruws: [], running: maybe, rows: 3}, cold: 5}}}
   - {name: z, steps: }
 )";

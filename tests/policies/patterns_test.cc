@@ -395,7 +395,7 @@ TEST_P(RandomRecords, judged_one_by_one_match_what_the_naive_list_says) {
                                {*set.slots.find("column login.state"), Value::text(state)}};
       const TimePoint at = from_ms(Matches::kStart + ts);
       world.evaluator.advance(at - milliseconds{1});
-      world.evaluator.judge(Record{event, at, values, line}, {at, at}, {});
+      world.evaluator.judge(Record{event, at, values, nullptr, line}, {at, at}, {});
       const bool failed = state == "fail";
       const bool odd = state != "ok";
       const auto add = [&](int which, int steps, bool among) {
