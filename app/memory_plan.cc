@@ -27,14 +27,10 @@ std::string cell(const std::string& text, std::size_t width, bool right = false)
 
 }  // namespace
 
-std::uint64_t pattern_memory(const config::Server::Limits& limits) noexcept {
-  return std::max<std::uint64_t>(limits.memory / 8, std::uint64_t{1} << 20);
-}
-
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits) {
   MemoryPlan out;
   out.memory = limits.memory;
-  if (!set.patterns.empty()) out.pattern_bytes = pattern_memory(limits);
+  if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   for (const policies::Counter& counter : set.counters) {
     if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
   }
@@ -104,7 +100,8 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_keys\":" + std::to_string(plan.common_keys) +
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
-                    ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) + ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+                    ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
+                    ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;
   for (const MemoryPlan::Row& row : plan.rows) {
     out += first ? "{\"policies\":" : ",{\"policies\":";

@@ -29,9 +29,6 @@ struct MemoryPlan {
   std::vector<Row> rows;
 };
 
-/// What open matches of patterns may take at most, beside limits.memory.
-std::uint64_t pattern_memory(const config::Server::Limits& limits) noexcept;
-
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits);
 
 std::string to_text(const MemoryPlan& plan);

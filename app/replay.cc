@@ -190,10 +190,12 @@ int replay_command(const Flags& flags, const Globals& globals) {
     return wrong(problem);
   }
   std::string problem;
-  const auto engine = replay::Engine::make(configuration->model(), configuration->set, problem);
+  const auto order = plan.lateness ? replay::Engine::Order::time : replay::Engine::Order::arrival;
+  const auto engine =
+      replay::Engine::make(configuration->model(), configuration->set, order, problem);
   std::unique_ptr<replay::Engine> other;
   if (engine != nullptr && against)
-    other = replay::Engine::make(against->model(), against->set, problem);
+    other = replay::Engine::make(against->model(), against->set, order, problem);
   if (!problem.empty()) {
     complain(path + ": " + problem);
     return kRefused;

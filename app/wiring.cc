@@ -122,9 +122,11 @@ int Wiring::fit_into_machine() {
   }
   const bool patterns = !first_.set->patterns.empty();
   const std::uint64_t beside =
-      kBesideCounters + (patterns ? pattern_memory(settings_.limits) : std::uint64_t{0});
+      kBesideCounters +
+      (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
   if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
-    std::uint64_t room = *machine_.memory > kBesideCounters ? *machine_.memory - kBesideCounters : 0;
+    std::uint64_t room =
+        *machine_.memory > kBesideCounters ? *machine_.memory - kBesideCounters : 0;
     if (patterns) room = room / 9 * 8;  // they take an eighth of it besides
     return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
                          ", but the cgroup grants " + human_size(*machine_.memory) +
@@ -161,13 +163,12 @@ int Wiring::build_stores() {
   lists_ = std::make_unique<limiter::ListBank>();
   stats_ = std::make_unique<policies::StatsBank>(threads);
   patterns_ = std::make_unique<limiter::PatternBank>(
-      limiter::PatternLimits{pattern_memory(settings_.limits)});
+      limiter::PatternLimits{limiter::pattern_memory(settings_.limits.memory)});
   shared_ = std::make_unique<gate::Shared>(*counters_, *lists_, secret_, *stats_);
   shared_->patterns = patterns_.get();
   shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
   set_ = first_.set;
-  if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get());
-      !attached) {
+  if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     return fail(kNo, "the counters do not fit into limits.memory, " +
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
                          "); \"weir check\" says what each needs");
@@ -212,8 +213,9 @@ int Wiring::door_failed(const char* door, const config::Endpoint& at,
                         const boost::system::error_code& error) const {
   const std::string name = door;
   if (error == make_error_code(Error::refused)) {
-    return fail(kNo, name + ".listen " + shown(at) + " can be reached from other machines: it needs " +
-                         name + ".token_file, or listen on 127.0.0.1 or a Unix socket");
+    return fail(kNo, name + ".listen " + shown(at) +
+                         " can be reached from other machines: it needs " + name +
+                         ".token_file, or listen on 127.0.0.1 or a Unix socket");
   }
   if (error == make_error_code(Error::unavailable)) {
     return fail(kUnreachable, name + ".token_file " + (token_file ? token_file->value : "") +
@@ -249,8 +251,7 @@ int Wiring::open_api() {
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
-  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_,
-                             patterns_.get()};
+  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_, patterns_.get()};
   const auto bound = [](const config::Endpoint& endpoint) { return address_of(endpoint, nullptr); };
 
   const config::Endpoint& at = settings_.health.listen.value;
@@ -305,7 +306,7 @@ void Wiring::begin_service() {
       .add("upstream", settings_.proxy.upstream_authority)
       .add("admin", shown(settings_.admin.listen.value))
       .add("health", shown(settings_.health.listen.value))
-      .add("api", api_ == nullptr          ? "none"
+      .add("api", api_ == nullptr        ? "none"
                   : settings_.api.listen ? shown(settings_.api.listen->value)
                                          : shown(kApiDefault))
       .add("threads", static_cast<std::int64_t>(workers_.size()))

@@ -24,6 +24,10 @@ void sort_matches(PatternMatches& matches, std::size_t from) {
 
 }  // namespace
 
+std::uint64_t pattern_memory(std::uint64_t memory) noexcept {
+  return std::max<std::uint64_t>(memory / 8, std::uint64_t{1} << 20);
+}
+
 PatternState make_state(PatternSpec::Kind kind) {
   switch (kind) {
     case PatternSpec::Kind::absence:

@@ -10,6 +10,9 @@
 
 namespace weir::limiter {
 
+/// What open matches may take at most beside counters that take `memory` bytes.
+std::uint64_t pattern_memory(std::uint64_t memory) noexcept;
+
 struct PatternLimits {
   std::uint64_t memory = std::uint64_t{32} << 20;  ///< bytes of all keys together, about
   unsigned shards = 16;                            ///< locks; 1 where one thread uses it

@@ -10,24 +10,27 @@ constexpr std::array<std::uint8_t, 16> kSecret{'w', 'e', 'i', 'r', ' ', 'r',
 
 }  // namespace
 
-Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set)
+Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set, Order order)
     : model_(model),
       set_(std::move(set)),
       bank_({model.server.limits.memory, model.server.limits.keys}),
+      patterns_({limiter::pattern_memory(model.server.limits.memory), 1, order == Order::time}),
       secret_(HashSecret::from_bytes(kSecret)),
       stats_(1),
       evaluator_(bank_, lists_, secret_) {}
 
 std::unique_ptr<Engine> Engine::make(const config::Model& model,
-                                     std::shared_ptr<policies::PolicySet> set,
+                                     std::shared_ptr<policies::PolicySet> set, Order order,
                                      std::string& problem) {
-  std::unique_ptr<Engine> engine(new Engine(model, std::move(set)));
-  const auto attached = engine->set_->attach(engine->bank_, engine->lists_, engine->secret_);
+  std::unique_ptr<Engine> engine(new Engine(model, std::move(set), order));
+  const auto attached =
+      engine->set_->attach(engine->bank_, engine->lists_, engine->secret_, &engine->patterns_);
   if (!attached) {
     problem = attached.error().message();
     return nullptr;
   }
   engine->set_->attach_views(engine->views_);
+  engine->report_patterns_to(nullptr);
   engine->evaluator_.use(policies::load_on_worker(engine->set_, engine->stats_, 0));
   return engine;
 }
@@ -40,11 +43,12 @@ std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {
   return std::nullopt;
 }
 
-const policies::Verdict& Engine::judge(const Row& row, Kind kind, TimePoint now,
+const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind kind, TimePoint now,
                                        policies::RowSink* rows) {
   policies::Evaluator::Options options;
   options.may_wait = false;  // nobody else is there whose reservations could end
   options.rows = rows;
+  options.line = line;
   const policies::Instant at{now, now};
   const policies::Verdict& verdict =
       kind.request
@@ -86,6 +90,7 @@ void Engine::hand_out(const OnWindow& use) {
 }
 
 void Engine::advance(TimePoint watermark, const OnWindow& use) {
+  evaluator_.advance(watermark);
   const std::vector<policies::View>& views = set_->views;
   if (views.size() == 1) {  // nothing to put in order
     views.front().live->advance(watermark, [&](const auto& window) { use(0, window); });
@@ -97,7 +102,9 @@ void Engine::advance(TimePoint watermark, const OnWindow& use) {
   if (!results_.empty()) hand_out(use);
 }
 
-void Engine::flush(const OnWindow& use) {
+void Engine::end(TimePoint last, bool flush, const OnWindow& use) {
+  evaluator_.end_of_input(last, flush);
+  if (!flush) return;
   for (std::size_t i = 0; i < set_->views.size(); ++i) {
     set_->views[i].live->flush([&](const auto& window) { collect(i, window); });
   }
@@ -105,7 +112,7 @@ void Engine::flush(const OnWindow& use) {
 }
 
 std::uint64_t Engine::dropped() const {
-  std::uint64_t out = bank_.stats().evicted;
+  std::uint64_t out = bank_.stats().evicted + patterns_.stats().dropped;
   for (const policies::View& view : set_->views) out += view.live->stats().counted.dropped;
   return out;
 }

@@ -8,6 +8,7 @@
 #include "config/model.h"
 #include "limiter/bank.h"
 #include "limiter/lists.h"
+#include "limiter/pattern_bank.h"
 #include "policies/evaluator.h"
 #include "policies/view_bank.h"
 #include "replay/formats.h"
@@ -19,10 +20,16 @@ namespace weir::replay {
 /// thread-safe.
 class Engine {
  public:
+  /// How the rows come: sorted by time, or as they stand in their files.
+  enum class Order : std::uint8_t { time, arrival };
   /// Takes a set that is not attached yet. Null: `problem` says why (memory).
   static std::unique_ptr<Engine> make(const config::Model& model,
-                                      std::shared_ptr<policies::PolicySet> set,
+                                      std::shared_ptr<policies::PolicySet> set, Order order,
                                       std::string& problem);
+  /// Who hears of the matches of patterns; null: nobody.
+  void report_patterns_to(policies::PatternSink* sink) {
+    evaluator_.use_patterns(&patterns_, sink);
+  }
 
   /// What `--event NAME` means: a base event or one that `is` another. Nothing: there is none.
   struct Kind {
@@ -32,15 +39,18 @@ class Engine {
   std::optional<Kind> find_event(std::string_view name) const;
 
   /// Judges an event and, if it passed, lets its logged answer follow at the same instant. `now`
-  /// never goes back from one call to the next.
-  const policies::Verdict& judge(const Row& row, Kind kind, TimePoint now, policies::RowSink* rows);
+  /// never goes back from one call to the next. `line`: where it stands in its file.
+  const policies::Verdict& judge(const Row& row, std::uint64_t line, Kind kind, TimePoint now,
+                                 policies::RowSink* rows);
 
   /// A window of a view; alive for the call.
   using OnWindow = std::function<void(std::size_t view, const limiter::ViewWindow& window)>;
-  /// Hands out what is complete at this watermark, in the order of time, then of the file.
+  /// Lets the timers of patterns fire and hands out the windows that are complete at this
+  /// watermark; each of the two in the order of time, then of the file.
   void advance(TimePoint watermark, const OnWindow& use);
-  /// Hands out all other windows, as not complete.
-  void flush(const OnWindow& use);
+  /// No more rows come, `last` was the latest. With `flush` the timers beyond the watermark fire as
+  /// well, and all other windows are handed out, as not complete.
+  void end(TimePoint last, bool flush, const OnWindow& use);
 
   const policies::PolicySet& set() const noexcept { return *set_; }
   const config::Model& model() const noexcept { return model_; }
@@ -52,7 +62,8 @@ class Engine {
   std::uint64_t view_missing(std::size_t view) const {
     return set_->views[view].live->stats().missing;
   }
-  /// Keys that lost their count for want of memory, and what views dropped.
+  /// Keys that lost their count for want of memory, what views dropped, and matches that had begun
+  /// and had to go.
   std::uint64_t dropped() const;
   limiter::BankStats counters() const noexcept { return bank_.stats(); }
 
@@ -68,12 +79,13 @@ class Engine {
   void collect(std::size_t view, const limiter::ViewWindow& window);
   void hand_out(const OnWindow& use);
 
-  Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set);
+  Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set, Order order);
 
   const config::Model& model_;
   std::shared_ptr<policies::PolicySet> set_;
   limiter::Bank bank_;
   limiter::ListBank lists_;
+  limiter::PatternBank patterns_;
   policies::ViewBank views_{false};
   HashSecret secret_;
   policies::StatsBank stats_;

@@ -9,9 +9,10 @@
 
 namespace weir::replay {
 
-class Replay::Fan final : public policies::RowSink {
+class Replay::Fan final : public policies::RowSink, public policies::PatternSink {
  public:
-  Fan(Tally& tally, RowWriter& writer) : tally_(tally), writer_(writer) {}
+  Fan(Replay& replay, RowWriter& writer)
+      : replay_(replay), tally_(replay.tally_), writer_(writer) {}
   void reading(const Row& row) override {
     tally_.reading(row);
     writer_.reading(row);
@@ -21,8 +22,15 @@ class Replay::Fan final : public policies::RowSink {
     tally_.verdict(row, rung, index, limit);
     writer_.verdict(row, rung, index, limit);
   }
+  void pattern(const policies::MatchedPattern& match) override {
+    tally_.pattern(match);
+    if (!replay_.between_rows_) return writer_.pattern(match);
+    std::string& json = replay_.timed_.emplace_back(Timed{match.fires, {}}).json;
+    append_pattern(json, match);
+  }
 
  private:
+  Replay& replay_;
   Tally& tally_;
   RowWriter& writer_;
 };
@@ -55,8 +63,12 @@ std::string known_events(const Engine& engine) {
 
 Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
     : plan_(std::move(plan)), engine_(engine), other_(other), writer_(rows), tally_(engine.set()) {
-  if (other_ != nullptr) other_tally_.emplace(other_->set());
-  if (writer_ != nullptr) fan_ = std::make_unique<Fan>(tally_, *writer_);
+  if (other_ != nullptr) {
+    other_tally_.emplace(other_->set());
+    other_->report_patterns_to(&*other_tally_);
+  }
+  if (writer_ != nullptr) fan_ = std::make_unique<Fan>(*this, *writer_);
+  engine_.report_patterns_to(fan_ ? static_cast<policies::PatternSink*>(fan_.get()) : &tally_);
   if (plan_.lateness) reorder_.emplace(*plan_.lateness);
   views_.resize(engine.set().views.size());
   on_window_ = [this](std::size_t view, const limiter::ViewWindow& window) { show(view, window); };
@@ -125,9 +137,8 @@ void Replay::show(std::size_t view, const limiter::ViewWindow& window) {
   tally.total = window.total;
   tally.rows = window.rows.size();
   if (writer_ != nullptr) {
-    line_.clear();
-    limiter::append_view_row(line_, engine_.set().views[view].name, window);
-    writer_->line(line_);
+    std::string& json = timed_.emplace_back(Timed{window.end, {}}).json;
+    limiter::append_view_row(json, engine_.set().views[view].name, window);
     return;
   }
   tally.shown.clear();
@@ -139,16 +150,31 @@ void Replay::show(std::size_t view, const limiter::ViewWindow& window) {
   }
 }
 
-/// Windows end by the watermark, which an event moves before it is judged: those that end at its
-/// time hold nothing of it.
+/// Windows end and timers fire by the watermark, which an event moves before it is judged: windows
+/// that end at its time hold nothing of it.
 void Replay::advance(TimePoint to) {
   if (to <= watermark_) return;
   watermark_ = to;
-  if (!views_.empty()) engine_.advance(to, on_window_);
+  engine_.advance(to, on_window_);
+  if (other_ != nullptr) other_->advance(to, [](std::size_t, const limiter::ViewWindow&) {});
+  if (!timed_.empty()) write_timed();
 }
 
-void Replay::flush() {
-  if (!views_.empty()) engine_.flush(on_window_);
+void Replay::end() {
+  const TimePoint last = last_.value_or(TimePoint{});
+  engine_.end(last, plan_.flush, on_window_);
+  if (other_ != nullptr) {
+    other_->end(last, plan_.flush, [](std::size_t, const limiter::ViewWindow&) {});
+  }
+  write_timed();
+}
+
+/// Patterns have come before views: of equal times they stay first.
+void Replay::write_timed() {
+  std::stable_sort(timed_.begin(), timed_.end(),
+                   [](const Timed& a, const Timed& b) { return a.time < b.time; });
+  for (const Timed& row : timed_) writer_->line(row.json);
+  timed_.clear();
 }
 
 void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text) {
@@ -158,13 +184,15 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
   tally_.set_time(row.time);
   if (writer_ != nullptr) writer_->begin(row.time, line);
   policies::RowSink* const sink = fan_ ? static_cast<policies::RowSink*>(fan_.get()) : &tally_;
-  tally_.judged(engine_.judge(row, kinds_[stream], now_, sink));
+  between_rows_ = false;
+  tally_.judged(engine_.judge(row, line, kinds_[stream], now_, sink));
+  between_rows_ = true;
   if (writer_ != nullptr) writer_->end();
   if (other_ == nullptr) return;
   Row theirs;
   if (other_formats_[stream]->read(text, theirs) != Format::Got::row) return;
   other_tally_->set_time(theirs.time);
-  other_tally_->judged(other_->judge(theirs, other_kinds_[stream], now_, &*other_tally_));
+  other_tally_->judged(other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
 }
 
 void Replay::release(bool all) {
@@ -196,7 +224,7 @@ bool Replay::run(std::uint64_t rows) {
   for (std::size_t index = 0; rows > 0; --rows) {
     if (next_stream(index) == nullptr) {
       if (reorder_) release(true);
-      if (plan_.flush) flush();
+      end();
       done_ = true;
       return false;
     }
@@ -250,7 +278,13 @@ std::string Replay::summary_json() const {
            ",\"verdicts\":" + number(tally.verdicts()) + ",\"rungs\":[";
     for (std::size_t r = 0; r < tally.rungs.size(); ++r)
       out += (r == 0 ? "" : ",") + number(tally.rungs[r]);
-    out += "]}";
+    out += "]";
+    for (std::size_t k = 0; policy.pattern && k < tally.matches.size(); ++k) {
+      out += ",\"";
+      out += match_word(static_cast<limiter::MatchKind>(k));
+      out += "\":" + number(tally.matches[k]);
+    }
+    out += "}";
   }
   return out + "}}";
 }

@@ -80,7 +80,8 @@ class Replay {
   void take(std::size_t stream);
   void release(bool all);
   void advance(TimePoint to);
-  void flush();
+  void end();
+  void write_timed();
   void show(std::size_t view, const limiter::ViewWindow& window);
   void judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text);
 
@@ -105,7 +106,13 @@ class Replay {
   TimePoint watermark_{milliseconds{-1}};
   std::vector<ViewTally> views_;
   Engine::OnWindow on_window_;
-  std::string line_;
+  /// What no row but the watermark brings about, until it is in the order of time: a row of NDJSON.
+  struct Timed {
+    TimePoint time;
+    std::string json;
+  };
+  std::vector<Timed> timed_;
+  bool between_rows_ = true;  // what fires now is a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
   bool done_ = false;

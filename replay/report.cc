@@ -89,6 +89,11 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   if (policy.has_metric)
     out.counter = policies::counter_text(set.counters[policy.counters.front()]);
   for (const std::string& part : policy.key_names) out.key += (out.key.empty() ? "" : ", ") + part;
+  if (policy.pattern) {
+    out.pattern = true;
+    out.matches = tally.matches;
+    out.counter = policies::pattern_text(set, policy);
+  }
   out.shadow = policy.shadow;
   out.events = tally.events;
   out.keys = tally.maxima.keys();
@@ -99,8 +104,11 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
     out.rungs.push_back(rung_report(set, policy, r, tally));
   for (const HitKey* hit : replay.tally().hardest(policy.index, kHardest)) {
+    const std::string_view why = policy.pattern
+                                     ? match_word(static_cast<limiter::MatchKind>(hit->rung))
+                                     : std::string_view(out.rungs[hit->rung].action);
     out.hardest.push_back({hit->text, hit->first, policy.has_metric ? hit->highest.to_string() : "",
-                           out.rungs[hit->rung].action, hit->verdicts});
+                           std::string(why), hit->verdicts});
   }
   if (tally.has_values) fill_bars(tally.maxima, out);
   return out;
@@ -188,6 +196,29 @@ void tell_unknown(const Replay& replay, Report& out) {
 }
 
 }  // namespace
+
+std::string counted(std::uint64_t n, const char* one, const char* many) {
+  return human_count(n) + " " + (n == 1 ? one : many);
+}
+
+std::string PolicyReport::summary() const {
+  const std::string of_keys =
+      std::string(" of ") + (keys_estimated ? "about " : "") + counted(keys, "key", "keys");
+  if (!pattern) {
+    return counted(events, "event", "events") + of_keys + "; " +
+           counted(verdicts, "verdict", "verdicts") + " on " + counted(keys_hit, "key", "keys");
+  }
+  std::string out;
+  for (std::size_t k = 0; k < matches.size(); ++k) {
+    if (matches[k] == 0) continue;
+    const auto kind = static_cast<limiter::MatchKind>(k);
+    if (!out.empty()) out += ", ";
+    out += kind == limiter::MatchKind::timeout
+               ? counted(matches[k], "timeout", "timeouts")
+               : human_count(matches[k]) + " " + std::string(match_word(kind));
+  }
+  return out.empty() ? "nothing matched" : out + of_keys;
+}
 
 Report make_report(const Replay& replay, const std::vector<Plan::Source>& sources,
                    std::string other) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 /// What a replay found, as data for people: the texts, pages and JSON are made from it. It holds no
 /// clock and no random thing: equal replays give equal reports.
 namespace weir::replay {
+
+std::string counted(std::uint64_t n, const char* one, const char* many);  ///< `1 key`, `2 keys`
 
 struct RungReport {
   std::string text;  ///< `over 5: flag`
@@ -36,12 +39,18 @@ struct KeyReport {
 };
 
 struct PolicyReport {
+  /// `12 events of 3 keys; 4 verdicts on 2 keys`; of a pattern `3 matched, 1 unmatched of 4 keys`.
+  std::string summary() const;
+
   std::string name;
-  std::string counter;  ///< `count over the last 10m`; empty: a plain rule
-  std::string key;      ///< `ip, user`; empty: one counter for all
+  std::string
+      counter;  ///< `count over the last 10m`; of a pattern what it waits for; empty: a plain rule
+  std::string key;  ///< `ip, user`; empty: one counter for all
   bool shadow = false;
   std::uint64_t events = 0, keys = 0, keys_hit = 0, verdicts = 0, missing = 0;
   bool keys_estimated = false;
+  bool pattern = false;                    ///< events are its matches
+  std::array<std::uint64_t, 3> matches{};  ///< by limiter::MatchKind
   std::vector<RungReport> rungs;
   std::vector<KeyReport> hardest;
   std::vector<Bar> bars;

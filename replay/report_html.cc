@@ -145,10 +145,7 @@ class Page {
             escaped(policy.counter.empty() ? "a rule" : policy.counter);
     if (!policy.key.empty()) out_ += " per " + escaped(policy.key);
     if (policy.shadow) out_ += " (shadow)";
-    out_ += "</p>\n<p>" + human_count(policy.events) + " events of " +
-            (policy.keys_estimated ? "about " : "") + human_count(policy.keys) + " keys; " +
-            human_count(policy.verdicts) + " verdicts on " + human_count(policy.keys_hit) +
-            " keys</p>\n";
+    out_ += "</p>\n<p>" + policy.summary() + "</p>\n";
     out_ +=
         "<div class=\"wide\"><table><tr><th>rung</th><th class=\"n\">verdicts</th><th "
         "class=\"n\">hits of keys</th></tr>\n";

@@ -20,10 +20,6 @@ std::string percent(double share) {
   return buffer;
 }
 
-std::string counted(std::uint64_t n, const char* one, const char* many) {
-  return human_count(n) + " " + (n == 1 ? one : many);
-}
-
 std::string padded(std::string text, std::size_t width, bool right = false) {
   std::size_t shown = 0;  // bytes of UTF-8 that begin a character
   for (const char c : text) shown += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
@@ -88,10 +84,7 @@ class Text {
     out_ += "\n" + bold(policy.name) + ": " + (policy.counter.empty() ? "a rule" : policy.counter);
     if (!policy.key.empty()) out_ += " per " + policy.key;
     if (policy.shadow) out_ += " (shadow)";
-    out_ += "\n  " + counted(policy.events, "event", "events") + " of " +
-            (policy.keys_estimated ? "about " : "") + counted(policy.keys, "key", "keys") + "; " +
-            counted(policy.verdicts, "verdict", "verdicts") + " on " +
-            counted(policy.keys_hit, "key", "keys");
+    out_ += "\n  " + policy.summary();
     if (policy.missing > 0) out_ += "; key or amount missing in " + human_count(policy.missing);
     out_ += "\n";
     std::size_t width = 0;

@@ -33,6 +33,43 @@ void append_value(std::string& out, const Value& value) {
   }
 }
 
+std::string_view match_word(limiter::MatchKind kind) noexcept {
+  switch (kind) {
+    case limiter::MatchKind::timeout:
+      return "timeout";
+    case limiter::MatchKind::unmatched:
+      return "unmatched";
+    case limiter::MatchKind::matched:
+      break;
+  }
+  return "matched";
+}
+
+void append_pattern(std::string& out, const policies::MatchedPattern& match) {
+  out += "{\"type\":\"pattern\",\"policy\":";
+  append_json(out, match.policy->name);
+  out += ",\"key\":[";
+  for (std::size_t i = 0; i < match.key.size(); ++i) {
+    if (i != 0) out += ',';
+    append_json(out, match.key[i]);
+  }
+  out += "],\"ts\":";
+  append_integer(out, to_ms(match.fires));
+  out += ",\"kind\":\"";
+  out += match_word(match.kind);
+  out += "\",\"events\":[";
+  for (std::size_t i = 0; i < match.events.size(); ++i) {
+    out += i == 0 ? "{\"event\":" : ",{\"event\":";
+    append_json(out, match.events[i].name);
+    out += ",\"line\":";
+    append_integer(out, static_cast<std::int64_t>(match.events[i].line));
+    out += ",\"ts\":";
+    append_integer(out, to_ms(match.events[i].ts));
+    out += '}';
+  }
+  out += "]}";
+}
+
 RowWriter::RowWriter(Out out, std::vector<bool> readings)
     : out_(std::move(out)), readings_(std::move(readings)) {}
 
@@ -88,9 +125,16 @@ void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t 
   verdicts_ += "}\n";
 }
 
+void RowWriter::pattern(const policies::MatchedPattern& match) {
+  append_pattern(patterns_, match);
+  patterns_ += '\n';
+}
+
 void RowWriter::end() {
   buffer_ += verdicts_;
+  buffer_ += patterns_;
   verdicts_.clear();
+  patterns_.clear();
   if (buffer_.size() >= kPiece) flush();
 }
 

@@ -6,13 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/pattern_sink.h"
 #include "policies/policy_set.h"
 #include "policies/row_sink.h"
 
 namespace weir::replay {
 
-/// Writes NDJSON rows (docs/replay.md): for every event its readings, then its verdicts. Also a
-/// RowSink. Gives whole lines, some 64 KiB at a time.
+/// Writes NDJSON rows (docs/replay.md): for every event its readings, then its verdicts, then the
+/// matches that it completes. Also a RowSink. Gives whole lines, some 64 KiB at a time.
 class RowWriter final : public policies::RowSink {
  public:
   using Out = std::function<void(std::string_view)>;
@@ -27,6 +28,8 @@ class RowWriter final : public policies::RowSink {
   void reading(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
+  /// A match that the event completes.
+  void pattern(const policies::MatchedPattern& match);
   /// The event is judged: its rows go out.
   void end();
   /// A whole line of another kind, without its end.
@@ -40,8 +43,13 @@ class RowWriter final : public policies::RowSink {
   std::vector<bool> readings_;
   TimePoint time_{};
   std::uint64_t line_ = 0;
-  std::string buffer_, verdicts_;
+  std::string buffer_, verdicts_, patterns_;
 };
+
+/// `{"type":"pattern",...}`, without the line's end.
+void append_pattern(std::string& out, const policies::MatchedPattern& match);
+/// `matched`, `timeout`, `unmatched`.
+std::string_view match_word(limiter::MatchKind kind) noexcept;
 
 /// A value of a row: integers bare, doubles shortest, what is no number of JSON's null.
 void append_value(std::string& out, const Value& value);

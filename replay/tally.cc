@@ -52,18 +52,14 @@ void Tally::reading(const Row& row) {
 void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                     std::optional<Number>) {
   PolicyTally& tally = policies_[row.policy->index];
-  if (!row.policy->has_metric) {
+  if (!row.policy->has_metric && !row.policy->pattern) {
     ++tally.events;  // a plain rule reads nothing
     tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
   }
   ++tally.rungs[index];
-  auto found = tally.hits.find(row.hash.lo);
-  if (found == tally.hits.end()) {
-    if (tally.hits.size() >= 2 * PolicyTally::kHitKeys) make_room(tally);
-    found = tally.hits.emplace(row.hash.lo, HitKey{key_text(*row.key), time_, {}, index, 0}).first;
-    if (row.value.is_number()) found->second.highest = row.value.as_number();
-  }
-  HitKey& hit = found->second;
+  if (row.policy->pattern) return;  // pattern() hears of all its matches
+  HitKey& hit = hit_of(tally, row.hash.lo, index, time_, [&] { return key_text(*row.key); });
+  if (hit.verdicts == 0 && row.value.is_number()) hit.highest = row.value.as_number();
   ++hit.verdicts;
   if (row.value.is_number() && row.value.as_number() > hit.highest)
     hit.highest = row.value.as_number();
@@ -74,6 +70,34 @@ void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t inde
     hit.rung = index;
   }
   static_cast<void>(rung);
+}
+
+void Tally::pattern(const policies::MatchedPattern& match) {
+  PolicyTally& tally = policies_[match.policy->index];
+  ++tally.events;
+  ++tally.matches[static_cast<std::size_t>(match.kind)];
+  std::string text;
+  for (const std::string_view part : match.key) {
+    if (!text.empty()) text += ", ";
+    text += part;
+  }
+  const std::uint64_t key = std::hash<std::string>{}(text);
+  tally.maxima.add(Hash128{key, key}, -std::numeric_limits<double>::infinity());
+  // Where pairs are wanted, what found its partner has done nothing.
+  const bool pairs =
+      set_.patterns[*match.policy->pattern].spec.kind == limiter::PatternSpec::Kind::pair;
+  if (pairs && match.kind == limiter::MatchKind::matched) return;
+  ++hit_of(tally, key, static_cast<std::size_t>(match.kind), match.fires, [&] {
+      return text;
+    }).verdicts;
+}
+
+HitKey& Tally::hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, TimePoint time,
+                      const std::function<std::string()>& text) {
+  const auto found = tally.hits.find(key);
+  if (found != tally.hits.end()) return found->second;
+  if (tally.hits.size() >= 2 * PolicyTally::kHitKeys) make_room(tally);
+  return tally.hits.emplace(key, HitKey{text(), time, {}, rung, 0}).first->second;
 }
 
 void Tally::make_room(PolicyTally& tally) {

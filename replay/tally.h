@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/clock.h"
+#include "policies/pattern_sink.h"
 #include "policies/policy_set.h"
 #include "policies/row_sink.h"
 #include "policies/verdict.h"
@@ -19,7 +21,7 @@ struct HitKey {
   std::string text;      ///< its parts, joined by ", "
   TimePoint first{};     ///< when a rung held for the first time
   Number highest;        ///< reading when a rung held
-  std::size_t rung = 0;  ///< the severest one
+  std::size_t rung = 0;  ///< the severest one; of a pattern the MatchKind
   std::uint64_t verdicts = 0;
 };
 
@@ -28,7 +30,8 @@ struct PolicyTally {
   /// Keys that a rung held are kept with their text; beyond so many the least hit ones go.
   static constexpr std::size_t kHitKeys = 10'000;
 
-  std::uint64_t events = 0;                        ///< counted or read
+  std::uint64_t events = 0;                        ///< counted or read; of a pattern its matches
+  std::array<std::uint64_t, 3> matches{};          ///< of a pattern, by MatchKind
   std::vector<std::uint64_t> rungs;                ///< verdicts, by rung
   KeyMaxima maxima;                                ///< highest reading by key
   bool has_values = false;                         ///< some reading was a number
@@ -38,8 +41,8 @@ struct PolicyTally {
   std::uint64_t verdicts() const noexcept;
 };
 
-/// Counts what a replay finds: memory bounded by the policies. Also a RowSink.
-class Tally final : public policies::RowSink {
+/// Counts what a replay finds: memory bounded by the policies. Also a RowSink and a PatternSink.
+class Tally final : public policies::RowSink, public policies::PatternSink {
  public:
   explicit Tally(const policies::PolicySet& set);
 
@@ -47,6 +50,7 @@ class Tally final : public policies::RowSink {
   void reading(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
+  void pattern(const policies::MatchedPattern& match) override;
   /// The verdict of the whole event.
   void judged(const policies::Verdict& verdict) noexcept {
     ++events_;
@@ -64,6 +68,8 @@ class Tally final : public policies::RowSink {
 
  private:
   static void make_room(PolicyTally& tally);
+  static HitKey& hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, TimePoint time,
+                        const std::function<std::string()>& text);
 
   const policies::PolicySet& set_;
   TimePoint time_{};

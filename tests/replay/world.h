@@ -18,13 +18,15 @@ namespace weir::replay {
 /// A configuration from text, with an engine of its own.
 class TestEngine {
  public:
-  explicit TestEngine(const std::string& yaml)
+  explicit TestEngine(const std::string& yaml, bool sorted = false)
       : loaded_(config::load_text("test.yaml", "weir: 1\n" + yaml)) {
     std::shared_ptr<policies::PolicySet> set;
     if (loaded_.model) set = policies::compile(*loaded_.model, loaded_.problems);
     EXPECT_NE(set, nullptr) << config::render_human(loaded_.problems, loaded_.views(), false);
     std::string problem;
-    if (set != nullptr) engine_ = Engine::make(*loaded_.model, set, problem);
+    if (set != nullptr)
+      engine_ = Engine::make(*loaded_.model, set,
+                             sorted ? Engine::Order::time : Engine::Order::arrival, problem);
     EXPECT_EQ(problem, "");
   }
   Engine& operator*() const { return *engine_; }
@@ -42,9 +44,9 @@ struct Replayed {
 };
 inline Replayed replay_files(const std::string& yaml, Plan plan, const std::string& against = {}) {
   Replayed out;
-  const TestEngine engine(yaml);
+  const TestEngine engine(yaml, plan.lateness.has_value());
   std::unique_ptr<TestEngine> other;
-  if (!against.empty()) other = std::make_unique<TestEngine>(against);
+  if (!against.empty()) other = std::make_unique<TestEngine>(against, plan.lateness.has_value());
   RowWriter rows([&](std::string_view text) { out.ndjson += text; },
                  std::vector<bool>(engine->set().policies.size(), true));
   std::string problem;
