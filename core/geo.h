@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace weir {
 
@@ -9,6 +10,13 @@ namespace weir {
 
 inline constexpr double kEarthRadiusMetres = 6'371'008.8;  ///< the mean radius (IUGG)
 inline constexpr unsigned kGeohashMax = 12;
+
+/// A place, or (as made) nowhere: equal to no place, and to itself.
+struct Place {
+  double lat = std::numeric_limits<double>::infinity();
+  double lon = std::numeric_limits<double>::infinity();
+  friend bool operator==(const Place&, const Place&) = default;
+};
 
 /// Whether these are finite degrees in range.
 bool is_place(double lat, double lon) noexcept;

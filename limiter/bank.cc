@@ -18,7 +18,7 @@ Reading itself_alone(const Amount* event) noexcept {
 bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
   return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
          a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
-         a.drain == b.drain && a.retain == b.retain &&
+         a.drain == b.drain && a.retain == b.retain && a.radius == b.radius &&
          (a.window != Window::ring || a.buckets == b.buckets) &&
          (a.window != Window::calendar || (a.unit == b.unit && a.zone == b.zone));
 }
@@ -49,6 +49,7 @@ void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const
   c.rule = Rule::of(spec);
   c.salt = identity.lo ^ std::rotl(identity.hi, 17);
   c.keep = keep_of(spec);
+  if (spec.radius != 0) c.grid.emplace(spec.radius);
   const bool wall = spec.window == Window::every || spec.window == Window::every_first ||
                     spec.window == Window::calendar;
   c.clock = wall ? 1 : 0;
@@ -198,70 +199,68 @@ void Bank::maintain(TimePoint now, TimePoint wall) {
   }
 }
 
-void Bank::prefetch(CounterId id, const Hash128& key) const noexcept {
+void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {
   const Counter* c = impl_->counter(id);
-  if (c != nullptr) c->table->prefetch(c->table->place(key, c->salt));
+  // Of a counter with a radius it takes longer to find the cells than to wait for one.
+  if (c != nullptr && !c->grid) c->table->prefetch(c->table->place(key, c->salt));
 }
 
-Reading Bank::charge(CounterId id, const Hash128& key, TimePoint now, const Amount& event,
+Reading Bank::charge(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
                      const Ceiling* ceiling, Undo* undo) noexcept {
   Reading r = itself_alone(&event);
   if (undo != nullptr) *undo = Undo{};
   if (Counter* c = impl_->counter(id); c != nullptr) {
     const Instant at(c->rule, now);
     impl_->ages.advance(c->clock, at.second);
-    impl_->with(c, c->table->place(key, c->salt),
-                [&](Subject& s) { r = c->kind->ops->charge(s, at, event, ceiling, undo); });
+    impl_->with(c, key, [&](Subject& s) { r = c->kind->ops->charge(s, at, event, ceiling, undo); });
   }
   return r;
 }
 
-void Bank::uncharge(CounterId id, const Hash128& key, const Undo& undo) noexcept {
+void Bank::uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept {
   if (undo.what == Undo::What::nothing) return;
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, c->table->place(key, c->salt),
-                [&](Subject& s) { c->kind->ops->uncharge(s, undo); });
+    impl_->with(c, key, [&](Subject& s) { c->kind->ops->uncharge(s, undo); });
   }
 }
 
-Reading Bank::peek(CounterId id, const Hash128& key, TimePoint now,
+Reading Bank::peek(CounterId id, const CounterKey& key, TimePoint now,
                    const Amount* event) const noexcept {
   Reading r = itself_alone(event);
   if (Counter* c = impl_->counter(id); c != nullptr) {
     const Instant at(c->rule, now);
-    impl_->with(c, c->table->place(key, c->salt),
-                [&](Subject& s) { r = c->kind->ops->peek(s, at, event); });
+    impl_->with(c, key, [&](Subject& s) { r = c->kind->ops->peek(s, at, event); });
   }
   return r;
 }
 
-Reading Bank::reserve(CounterId id, const Hash128& key, TimePoint now, const Amount& event,
+Reading Bank::reserve(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
                       const Ceiling* ceiling, Undo* undo) noexcept {
   Reading r = itself_alone(&event);
   if (undo != nullptr) *undo = Undo{};
   if (Counter* c = impl_->counter(id); c != nullptr) {
     const Instant at(c->rule, now);
     impl_->ages.advance(c->clock, at.second);
-    impl_->with(c, c->table->place(key, c->salt),
+    impl_->with(c, key,
                 [&](Subject& s) { r = c->kind->ops->reserve(s, at, event, ceiling, undo); });
   }
   return r;
 }
 
-Reading Bank::settle(CounterId id, const Hash128& key, TimePoint event_time, TimePoint now,
+Reading Bank::settle(CounterId id, const CounterKey& key, TimePoint event_time, TimePoint now,
                      const Amount& event, const Undo& undo, bool matched) noexcept {
   Reading r = itself_alone(matched ? &event : nullptr);
   if (Counter* c = impl_->counter(id); c != nullptr) {
     const Instant at(c->rule, now);
     impl_->ages.advance(c->clock, at.second);
-    impl_->with(c, c->table->place(key, c->salt), [&](Subject& s) {
+    impl_->with(c, key, [&](Subject& s) {
       r = c->kind->ops->settle(s, at, to_ms(event_time), event, undo, matched);
     });
   }
   return r;
 }
 
-void Bank::leave(CounterId id, const Hash128& key, Number amount) noexcept {
+void Bank::leave(CounterId id, const CounterKey& key, Number amount) noexcept {
   Undo undo;
   undo.what = Undo::What::charge;
   undo.amount.amount = amount;
@@ -270,16 +269,20 @@ void Bank::leave(CounterId id, const Hash128& key, Number amount) noexcept {
   }
 }
 
-void Bank::reset(CounterId id, const Hash128& key) noexcept {
+void Bank::reset(CounterId id, const CounterKey& key) noexcept {
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, c->table->place(key, c->salt), [&](Subject& s) { c->kind->ops->reset(s); });
+    impl_->with(c, key, [&](Subject& s) { c->kind->ops->reset(s); });
   }
 }
 
-void Bank::pin(CounterId id, const Hash128& key, bool pinned) noexcept {
+void Bank::pin(CounterId id, const CounterKey& key, bool pinned) noexcept {
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, c->table->place(key, c->salt), [&](Subject& s) {
+    impl_->with(c, key, [&](Subject& s) {
       if (s.slot != nullptr) s.slot->pinned = pinned;
+      if (s.around == nullptr) return;
+      for (const Table::Place& cell : s.around->cells) {
+        if (Slot* const slot = c->table->find(cell, c->index)) slot->pinned = pinned;
+      }
     });
   }
 }

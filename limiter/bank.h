@@ -66,38 +66,38 @@ class Bank {
   static std::uint64_t table_bytes(std::size_t keys) noexcept;
 
   /// Starts loading the cache lines that the next operation on this key needs.
-  void prefetch(CounterId id, const Hash128& key) const noexcept;
+  void prefetch(CounterId id, const CounterKey& key) const noexcept;
 
   /// Adds the event unless the reading with it would break `ceiling` (null: adds always).
   /// in_flight: the event enters; it must leave() or be uncharged. `undo` may be null.
-  Reading charge(CounterId id, const Hash128& key, TimePoint now, const Amount& event,
+  Reading charge(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
                  const Ceiling* ceiling, Undo* undo) noexcept;
   /// Takes exactly that charge or reservation back. Nothing happens for Undo::What::nothing.
-  void uncharge(CounterId id, const Hash128& key, const Undo& undo) noexcept;
+  void uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept;
   /// The reading now, without (null) or with the event; changes nothing, costs no slot.
   /// value counts reservations, settled does not.
-  Reading peek(CounterId id, const Hash128& key, TimePoint now,
+  Reading peek(CounterId id, const CounterKey& key, TimePoint now,
                const Amount* event = nullptr) const noexcept;
 
   /// Judges settled + in flight + this event; unless that breaks `ceiling`, adds it to what is in
   /// flight and fills `undo`, which settle() wants. A key with reservations is never evicted.
   /// "Over only because of others": refused && !ceiling.broken_by(settled).
-  Reading reserve(CounterId id, const Hash128& key, TimePoint now, const Amount& event,
+  Reading reserve(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
                   const Ceiling* ceiling, Undo* undo) noexcept;
   /// Ends the reservation of `undo` (if it was stored). matched: the event is counted at
   /// `event_time`, the request's; also if it could not be reserved for want of room. Returns the
   /// reading after it: value == settled, without any reservations; in_flight: how many are still
   /// open.
-  Reading settle(CounterId id, const Hash128& key, TimePoint event_time, TimePoint now,
+  Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, TimePoint now,
                  const Amount& event, const Undo& undo, bool matched) noexcept;
 
   /// in_flight metric: one event of this amount has ended.
-  void leave(CounterId id, const Hash128& key, Number amount = 1) noexcept;
+  void leave(CounterId id, const CounterKey& key, Number amount = 1) noexcept;
   /// Empties the settled count; reservations stay. Also unpins.
-  void reset(CounterId id, const Hash128& key) noexcept;
+  void reset(CounterId id, const CounterKey& key) noexcept;
   /// A pinned key is not evicted until its window has passed since its last event. The key must be
   /// stored already, else nothing happens.
-  void pin(CounterId id, const Hash128& key, bool pinned = true) noexcept;
+  void pin(CounterId id, const CounterKey& key, bool pinned = true) noexcept;
 
   BankStats stats() const noexcept;
   /// Housekeeping without a deadline, every second or so: returns the tables of closed counters

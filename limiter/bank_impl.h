@@ -10,6 +10,7 @@
 #include "limiter/bank.h"
 #include "limiter/counter.h"
 #include "limiter/kinds.h"
+#include "limiter/neighbourhood.h"
 
 namespace weir::limiter {
 
@@ -43,6 +44,24 @@ struct Bank::Impl {
     const std::scoped_lock hold(place.region->lock);
     if (c->retired.load(std::memory_order_relaxed)) return false;
     Subject subject{*c, place, ages, arena, c->table->find(place, c->index)};
+    f(subject);
+    return true;
+  }
+
+  template <class F>
+  bool with(Counter* c, const CounterKey& key, F&& f) const noexcept {
+    if (c->grid) return with_around(c, key, f);
+    return with(c, c->table->place(key, c->salt), f);
+  }
+
+  /// The same for a counter with a radius: with all cells about the place.
+  template <class F>
+  bool with_around(Counter* c, const CounterKey& key, F&& f) const noexcept {
+    const Neighbourhood near(*c, key);
+    const Neighbourhood::Locks hold(near);
+    if (c->retired.load(std::memory_order_relaxed)) return false;
+    const Around around = near.around();
+    Subject subject{*c, near.own(), ages, arena, c->table->find(near.own(), c->index), &around};
     f(subject);
     return true;
   }

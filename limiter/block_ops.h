@@ -16,6 +16,7 @@ namespace weir::limiter {
 ///   take_back(subject, journal, memory, undo)
 ///   clear(journal), empty(journal)         what is settled
 ///   bits(counter, event)                   how a reservation remembers the event
+///   Journal                                Journal or PlaceJournal
 ///   take_out, put_in                       as in KindOps
 ///
 /// A reservation counts as if it were the latest event.
@@ -28,6 +29,10 @@ struct Look {
 
 template <class K>
 struct BlockOps {
+  using Journal = typename K::Journal;
+  using Entry = typename Journal::Entry;
+  static constexpr bool kPlaces = std::is_same_v<Entry, PlaceEntry>;
+
   static Reading charge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
                         Undo* undo) noexcept {
     return judge(s, now, event, ceiling, undo, [&](Journal& journal, Memory& memory, Undo& u) {
@@ -40,7 +45,7 @@ struct BlockOps {
                          const Ceiling* ceiling, Undo* undo) noexcept {
     return judge(s, now, event, ceiling, undo, [&](Journal& journal, Memory& memory, Undo& u) {
       if (!journal.make_reserve_room(*s.slot, memory)) return false;
-      journal.add_reservation(Journal::Entry::of(now.ms, K::bits(s.counter, event)));
+      journal.add_reservation(entry_of(s, now.ms, event));
       s.slot->held = 1;
       u.what = Undo::What::reservation;
       return true;
@@ -120,7 +125,15 @@ struct BlockOps {
     finish(s, journal, memory);
   }
 
- private:
+ protected:
+  static Entry entry_of(const Subject& s, std::int64_t ms, const Amount& event) noexcept {
+    if constexpr (kPlaces) {
+      return Entry::of(ms, K::bits(s.counter, event), s.around->at);
+    } else {
+      return Entry::of(ms, K::bits(s.counter, event));
+    }
+  }
+
   static Memory memory_of(const Subject& s) noexcept {
     return {*s.counter.table, *s.place.region, s.ages, s.arena};
   }
@@ -151,7 +164,7 @@ struct BlockOps {
                       const Amount* event, bool reserved = true) noexcept {
     const bool dead = s.slot == nullptr || stale(s, now);
     Reading r = K::read(s, journal, Look{now, event, dead, reserved});
-    r.in_flight = journal.reserved();
+    if constexpr (!kPlaces) r.in_flight = journal.reserved();
     return r;
   }
 
@@ -187,11 +200,9 @@ struct BlockOps {
   }
 
   static void drop_reservation(Subject& s, Journal& journal, const Undo& undo) noexcept {
-    const std::uint64_t bits = K::bits(s.counter, undo.amount);
-    const std::int64_t ms = to_ms(undo.at);
+    const Entry gone = entry_of(s, to_ms(undo.at), undo.amount);
     for (std::uint32_t i = journal.reserved(); i-- > 0;) {
-      const Journal::Entry& e = journal.reservation(i);
-      if (e.bits != bits || e.ms() != ms) continue;
+      if (!journal.reservation(i).same(gone)) continue;
       journal.erase_reservation(i);
       break;
     }

@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "core/key.h"
+#include "limiter/place_grid.h"
 #include "limiter/table.h"
 #include "limiter/windows.h"
 
@@ -27,6 +29,7 @@ struct Counter {
   std::uint8_t clock = 0;         ///< index into Ages::now
   std::uint8_t inline_words = 4;  ///< of a slot's payload; the last one counts reservations
   std::uint8_t delta_bits = 0;    ///< of a packed ring entry; the rest of 16 is its count
+  std::optional<PlaceGrid> grid;  ///< of a counter with a radius
   /// Entries at most; no bound where entries merge. Grows when a policy wants more.
   std::atomic<std::uint32_t> keep{0};
   /// Its keys and, maybe, its table are gone. Checked under a region's lock.

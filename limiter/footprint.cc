@@ -2,6 +2,7 @@
 
 #include "limiter/arena.h"
 #include "limiter/bank.h"
+#include "limiter/journal.h"
 #include "limiter/state.h"
 
 namespace weir::limiter {
@@ -57,6 +58,16 @@ Footprint footprint(const CounterSpec& spec) noexcept {
   out.sparse_entries = entries_in_slot(spec);
   out.worst = out.sparse;
   const std::size_t most = entries_at_most(spec);
+  if (spec.radius != 0) {  // a slot and a block for each cell
+    const auto block_of = [](std::size_t entries) {
+      const std::size_t block = Arena::bytes_of(Arena::order_for(PlaceJournal::bytes_of(entries)));
+      return block + block / Arena::kGranule;
+    };
+    out.sparse_entries = 1;
+    out.worst = out.sparse + block_of(most);
+    out.sparse += block_of(1);
+    return out;
+  }
   if (most <= out.sparse_entries) return out;
   // One byte of the arena's side table per granule.
   const std::size_t block = Arena::bytes_of(Arena::order_for(block_bytes(spec, most)));

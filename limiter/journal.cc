@@ -9,28 +9,32 @@
 
 namespace weir::limiter {
 
-const Journal::Head Journal::kNothing{};
+template <class E>
+const JournalHead BasicJournal<E>::kNothing{};
 
-Wide Journal::Head::wide() const noexcept {
+Wide JournalHead::wide() const noexcept {
   Wide value;
   std::memcpy(&value, total, sizeof(value));
   return value;
 }
 
-void Journal::Head::set_wide(Wide value) noexcept { std::memcpy(total, &value, sizeof(value)); }
+void JournalHead::set_wide(Wide value) noexcept { std::memcpy(total, &value, sizeof(value)); }
 
-Journal::Journal(Slot* slot, const Arena& arena) noexcept {
+template <class E>
+BasicJournal<E>::BasicJournal(Slot* slot, const Arena& arena) noexcept {
   if (slot == nullptr || slot->form != static_cast<unsigned>(Slot::Form::block)) return;
   block_ = reinterpret_cast<Head*>(arena.at(slot->word[2]));
   order_ = slot->order;
 }
 
-Journal::Head& Journal::head() noexcept {
+template <class E>
+JournalHead& BasicJournal<E>::head() noexcept {
   WEIR_ASSERT(block_ != nullptr);
   return *block_;
 }
 
-bool Journal::move(Slot& slot, Memory& memory, std::uint32_t entries,
+template <class E>
+bool BasicJournal<E>::move(Slot& slot, Memory& memory, std::uint32_t entries,
                    std::uint32_t reserve_room) noexcept {
   const unsigned order = Arena::order_for(bytes_of(std::size_t{entries} + reserve_room));
   const std::uint32_t block = memory.allocate(order, &slot);
@@ -50,18 +54,21 @@ bool Journal::move(Slot& slot, Memory& memory, std::uint32_t entries,
   return true;
 }
 
-bool Journal::make_room(Slot& slot, Memory& memory, std::uint32_t entries) noexcept {
+template <class E>
+bool BasicJournal<E>::make_room(Slot& slot, Memory& memory, std::uint32_t entries) noexcept {
   if (block_ != nullptr && size() + entries <= capacity()) return true;
   return move(slot, memory, size() + entries, std::as_const(*this).head().reserve_room);
 }
 
-bool Journal::make_reserve_room(Slot& slot, Memory& memory) noexcept {
+template <class E>
+bool BasicJournal<E>::make_reserve_room(Slot& slot, Memory& memory) noexcept {
   const Head& h = std::as_const(*this).head();
   if (block_ != nullptr && h.reserved < h.reserve_room) return true;
   return move(slot, memory, h.size + 1, std::max(1U, h.reserve_room * 2));
 }
 
-void Journal::insert(std::uint32_t i, Entry entry_in) noexcept {
+template <class E>
+void BasicJournal<E>::insert(std::uint32_t i, Entry entry_in) noexcept {
   if (i == 0 && block_->size != 0) {
     block_->first = block_->first == 0 ? capacity() - 1 : block_->first - 1;
     ++block_->size;
@@ -72,7 +79,8 @@ void Journal::insert(std::uint32_t i, Entry entry_in) noexcept {
   entry(i) = entry_in;
 }
 
-void Journal::erase(std::uint32_t i) noexcept {
+template <class E>
+void BasicJournal<E>::erase(std::uint32_t i) noexcept {
   if (i == 0) {
     pop_front();
     return;
@@ -81,28 +89,33 @@ void Journal::erase(std::uint32_t i) noexcept {
   --block_->size;
 }
 
-void Journal::pop_front() noexcept {
+template <class E>
+void BasicJournal<E>::pop_front() noexcept {
   block_->first = index(1);
   --block_->size;
 }
 
-void Journal::add_reservation(Entry entry_in) noexcept {
+template <class E>
+void BasicJournal<E>::add_reservation(Entry entry_in) noexcept {
   reservations()[block_->reserved++] = entry_in;
 }
 
-void Journal::erase_reservation(std::uint32_t i) noexcept {
+template <class E>
+void BasicJournal<E>::erase_reservation(std::uint32_t i) noexcept {
   Entry* const all = reservations();
   std::copy(all + i + 1, all + block_->reserved, all + i);
   --block_->reserved;
 }
 
-std::uint32_t Journal::place_of(std::int64_t ms) const noexcept {
+template <class E>
+std::uint32_t BasicJournal<E>::place_of(std::int64_t ms) const noexcept {
   std::uint32_t i = size();
   while (i > 0 && entry(i - 1).ms() > ms) --i;
   return i;
 }
 
-void Journal::fit(Slot& slot, Memory& memory) noexcept {
+template <class E>
+void BasicJournal<E>::fit(Slot& slot, Memory& memory) noexcept {
   if (block_ == nullptr || order_ == 0) return;
   const std::uint32_t used = block_->size + block_->reserved;
   if (used > slots_of(order_) / 8) return;
@@ -112,5 +125,8 @@ void Journal::fit(Slot& slot, Memory& memory) noexcept {
   if (Arena::order_for(bytes_of(block_->size * 2 + reserve_room)) < order_)
     move(slot, memory, block_->size * 2, reserve_room);
 }
+
+template class BasicJournal<JournalEntry>;
+template class BasicJournal<PlaceEntry>;
 
 }  // namespace weir::limiter

@@ -1,11 +1,51 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "limiter/kinds.h"
 #include "limiter/state.h"
 
 namespace weir::limiter {
+
+struct JournalEntry {
+  std::uint64_t stamp = 0;  ///< ms << 1 | mark
+  std::uint64_t bits = 0;
+
+  static JournalEntry of(std::int64_t ms, std::uint64_t bits) noexcept {
+    return {static_cast<std::uint64_t>(ms) << 1, bits};
+  }
+  std::int64_t ms() const noexcept { return static_cast<std::int64_t>(stamp >> 1); }
+  bool marked() const noexcept { return (stamp & 1) != 0; }
+  void mark(bool on) noexcept { stamp = (stamp & ~std::uint64_t{1}) | (on ? 1 : 0); }
+  /// Of the same time, with the same value.
+  bool same(const JournalEntry& e) const noexcept { return ms() == e.ms() && bits == e.bits; }
+};
+
+/// With where it happened.
+struct PlaceEntry : JournalEntry {
+  UnitVector at;
+
+  static PlaceEntry of(std::int64_t ms, std::uint64_t bits, const UnitVector& at) noexcept {
+    return {JournalEntry::of(ms, bits), at};
+  }
+  bool same(const PlaceEntry& e) const noexcept { return JournalEntry::same(e) && at == e.at; }
+};
+
+/// The kinds say what `total`, `at` and `extra` are.
+struct JournalHead {
+  std::uint32_t size = 0;
+  std::uint32_t first = 0;
+  std::uint32_t reserved = 0;
+  std::uint32_t reserve_room = 0;
+  std::uint64_t total[2] = {};
+  std::int64_t at = 0;
+  std::uint64_t extra = 0;
+
+  Wide wide() const noexcept;
+  void set_wide(Wide value) noexcept;
+};
 
 /// What the statistics of a key are made of: a head, the events in flight, and entries in a circle,
 /// oldest first, in one block of the arena.
@@ -14,35 +54,16 @@ namespace weir::limiter {
 ///
 /// Unlike a Series it has no form inside the slot, and its times are whole milliseconds: simpler,
 /// and dearer by a block of 64 bytes a key. Not thread-safe: the region's lock is held.
-class Journal {
+template <class E>
+class BasicJournal {
  public:
-  struct Entry {
-    std::uint64_t stamp = 0;  ///< ms << 1 | mark
-    std::uint64_t bits = 0;
+  using Entry = E;
+  using Head = JournalHead;
 
-    static Entry of(std::int64_t ms, std::uint64_t bits) noexcept {
-      return {static_cast<std::uint64_t>(ms) << 1, bits};
-    }
-    std::int64_t ms() const noexcept { return static_cast<std::int64_t>(stamp >> 1); }
-    bool marked() const noexcept { return (stamp & 1) != 0; }
-    void mark(bool on) noexcept { stamp = (stamp & ~std::uint64_t{1}) | (on ? 1 : 0); }
-  };
-  /// The kinds say what `total`, `at` and `extra` are.
-  struct Head {
-    std::uint32_t size = 0;
-    std::uint32_t first = 0;
-    std::uint32_t reserved = 0;
-    std::uint32_t reserve_room = 0;
-    std::uint64_t total[2] = {};
-    std::int64_t at = 0;
-    std::uint64_t extra = 0;
-
-    Wide wide() const noexcept;
-    void set_wide(Wide value) noexcept;
-  };
-
+  /// Of no key.
+  explicit BasicJournal(std::nullptr_t) noexcept {}
   /// Of the slot, which may be null or hold nothing yet.
-  Journal(Slot* slot, const Arena& arena) noexcept;
+  BasicJournal(Slot* slot, const Arena& arena) noexcept;
 
   bool has_block() const noexcept { return block_ != nullptr; }
   const Head& head() const noexcept { return block_ != nullptr ? *block_ : kNothing; }
@@ -87,6 +108,10 @@ class Journal {
   Head* block_ = nullptr;
   unsigned order_ = 0;
 };
-static_assert(sizeof(Journal::Head) == 48 && sizeof(Journal::Entry) == 16);
+extern template class BasicJournal<JournalEntry>;
+extern template class BasicJournal<PlaceEntry>;
+using Journal = BasicJournal<JournalEntry>;
+using PlaceJournal = BasicJournal<PlaceEntry>;
+static_assert(sizeof(JournalHead) == 48 && sizeof(JournalEntry) == 16 && sizeof(PlaceEntry) == 40);
 
 }  // namespace weir::limiter

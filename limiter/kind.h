@@ -7,6 +7,7 @@
 
 #include "core/calendar.h"
 #include "core/clock.h"
+#include "core/geo.h"
 #include "core/key.h"
 #include "core/number.h"
 
@@ -42,6 +43,9 @@ inline constexpr milliseconds kWindowMin{1};
 inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};
 inline constexpr unsigned kBucketsMax = 3600;
 inline constexpr std::size_t kKeepMax = 50'000;
+inline constexpr double kRadiusMin = 1;          ///< metres
+inline constexpr double kRadiusMax = 1'000'000;  ///< metres
+inline constexpr std::size_t kNearKeepMax = 10'000;
 
 /// What a counter counts, as far as counting is concerned. The caller's identity covers the rest.
 struct CounterSpec {
@@ -58,8 +62,20 @@ struct CounterSpec {
   milliseconds drain{0};    ///< Window::leaky: the time in which 1 drains, kWindowMin .. kWindowMax
   milliseconds retain{0};   ///< log, ring: stores events for so long although it reads `length`;
                             ///< 0 or at most length: for length
+  double radius = 0;        ///< metres; not 0: counts what happened within so much of the event
+                            ///< in hand. log only; no in_flight, no last; keep: of a place's cell
   bool outcome = false;     ///< reserve/settle are used with it
   std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
+};
+
+/// Whose events: a keyed hash of the key's parts; for a counter with a radius without the place,
+/// which stands beside it. Events that are nowhere are near each other.
+struct CounterKey : Hash128 {
+  CounterKey() = default;
+  CounterKey(const Hash128& hash, const Place& at = {}) noexcept : Hash128(hash), place(at) {}
+  CounterKey(std::uint64_t low, std::uint64_t high) noexcept : Hash128{low, high} {}
+  Place place;
+  friend bool operator==(const CounterKey&, const CounterKey&) = default;
 };
 
 /// What `last` remembers of an event. The text belongs to whoever holds the datum.
@@ -111,6 +127,7 @@ struct Undo {
   std::uint32_t dropped_stamp = 0;
   std::uint64_t former_value = 0;  ///< sum of doubles: the entry's bits before
   std::uint64_t dropped_value = 0;
+  double dropped_at[3] = {};  ///< with a radius: where the dropped entry was
   Amount amount;
   TimePoint at{};
 };

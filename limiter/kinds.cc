@@ -154,6 +154,28 @@ constexpr std::array kTable = {
          "what the previous event remembered, of the natural hour, day, week or month"},
     Kind{"last_events", Metric::last, Window::events, false, &kLastOps,
          "what the previous event remembered, of the n events before, none older than W"},
+    Kind{"count_near", Metric::count, Window::log, false, &kNearOps,
+         "events of the last W within the radius", true},
+    Kind{"sum_near", Metric::sum, Window::log, false, &kNearOps,
+         "integers of the last W within the radius, added up", true},
+    Kind{"real_sum_near", Metric::sum, Window::log, true, &kNearOps,
+         "doubles of the last W within the radius, added up", true},
+    Kind{"distinct_near", Metric::distinct, Window::log, false, &kNearOps,
+         "different members of the last W within the radius", true},
+    Kind{"exists_near", Metric::exists, Window::log, false, &kNearOps,
+         "1 if an earlier event of the last W within the radius had the member, else 0", true},
+    Kind{"average_near", Metric::average, Window::log, false, &kNearOps,
+         "average of the integers of the last W within the radius", true},
+    Kind{"real_average_near", Metric::average, Window::log, true, &kNearOps,
+         "average of the doubles of the last W within the radius", true},
+    Kind{"minimum_near", Metric::minimum, Window::log, false, &kNearOps,
+         "least integer of the last W within the radius", true},
+    Kind{"real_minimum_near", Metric::minimum, Window::log, true, &kNearOps,
+         "least double of the last W within the radius", true},
+    Kind{"maximum_near", Metric::maximum, Window::log, false, &kNearOps,
+         "greatest integer of the last W within the radius", true},
+    Kind{"real_maximum_near", Metric::maximum, Window::log, true, &kNearOps,
+         "greatest double of the last W within the radius", true},
     Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights,
          "events begun and not ended"},
 };
@@ -206,8 +228,11 @@ const Kind* find_kind(const CounterSpec& spec) noexcept {
   if (!length_fits(spec) || !parameters_fit(spec)) return nullptr;
   if (spec.keep < 1 || spec.keep > kKeepMax) return nullptr;
   if (spec.retain < milliseconds(0) || spec.retain > kWindowMax) return nullptr;
+  const bool near = spec.radius != 0;
+  if (near && !(spec.radius >= kRadiusMin && spec.radius <= kRadiusMax)) return nullptr;
+  if (near && spec.keep > kNearKeepMax) return nullptr;
   for (const Kind& kind : kTable) {
-    if (kind.metric == spec.metric && kind.window == spec.window &&
+    if (kind.metric == spec.metric && kind.window == spec.window && kind.near == near &&
         kind.real == (spec.real && has_amounts(spec.metric))) {
       return &kind;
     }

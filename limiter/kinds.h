@@ -8,13 +8,22 @@
 
 namespace weir::limiter {
 
+/// What a counter with a radius looks at besides the cell of the event.
+struct Around {
+  UnitVector at;  ///< of the event
+  double reach;   ///< squared chord: who is further away is not near
+  std::span<const Table::Place> cells;
+};
+
 /// One key of one counter, looked up, with its region's lock held.
 struct Subject {
   const Counter& counter;
   Table::Place place;
   const Ages& ages;
   Arena& arena;
-  Slot* slot = nullptr;  ///< null: the key is not there
+  Slot* slot = nullptr;            ///< null: the key is not there
+  const Around* around = nullptr;  ///< set where operations on a counter with a radius are; the
+                                   ///< locks of these cells' regions are held too
 };
 
 /// One entry of a key, as a snapshot holds it: ms since the epoch, and the value's bits.
@@ -47,6 +56,7 @@ struct Kind {
   bool real;
   const KindOps* ops;
   std::string_view help;
+  bool near = false;  ///< has a radius
 };
 
 std::span<const Kind> kinds() noexcept;

@@ -80,6 +80,7 @@ const Datum* speak(const Coded& c) noexcept {
 }
 
 struct LastKind {
+  using Journal = limiter::Journal;
   using Entry = Journal::Entry;
   using Head = Journal::Head;
 

@@ -23,6 +23,7 @@ struct Water {
 };
 
 struct LeakyKind {
+  using Journal = limiter::Journal;
   using Entry = Journal::Entry;
   using Head = Journal::Head;
 

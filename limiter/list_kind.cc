@@ -10,6 +10,7 @@ namespace weir::limiter {
 namespace {
 
 struct ListKind {
+  using Journal = limiter::Journal;
   using Entry = Journal::Entry;
   using Head = Journal::Head;
 

@@ -68,6 +68,7 @@ Number Tally::value() const noexcept {
 namespace {
 
 struct TallyKind {
+  using Journal = limiter::Journal;
   using Head = Journal::Head;
 
   static std::uint64_t& events(Head& h, const CounterSpec& spec) noexcept {

@@ -45,6 +45,8 @@ extern const KindOps kTallyOps;
 /// average, minimum, maximum over logs; count, sum, distinct, exists and those over the last n
 /// events: a list of them.
 extern const KindOps kListOps;
+/// Metrics of what happened within a radius, over logs: a list of places for each cell.
+extern const KindOps kNearOps;
 /// The leaky bucket.
 extern const KindOps kLeakyOps;
 /// The datum of the previous event.

@@ -38,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spec.metric = kind.metric;
   spec.window = kind.window;
   spec.real = kind.real;
+  if (kind.near) spec.radius = 1000;
   spec.length = milliseconds(kLengths[in.byte() % 6]);
   spec.buckets = kBuckets[in.byte() % 5];
   spec.outcome = true;

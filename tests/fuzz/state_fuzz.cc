@@ -39,6 +39,7 @@ void take_in(std::string_view bytes) {
     spec.metric = kind.metric;
     spec.window = kind.window;
     spec.real = kind.real;
+    if (kind.near) spec.radius = 1000;
     WEIR_ASSERT(bank.open({7, ++n}, spec).has_value());
   }
   if (bank.import(bytes, kNow, kNow)) {

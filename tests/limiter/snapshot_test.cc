@@ -21,6 +21,7 @@ struct Counters {
       spec.metric = kind.metric;
       spec.window = kind.window;
       spec.real = kind.real;
+      if (kind.near) spec.radius = 1000;
       spec.length = milliseconds(kind.window == Window::log ? 86'400'000 : 60'000);
       spec.events = 7;
       spec.unit = CalendarUnit::day;
@@ -73,11 +74,11 @@ std::string snapshot_of(const Bank& bank, TimePoint now) {
 }
 
 TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
-  Bank bank({std::uint64_t{64} << 20, 30'000});
+  Bank bank({std::uint64_t{64} << 20, 40'000});
   const Counters counters(bank);
   fill(bank, counters);
   const std::string bytes = snapshot_of(bank, at(20'000));
-  for (const std::uint64_t keys : {std::uint64_t{25'000}, std::uint64_t{200'000}}) {
+  for (const std::uint64_t keys : {std::uint64_t{30'000}, std::uint64_t{200'000}}) {
     Bank other({std::uint64_t{64} << 20, keys});
     const Counters same(other);
     const Result<std::size_t> taken = other.import(bytes, at(21'000), at(21'000));
