@@ -1,5 +1,7 @@
 #include "admin/keys.h"
 
+#include "policies/place_text.h"
+
 namespace weir::admin {
 
 std::variant<std::vector<std::string>, std::string> canonical_parts(
@@ -18,6 +20,9 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i].size() > kKeyPartBytesMax) {
       return "a key part has at most " + std::to_string(kKeyPartBytesMax) + " bytes";
+    }
+    if (slots[i].is_place && !policies::parse_place(given[i])) {
+      return "\"" + names[i] + "\" is a place, latitude first: 31.2304,121.4737";
     }
     if (!slots[i].is_address) {
       out.emplace_back(given[i]);

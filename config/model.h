@@ -122,11 +122,13 @@ struct TableDef {
   TableNode values;
 };
 
-/// A place as part of a key: `near: {lon, lat, cell: 6}`.
+/// A place as part of a key: `near: {lon, lat, cell: 6}` or `near: {lon, lat, radius: 1000m}`;
+/// exactly one of cell and radius.
 struct NearDef {
   Text lon{"lon", {}};  ///< fields, in degrees
   Text lat{"lat", {}};
   std::optional<unsigned> cell;  ///< letters of the geohash, 1 .. 12
+  std::optional<double> radius;  ///< metres, 1 .. 1,000,000
   Where where;
 };
 

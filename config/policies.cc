@@ -25,7 +25,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
     {{"key", shape::kKey,
-      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, cell: 6}}`",
+      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: 1000m}}` "
+      "or `{near: {lon, lat, cell: 6}}`",
       "one counter for all", "Whose events are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
     {{"metric",

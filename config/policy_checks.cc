@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "config/patterns.h"
+#include "config/sections.h"
 #include "config/yaml_text.h"
 
 namespace weir::config {
@@ -61,7 +62,8 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
     const auto window = window_of(policy, rung);
     const bool members = policy.metric.kind == MetricDef::Kind::distinct ||
                          (policy.metric.kind == MetricDef::Kind::count && window &&
-                          window->kind == WindowDef::Kind::last && (window->exact || any_under));
+                          window->kind == WindowDef::Kind::last &&
+                          (window->exact || any_under || radius_of(policy.key) != nullptr));
     const auto from = holds_from(rung);
     if (!members || !from || *from <= static_cast<double>(keep)) continue;
     reader.problems().error(
@@ -161,6 +163,7 @@ void check_policy(Reader& reader, const PolicyDraft& draft) {
     }
   }
   if (!draft.sound) return;
+  check_near(reader, policy);
   check_rungs(reader, policy);
   check_keep(reader, policy);
   check_refused_before(reader, policy);

@@ -26,6 +26,8 @@ void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
 /// A word of the expression language, which nothing else may be named.
 bool is_reserved(std::string_view name);
 std::optional<NearDef> read_near(Reader& reader, const Member& m);
+/// The place with a radius in a key, or null.
+const NearDef* radius_of(const std::vector<KeyPart>& key);
 void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetricDef>& out);
 std::vector<Text> read_event_names(Reader& reader, const Member& m);
 std::optional<Action> read_effect(Reader& reader, const Member& m);

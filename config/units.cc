@@ -158,6 +158,21 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
                         : "did you mean \"" + std::to_string(*amount) + std::string(meant) + "\"?"};
 }
 
+Parsed<double> parse_distance(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = parse_number(text.substr(0, end));
+  if (!number) {
+    return {std::nullopt, quoted(text) + " is no distance",
+            "a distance is written like 500m or 2km"};
+  }
+  const std::string_view unit = text.substr(end);
+  if (unit == "m") return {number.value->as_real(), "", ""};
+  if (unit == "km") return {number.value->as_real() * 1000, "", ""};
+  if (unit.empty())
+    return {std::nullopt, "distance " + quoted(text) + " has no unit", "units are m and km"};
+  return {std::nullopt, quoted(text) + " is no distance", "units are m and km"};
+}
+
 Parsed<TimePoint> parse_date(std::string_view text) {
   const Parsed<TimePoint> bad{std::nullopt, quoted(text) + " is no date",
                               "write 2027-01-01 or 2027-01-01T08:00:00+08:00"};
@@ -292,6 +307,12 @@ std::string format_duration(milliseconds duration) {
     rest %= unit.ms;
   }
   return out.empty() ? "0s" : out;
+}
+
+std::string format_distance(double metres) {
+  const bool kilometres = metres >= 10'000 && std::fmod(metres, 1000) == 0;
+  const double shown = kilometres ? metres / 1000 : metres;
+  return Number::real(shown).to_string() + (kilometres ? "km" : "m");
 }
 
 std::string format_size(std::uint64_t bytes) {

@@ -24,6 +24,8 @@ struct Parsed {
 Parsed<milliseconds> parse_duration(std::string_view text);
 /// `64KiB`, `256MiB`, `512B`; also GiB. Bytes.
 Parsed<std::uint64_t> parse_size(std::string_view text);
+/// `1000m`, `1.5km`: a number with m or km, not negative. Metres.
+Parsed<double> parse_distance(std::string_view text);
 /// `2027-01-01` (midnight UTC) or RFC 3339, `2027-01-01T08:00:00+08:00`.
 Parsed<TimePoint> parse_date(std::string_view text);
 /// A whole number, 64 bits, without leading zeros.
@@ -38,6 +40,8 @@ Parsed<Endpoint> parse_upstream(std::string_view text);
 
 /// Shortest text that parse_duration reads back: `1h30m`, `0s`.
 std::string format_duration(milliseconds duration);
+/// `1000m`, `25km`: kilometres where they come out whole and are ten or more.
+std::string format_distance(double metres);
 /// `256MiB`, `1000B`.
 std::string format_size(std::uint64_t bytes);
 

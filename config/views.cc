@@ -132,6 +132,10 @@ void check_method(Reader& reader, const Draft& draft) {
 }
 
 void check_key(Reader& reader, const ViewDef& view) {
+  if (const NearDef* near = radius_of(view.by)) {
+    reader.problems().error(near->where, "a view groups by cells: circles overlap",
+                            "write near: {lon, lat, cell: 6}");
+  }
   if (view.per && view.by.empty()) {
     reader.problems().error(view.per->where, "\"per\" needs \"by\": what is ranked for each " +
                                                  quoted(view.per->value));

@@ -128,6 +128,7 @@ std::string describe(const limiter::CounterSpec& spec) {
     case limiter::Window::ring:
       return out + " over the last " + length + " in " + std::to_string(spec.buckets) + " buckets";
     case limiter::Window::log:
+      if (spec.radius != 0) out += " within " + Number::real(spec.radius).to_string() + " m";
       return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep);
     case limiter::Window::every: return out + " in every " + length;
     case limiter::Window::every_first: return out + " in " + length + " from the first";

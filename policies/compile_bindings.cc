@@ -110,7 +110,8 @@ void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Bindin
   }
 }
 
-/// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`.
+/// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`. A place that
+/// counts within a radius is one text of both degrees, which the evaluator reads again.
 void Compiler::bind_place(const config::NearDef& near, const Event& event, Binding& binding) {
   Scope scope(*this, event);
   const auto degrees = [&](const config::Text& field) -> std::optional<Expression> {
@@ -127,13 +128,15 @@ void Compiler::bind_place(const config::NearDef& near, const Event& event, Bindi
   auto lat = degrees(near.lat);
   auto lon = degrees(near.lon);
   if (!lat || !lon) return;
-  const config::Text text{"geohash(" + near.lat.value + ", " + near.lon.value + ", " +
-                              std::to_string(*near.cell) + ")",
-                          near.where};
+  const config::Text text{
+      near.cell ? "geohash(" + near.lat.value + ", " + near.lon.value + ", " + std::to_string(*near.cell) + ")"
+                : "string(" + near.lat.value + ") + \",\" + string(" + near.lon.value + ")",
+      near.where};
   const auto cell = compile_expression(text, scope, problems_);
   if (!cell) return;
   KeySlot slot;
   slot.slot = set_.slots.computed(*cell);
+  slot.is_place = near.radius.has_value();
   binding.key.push_back(slot);
 }
 

@@ -24,6 +24,10 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   }
   const bool outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
                                    [](const Binding& b) { return b.counts && b.outcome; });
+  std::optional<double> radius;
+  for (const config::KeyPart& part : def.key) {
+    if (part.near && part.near->radius) radius = part.near->radius;
+  }
   std::string what;
   for (const Binding& binding : policy.bindings) {
     if (!binding.counts) continue;
@@ -40,6 +44,10 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.shadow = policy.shadow;
     counter.keys = def.keys ? def.keys->value : 0;
     counter.spec = spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
+    if (radius) {  // every event stands by itself
+      counter.spec.radius = *radius;
+      if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
+    }
     if (window != nullptr) {
       counter.window = counter.spec.length;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
@@ -82,6 +90,13 @@ void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
   reset.policy = policy.index;
   reset.event = *event;
   for (const config::KeyPart& part : def.key) {
+    if (part.near) {
+      Binding place;
+      bind_place(*part.near, set_.events[*event], place);
+      if (place.key.empty()) return;
+      reset.key.push_back(place.key.front());
+      continue;
+    }
     config::Text name = part.field;
     const auto slot = key_slot(name, set_.events[*event], false);
     if (!slot) {

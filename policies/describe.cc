@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "config/units.h"
+
 namespace weir::policies {
 
 std::string duration_text(milliseconds time) {
@@ -74,7 +76,9 @@ std::string window_text(const limiter::CounterSpec& spec) {
 std::string counter_text(const Counter& counter) {
   const std::string window = window_text(counter.spec);
   if (window.empty()) return "in flight";
-  return std::string(metric_name(counter.spec.metric)) + " over " + window;
+  std::string out(metric_name(counter.spec.metric));
+  if (counter.near()) out += " within " + config::format_distance(counter.spec.radius);
+  return out + " over " + window;
 }
 
 namespace {

@@ -214,6 +214,8 @@ class Evaluator final : private ListOracle {
   bool load_key(const std::vector<KeySlot>& key);
   void load_key_with_gaps(const Binding& binding);  ///< missing parts are null
   Hash128 key_hash(const Hash128& owner);
+  /// Of the key's parts; a place that counts within a radius stands beside them.
+  limiter::CounterKey counter_key(const Counter& counter);
   const Counter& counter_of(const PlannedCounter& planned) const {
     return set_->counters[planned.counter];
   }
@@ -241,6 +243,9 @@ class Evaluator final : private ListOracle {
   std::vector<Value> parts_;
   std::vector<Address> masked_;
   std::size_t bad_part_ = 0;
+  std::size_t place_part_ = kNoPart;  // which of parts_ is a place, if one is
+  static constexpr std::size_t kNoPart = ~std::size_t{0};
+  Place place_;
   mutable KeyBuilder builder_;
   std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys
   std::vector<std::optional<std::string_view>> dimensions_;

@@ -276,7 +276,7 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
         const Reset& reset = set_->resets[index];
         if (!load_key(reset.key)) continue;
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
-          bank_.reset(set_->counters[counter].id, key_hash(set_->counters[counter].identity));
+          bank_.reset(set_->counters[counter].id, counter_key(set_->counters[counter]));
         }
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {

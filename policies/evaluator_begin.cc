@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "policies/evaluator.h"
+#include "policies/place_text.h"
 
 namespace weir::policies {
 namespace {
@@ -143,7 +144,8 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
 bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
   if (load_key(binding.key)) return true;
   const std::size_t first = bad_part_;
-  const MissReason reason = frame_.why(binding.key[first].slot);
+  MissReason reason = frame_.why(binding.key[first].slot);
+  if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and no place
   if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.
   load_key_with_gaps(binding);
@@ -152,8 +154,18 @@ bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Tr
 
 void Evaluator::load_key_with_gaps(const Binding& binding) {
   parts_.clear();
+  place_part_ = kNoPart;
   for (std::size_t i = 0; i < binding.key.size(); ++i) {
     Value value = frame_.load(binding.key[i].slot);
+    if (binding.key[i].is_place) {
+      const auto place = value.is(Type::text) ? parse_place(value.as_text()) : std::nullopt;
+      if (place) {
+        place_part_ = i;
+        place_ = *place;
+      } else {
+        value = Value::null();
+      }
+    }
     if (value.is(Type::address)) {
       masked_[i] = value.as_address().masked(binding.key[i].v4_bits, binding.key[i].v6_bits);
       value = Value::address(&masked_[i]);
@@ -204,7 +216,7 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
     const std::uint16_t index = policy.counters[k];
     PlannedCounter fresh;
     fresh.counter = index;
-    fresh.key = key_hash(set_->counters[index].identity);
+    fresh.key = counter_key(set_->counters[index]);
     auto found = std::find_if(plan_.counters.begin(), plan_.counters.end(), [&](const PlannedCounter& other) {
       return other.counter == index && other.key == fresh.key;
     });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policies/place_text.h"
+
 namespace weir::policies {
 namespace {
 
@@ -101,6 +103,7 @@ void Evaluator::match_family(EventIndex base, Trace* trace) {
 
 bool Evaluator::load_key(const std::vector<KeySlot>& key) {
   parts_.clear();
+  place_part_ = kNoPart;
   if (masked_.size() < key.size()) masked_.resize(key.size());
   for (std::size_t i = 0; i < key.size(); ++i) {
     const KeySlot& part = key[i];
@@ -110,6 +113,15 @@ bool Evaluator::load_key(const std::vector<KeySlot>& key) {
         masked_[i] = *address;
         value = Value::address(&masked_[i]);
       }
+    }
+    if (part.is_place) {
+      const auto place = value.is(Type::text) ? parse_place(value.as_text()) : std::nullopt;
+      if (!place) {
+        bad_part_ = i;
+        return false;
+      }
+      place_part_ = i;
+      place_ = *place;
     }
     if (value.is(Type::address)) {
       masked_[i] = value.as_address().masked(part.v4_bits, part.v6_bits);
@@ -133,6 +145,20 @@ Hash128 Evaluator::key_hash(const Hash128& owner) {
     }
   }
   return builder_.hash(secret_);
+}
+
+limiter::CounterKey Evaluator::counter_key(const Counter& counter) {
+  if (!counter.near()) return key_hash(counter.identity);
+  builder_.start(counter.identity);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (i == place_part_) continue;
+    if (parts_[i].is_null()) {
+      builder_.add_missing();
+    } else {
+      builder_.add(parts_[i]);
+    }
+  }
+  return {builder_.hash(secret_), place_part_ == kNoPart ? Place{} : place_};
 }
 
 bool Evaluator::look_at_lists(Instant at, Trace* trace) {

@@ -28,6 +28,10 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
   row.key = &key;
   if (counter != nullptr) {
     row.hash = counter->key;
+    if (counter_of(*counter).near()) {  // another place is another key, to who lists keys
+      key.parts();
+      row.hash = key_hash({});
+    }
     row.value = counter->value(settled);
     rows.reading(row);
   }

@@ -10,6 +10,7 @@ namespace weir::policies {
 struct KeySlot {
   SlotId slot = 0;
   bool is_address = false;
+  bool is_place = false;  ///< `31.2304,121.4737`: a place that counts within a radius (place_text.h)
   bool reads_address = false;  ///< a column's text is taken for an address, if it is one
   std::uint8_t v4_bits = 32;
   std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise

@@ -25,7 +25,7 @@ struct Instant {
 /// One counter of a request. Policies that ask for the same number share it: it is charged once.
 struct PlannedCounter {
   std::uint16_t counter = 0;  ///< index into PolicySet::counters
-  Hash128 key;
+  limiter::CounterKey key;
   limiter::Amount amount;
   bool counts = true;     ///< false: only read (guarded, not watched)
   bool reserves = false;  ///< outcome: settled by the answer

@@ -1,14 +1,18 @@
 #include "policies/text_keys.h"
 
+#include "policies/place_text.h"
+
 namespace weir::policies {
 namespace {
 
 Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key,
-                           std::span<const std::string_view> parts, const HashSecret& secret) {
+                           std::span<const std::string_view> parts, const HashSecret& secret,
+                           bool without_place = false) {
   if (parts.size() != key.size()) return make_error_code(Error::malformed);
   KeyBuilder builder;
   builder.start(owner);
   for (std::size_t i = 0; i < key.size(); ++i) {
+    if (without_place && key[i].is_place) continue;
     if (!key[i].is_address) {
       builder.add_text(parts[i]);
       continue;
@@ -22,9 +26,19 @@ Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key
 
 }  // namespace
 
-Result<Hash128> counter_key(const PolicySet&, const Policy& policy, const Counter& counter,
+Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy, const Counter& counter,
                             std::span<const std::string_view> parts, const HashSecret& secret) {
-  return hash_parts(counter.identity, policy.bindings.front().key, parts, secret);
+  const auto& key = policy.bindings.front().key;
+  const auto hash = hash_parts(counter.identity, key, parts, secret, counter.near());
+  if (!hash) return hash.error();
+  limiter::CounterKey out(*hash);
+  for (std::size_t i = 0; i < key.size() && counter.near(); ++i) {
+    if (!key[i].is_place) continue;
+    const auto place = parse_place(parts[i]);
+    if (!place) return make_error_code(Error::malformed);
+    out.place = *place;
+  }
+  return out;
 }
 
 Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,

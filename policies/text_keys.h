@@ -11,7 +11,7 @@ namespace weir::policies {
 
 /// Keys as people name them (admin API, explain): one text per key part, an address where the policy or
 /// list wants one. Error::malformed: wrong number of parts, or no address where one is needed.
-Result<Hash128> counter_key(const PolicySet& set, const Policy& policy, const Counter& counter,
+Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& policy, const Counter& counter,
                             std::span<const std::string_view> parts, const HashSecret& secret);
 Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,
                          const HashSecret& secret);

@@ -272,9 +272,30 @@ TEST(Problems, of_policies) {
            "    window: 10m\n    then: [{over: 5, do: flag}]\n    "
            "metrics: {}\n    clock: event\n    share: redis\n    on_error: local\n    retain: 1d\n "
            "   version: 2\n"},
-          {"near",
-           "    key: {near: {lon: a, lat: b, radius: 5m}}\n    window: 10m\n    then: [{over: 5, "
-           "do: flag}]\n"},
+          {"a radius and a cell",
+           "    key: {near: {lon: a, lat: b, radius: 5m, cell: 6}}\n    window: 10m\n    then: "
+           "[{over: 5, do: flag}]\n"},
+          {"neither radius nor cell",
+           "    key: {near: {lon, lat}}\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
+          {"a radius too small", "    key: {near: {lon, lat, radius: 0.5m}}\n    window: 10m\n"
+                                 "    then: [{over: 5, do: flag}]\n"},
+          {"a radius without a unit", "    key: {near: {lon, lat, radius: 500}}\n    window: 10m\n"
+                                      "    then: [{over: 5, do: flag}]\n"},
+          {"a window that a radius cannot have",
+           "    key: [a, {near: {lon, lat, radius: 5m}}]\n    window: {every: 1h}\n    then: "
+           "[{over: 5, in: {events: 9}, do: flag}]\n"},
+          {"a metric that a radius cannot have",
+           "    key: {near: {lon, lat, radius: 5km}}\n    metric: last(a)\n    window: 10m\n    "
+           "then: [{if: 'value == 1', do: flag}]\n"},
+          {"metrics that a radius cannot have",
+           "    key: {near: {lon, lat, radius: 5km}}\n    keep: 20000\n    metrics: {n: {watch: a, window: "
+           "{every: 1h}}}\n    then: [{if: n > 5, do: flag}]\n"},
+          {"a list of places",
+           "    key: {near: {lon, lat, radius: 1km}}\n    window: 10m\n    then: [{over: 5, do: "
+           "graylist, for: 1h}]\n"},
+          {"more near a place than is kept",
+           "    key: {near: {lon, lat, radius: 1km}}\n    window: 10m\n    then: [{over: 5000, do: "
+           "flag}]\n"},
           {"keys",
            "    key: [user, ip/99999, 'int(x)', user, ip/24,56]\n    window: 10m\n    then: "
            "[{over: 5, do: flag}]\n"},

@@ -28,6 +28,19 @@ TEST(Units, durations) {
   EXPECT_EQ(parse_duration("15min").hint, "did you mean \"15m\"?");
 }
 
+TEST(Units, distances) {
+  EXPECT_EQ(parse_distance("1000m").value, 1000.0);
+  EXPECT_EQ(parse_distance("2km").value, 2000.0);
+  EXPECT_EQ(parse_distance("1.5km").value, 1500.0);
+  for (const auto* text : {"", "5", "m", "-5m", "5 m", "5M", "5mi", "1e3m", "1.5.2m", "km"})
+    EXPECT_FALSE(parse_distance(text)) << text;
+  EXPECT_EQ(parse_distance("5").message, "distance \"5\" has no unit");
+  EXPECT_EQ(format_distance(1000), "1000m");
+  EXPECT_EQ(format_distance(25'000), "25km");
+  EXPECT_EQ(format_distance(12'500), "12500m");
+  EXPECT_EQ(format_distance(1.5), "1.5m");
+}
+
 TEST(Units, sizes) {
   EXPECT_EQ(parse_size("64KiB").value, 65536u);
   EXPECT_EQ(parse_size("256MiB").value, 256u << 20);
