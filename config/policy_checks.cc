@@ -139,6 +139,7 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
 void check_policy(Reader& reader, const PolicyDraft& draft) {
   const PolicyDef& policy = draft.policy;
   check_pattern(reader, draft);
+  if (draft.sound) check_near(reader, policy);
   if (draft.pattern.key != nullptr) return;
   if (!draft.has_watch) reader.error(*draft.map, "a policy needs \"watch\"");
   const bool counts = draft.metric != nullptr ||
@@ -163,7 +164,6 @@ void check_policy(Reader& reader, const PolicyDraft& draft) {
     }
   }
   if (!draft.sound) return;
-  check_near(reader, policy);
   check_rungs(reader, policy);
   check_keep(reader, policy);
   check_refused_before(reader, policy);

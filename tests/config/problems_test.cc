@@ -322,6 +322,7 @@ TEST(Problems, of_patterns) {
        "sequence: [a, {event: b, when: x}, a]\n    within: 1m\n    strict: true\n    "
        "among: [c]\n    overlap: false\n    then: [{do: flag}]"},
       {"neither watch nor pattern", "then: [{if: x, do: flag}]"},
+      {"a radius", "sequence: [a, b]\n    within: 1m\n    key: {near: {lon, lat, radius: 1km}}\n    then: [{do: flag}]"},
       {"no within", "sequence: [a, b]\n    then: [{do: flag}]"},
       {"one step", "sequence: [a]\n    within: 1m\n    then: [{do: flag}]"},
       {"nine steps",
