@@ -114,6 +114,7 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
                                     bool settled, Trace* trace) {
   const Binding& binding = policy.bindings[planned.binding];
   Winner best;
+  if (!(shadow ? policy.shadow_rungs : policy.enforced_rungs)) return best;
   if (!policy.meters.empty()) {
     set_metrics(policy, plan_.policies, plan_.counters, plan_.counter_refs, settled);
   }

@@ -190,6 +190,7 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
         (refusing || rung.list)) {
       policy.amounts_checked = true;
     }
+    if (!rung.disabled) (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;
     policy.rungs.push_back(std::move(rung));
   }
 }

@@ -114,6 +114,8 @@ struct Policy {
   PolicyIndex index = 0;
   config::Where where;
   bool shadow = false;
+  bool enforced_rungs = false;   ///< has a rung that is enforced
+  bool shadow_rungs = false;     ///< has one in shadow mode
   bool can_refuse = false;       ///< an enforced rung refuses, or lists where requests are refused
   bool amounts_checked = false;  ///< sum under an enforced refusing or listing rung
   bool announce = false;
