@@ -90,6 +90,7 @@ class Evaluator final : private ListOracle {
 
   /// After a verdict that passes the request: whether anything is left to observe, and what.
   bool must_observe() const noexcept;
+  /// Takes it, out of the plan: plan() is empty then but for its list hits and its defect.
   void keep(Settlement& into);
 
   /// The answer (with its body, if answer_needs_body()) is here.

@@ -49,13 +49,6 @@ void Evaluator::keep(Settlement& into) {
   into.clear();
   into.loaded = loaded_;
   into.at = at_;
-  into.events = plan_.events;
-  into.open_events = plan_.open_events;
-  into.policies = plan_.policies;
-  into.counters = plan_.counters;
-  into.counter_refs = plan_.counter_refs;
-  into.limits = plan_.limits;
-  into.views = plan_.open_views;
   into.time = frame_.time();
   into.judged = !plan_.allowed;
   for (const PlannedCounter& planned : plan_.counters) {
@@ -95,6 +88,13 @@ void Evaluator::keep(Settlement& into) {
   }
   keep_patterns(into);  // more captures
   frame_.capture(captures_, into.captured);
+  std::swap(into.events, plan_.events);
+  std::swap(into.open_events, plan_.open_events);
+  std::swap(into.policies, plan_.policies);
+  std::swap(into.counters, plan_.counters);
+  std::swap(into.counter_refs, plan_.counter_refs);
+  std::swap(into.limits, plan_.limits);
+  std::swap(into.views, plan_.open_views);
 }
 
 bool Evaluator::answer_needs_body(const Settlement& settlement) const {
