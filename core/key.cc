@@ -29,11 +29,6 @@ Hash128 HashSecret::hash(std::string_view bytes) const noexcept {
   return hash;
 }
 
-void KeyBuilder::start(const Hash128& owner) {
-  bytes_.clear();
-  bytes_.append(reinterpret_cast<const char*>(&owner), sizeof owner);
-}
-
 void KeyBuilder::add_text(std::string_view part) {
   const auto size = static_cast<std::uint32_t>(part.size());
   bytes_.append(reinterpret_cast<const char*>(&size), sizeof size);

@@ -18,6 +18,12 @@ struct Hash128 {
   std::uint64_t lo = 0;
   std::uint64_t hi = 0;
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
+  /// The hash of a key as `owner` (the identity of a counter, list or pattern) holds it. What is owned
+  /// is a keyed hash: two keys of two owners are one only if 128 bits that nobody knows are equal, and
+  /// a key that many hold is hashed once.
+  constexpr Hash128 owned_by(const Hash128& owner) const noexcept {
+    return {lo ^ owner.lo, hi ^ owner.hi};
+  }
 };
 
 /// The secret that keys every hash, kept in `state.dir`: without it nobody can choose colliding keys.
@@ -33,12 +39,11 @@ class HashSecret {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-/// Builds the bytes of a key: a head that says whose key it is (a counter or list), then length-prefixed
-/// parts, so that `a_b`+`c` is never `a`+`b_c`. Reused from request to request: keeps its memory.
+/// Builds the bytes of a key: length-prefixed parts, so that `a_b`+`c` is never `a`+`b_c`. Reused from
+/// request to request: keeps its memory.
 class KeyBuilder {
  public:
-  /// Starts over. `owner`: the identity of the counter or list.
-  void start(const Hash128& owner);
+  void start() { bytes_.clear(); }  ///< over
   void add_text(std::string_view part);
   void add_address(const Address& address);  ///< already masked
   void add_missing();  ///< stands for a missing part; equal to no text, whatever a client sends

@@ -275,7 +275,7 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
         if (const auto block = Cidr::parse(def.key.front().value)) list.fixed.add(*block, entry);
         continue;
       }
-      builder.start(list.identity);
+      builder.start();
       for (std::size_t i = 0; i < def.key.size(); ++i) {
         const bool address = i < list.bindings.front().key.size() && list.bindings.front().key[i].is_address;
         const auto parsed = address ? Address::parse(def.key[i].value) : std::nullopt;
@@ -285,7 +285,7 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
           builder.add_text(def.key[i].value);
         }
       }
-      list.fixed.add(builder.hash(secret), entry);
+      list.fixed.add(builder.hash(secret).owned_by(list.identity), entry);
     }
     list.fixed.build();
   }

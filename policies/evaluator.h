@@ -214,9 +214,12 @@ class Evaluator final : private ListOracle {
   // in bad_).
   bool load_key(const std::vector<KeySlot>& key);
   void load_key_with_gaps(const Binding& binding);  ///< missing parts are null
-  Hash128 key_hash(const Hash128& owner);
-  /// Of the key's parts; a place that counts within a radius stands beside them.
-  limiter::CounterKey counter_key(const Counter& counter);
+  Hash128 key_hash();                               ///< of parts_, nobody's yet
+  /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
+  /// patterns that share a key hash it once; parts_ is not to be relied on then.
+  bool hash_key(const std::vector<KeySlot>& key);
+  /// `hash`: of parts_; a place that counts within a radius stands beside it.
+  limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash);
   const Counter& counter_of(const PlannedCounter& planned) const {
     return set_->counters[planned.counter];
   }
@@ -247,6 +250,12 @@ class Evaluator final : private ListOracle {
   std::size_t place_part_ = kNoPart;  // which of parts_ is a place, if one is
   static constexpr std::size_t kNoPart = ~std::size_t{0};
   Place place_;
+  struct HashedKey {
+    const std::vector<KeySlot>* key;
+    Hash128 hash;
+  };
+  std::vector<HashedKey> hashed_;  // of the request that is being planned
+  Hash128 hash_;
   mutable KeyBuilder builder_;
   std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys
   std::vector<std::optional<std::string_view>> dimensions_;

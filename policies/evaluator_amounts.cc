@@ -69,7 +69,7 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     return true;
   }
   if (policy.metric == Kind::distinct || policy.metric == Kind::exists) {
-    builder_.start({});
+    builder_.start();
     for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
       const Expression& expression = binding.arguments[i];
       if (!builder_.add(expression.eval(frame_))) {

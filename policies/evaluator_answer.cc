@@ -276,12 +276,12 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
         const Reset& reset = set_->resets[index];
         if (!load_key(reset.key)) continue;
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
-          bank_.reset(set_->counters[counter].id, counter_key(set_->counters[counter]));
+          bank_.reset(set_->counters[counter].id, counter_key(set_->counters[counter], key_hash()));
         }
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
         const List& list = set_->lists[release.list];
-        if (load_key(list.releases[release.binding].key)) list_bank_.remove(list.id, key_hash(list.identity), at_.now);
+        if (load_key(list.releases[release.binding].key)) list_bank_.remove(list.id, key_hash().owned_by(list.identity), at_.now);
       }
     }
   }

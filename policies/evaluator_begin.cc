@@ -49,6 +49,7 @@ void Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   plan_.clear();
   at_ = at;
   line_ = options.line != 0 ? options.line : line_of(occurrence);
+  hashed_.clear();
   frame_.begin(set_->slots, occurrence, this);
   match(occurrence, options.trace);
   if (look_at_lists(at, options.trace)) {
@@ -142,13 +143,14 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
 }
 
 bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
-  if (load_key(binding.key)) return true;
+  if (hash_key(binding.key)) return true;
   const std::size_t first = bad_part_;
   MissReason reason = frame_.why(binding.key[first].slot);
   if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and no place
   if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.
   load_key_with_gaps(binding);
+  hash_ = key_hash();
   return true;
 }
 
@@ -200,7 +202,7 @@ bool Evaluator::own_lists_refuse(const Policy& policy, Instant at) {
   for (const ListIndex index : policy.own_lists) {
     const List& list = set_->lists[index];
     if (list_bank_.size(list.id) == 0) continue;
-    const limiter::Listed listed = list_bank_.find(list.id, key_hash(list.identity), at.now);
+    const limiter::Listed listed = list_bank_.find(list.id, hash_.owned_by(list.identity), at.now);
     if (!listed.listed) continue;
     plan_.lists.push_back({index, listed.until});
     // What a shadow list would refuse still counts for the enforced rungs of the same policy.
@@ -216,7 +218,7 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
     const std::uint16_t index = policy.counters[k];
     PlannedCounter fresh;
     fresh.counter = index;
-    fresh.key = counter_key(set_->counters[index]);
+    fresh.key = counter_key(set_->counters[index], hash_);
     auto found = std::find_if(plan_.counters.begin(), plan_.counters.end(), [&](const PlannedCounter& other) {
       return other.counter == index && other.key == fresh.key;
     });

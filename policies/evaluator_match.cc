@@ -135,8 +135,8 @@ bool Evaluator::load_key(const std::vector<KeySlot>& key) {
   return true;
 }
 
-Hash128 Evaluator::key_hash(const Hash128& owner) {
-  builder_.start(owner);
+Hash128 Evaluator::key_hash() {
+  builder_.start();
   for (const Value& part : parts_) {
     if (part.is_null()) {
       builder_.add_missing();
@@ -147,9 +147,9 @@ Hash128 Evaluator::key_hash(const Hash128& owner) {
   return builder_.hash(secret_);
 }
 
-limiter::CounterKey Evaluator::counter_key(const Counter& counter) {
-  if (!counter.near()) return key_hash(counter.identity);
-  builder_.start(counter.identity);
+limiter::CounterKey Evaluator::counter_key(const Counter& counter, const Hash128& hash) {
+  if (!counter.near()) return hash.owned_by(counter.identity);
+  builder_.start();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (i == place_part_) continue;
     if (parts_[i].is_null()) {
@@ -158,16 +158,30 @@ limiter::CounterKey Evaluator::counter_key(const Counter& counter) {
       builder_.add(parts_[i]);
     }
   }
-  return {builder_.hash(secret_), place_part_ == kNoPart ? Place{} : place_};
+  return {builder_.hash(secret_).owned_by(counter.identity), place_part_ == kNoPart ? Place{} : place_};
+}
+
+bool Evaluator::hash_key(const std::vector<KeySlot>& key) {
+  for (const HashedKey& known : hashed_) {
+    if (*known.key != key) continue;
+    hash_ = known.hash;
+    return true;
+  }
+  if (!load_key(key)) return false;
+  hash_ = key_hash();
+  if (place_part_ == kNoPart) hashed_.push_back({&key, hash_});  // a place is read of parts_
+  return true;
 }
 
 bool Evaluator::look_at_lists(Instant at, Trace* trace) {
   const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
     const List& list = set_->lists[use.list];
     if (list.fixed.empty() && list_bank_.size(list.id) == 0) return std::nullopt;
-    if (!load_key(list.bindings[use.binding].key)) return std::nullopt;
-    const Hash128 key = key_hash(list.identity);
-    const Address* address = list.of_address && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;
+    const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
+    if (!hash_key(slots)) return std::nullopt;
+    const Hash128 key = hash_.owned_by(list.identity);
+    const bool blocks = list.of_address && !list.fixed.empty() && load_key(slots);
+    const Address* address = blocks && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;
     if (const auto* entry = list.fixed.find(key, address, at.now)) {
       if (trace != nullptr) trace->list(list, entry->until, entry->why);
       return entry->until;
@@ -204,11 +218,11 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
 bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
   const List& list = set_->lists[list_index];
   if (list.fixed.empty() && list_bank_.size(list.id) == 0) return false;
-  builder_.start(list.identity);
+  builder_.start();
   for (const Value& part : key) {
     if (!builder_.add(part)) return false;
   }
-  const Hash128 hash = builder_.hash(secret_);
+  const Hash128 hash = builder_.hash(secret_).owned_by(list.identity);
   const Address* address = list.of_address && key[0].is(Type::address) ? &key[0].as_address() : nullptr;
   return list.fixed.find(hash, address, at_.now) != nullptr || list_bank_.find(list.id, hash, at_.now).listed;
 }

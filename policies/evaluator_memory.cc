@@ -46,7 +46,7 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   if (!load_key(own ? binding.key : policy.list_keys[planned.binding][rung_index])) return;
 
   load_texts();
-  put_on_list(policy, rung, rung_index, value, limit, list == nullptr ? Hash128{} : key_hash(list->identity),
+  put_on_list(policy, rung, rung_index, value, limit, list == nullptr ? Hash128{} : key_hash().owned_by(list->identity),
               at);
 }
 

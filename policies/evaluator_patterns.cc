@@ -65,7 +65,7 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
         return;
       }
     }
-    const Hash128 key = key_hash(pattern.identity);
+    const Hash128 key = hash_.owned_by(pattern.identity);
     auto planned = std::find_if(plan_.patterns.begin() + static_cast<std::ptrdiff_t>(first),
                                 plan_.patterns.end(), [&](const auto& p) { return p.key == key; });
     if (planned == plan_.patterns.end()) {

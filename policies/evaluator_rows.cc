@@ -30,7 +30,7 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
     row.hash = counter->key;
     if (counter_of(*counter).near()) {  // another place is another key, to who lists keys
       key.parts();
-      row.hash = key_hash({});
+      row.hash = key_hash();
     }
     row.value = counter->value(settled);
     rows.reading(row);
@@ -38,7 +38,7 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
   if (won.rung < 0) return;
   if (counter == nullptr) {
     key.parts();
-    row.hash = key_hash({});
+    row.hash = key_hash();
   }
   row.value = won.value;
   const auto rung = static_cast<std::size_t>(won.rung);

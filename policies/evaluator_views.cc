@@ -65,8 +65,7 @@ bool Evaluator::count_in_view(const View& view, const View::Binding& binding, Ti
     view.live->miss();
     return true;
   }
-  builder_.start(Hash128{});
-  constexpr std::size_t kHead = sizeof(Hash128);
+  builder_.start();
   for (const Value& part : parts_) {
     if (part.is(Type::address)) {
       char text[64];
@@ -76,7 +75,7 @@ bool Evaluator::count_in_view(const View& view, const View::Binding& binding, Ti
     }
   }
   event.key = builder_.hash(secret_);
-  event.parts = builder_.bytes().substr(kHead);
+  event.parts = builder_.bytes();
   view.live->observe(event);
   return true;
 }
@@ -90,7 +89,7 @@ bool Evaluator::load_view_value(const View& view, const View::Binding& binding,
     event.amount = value.as_number();
     return std::abs(event.amount.as_real()) < kAmountMost;  // no NaN is
   }
-  builder_.start(Hash128{});
+  builder_.start();
   for (const Expression& argument : binding.arguments) {
     if (!builder_.add(argument.eval(frame_))) return false;
   }

@@ -14,6 +14,7 @@ struct KeySlot {
   bool reads_address = false;  ///< a column's text is taken for an address, if it is one
   std::uint8_t v4_bits = 32;
   std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
+  friend bool operator==(const KeySlot&, const KeySlot&) = default;
 };
 
 }  // namespace weir::policies

@@ -10,7 +10,7 @@ Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key
                            bool without_place = false) {
   if (parts.size() != key.size()) return make_error_code(Error::malformed);
   KeyBuilder builder;
-  builder.start(owner);
+  builder.start();
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (without_place && key[i].is_place) continue;
     if (!key[i].is_address) {
@@ -21,7 +21,7 @@ Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key
     if (!address) return make_error_code(Error::malformed);
     builder.add_address(address->masked(key[i].v4_bits, key[i].v6_bits));
   }
-  return builder.hash(secret);
+  return builder.hash(secret).owned_by(owner);
 }
 
 }  // namespace

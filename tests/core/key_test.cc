@@ -10,7 +10,7 @@ namespace {
 
 std::string key_of(const std::vector<Value>& parts) {
   KeyBuilder builder;
-  builder.start({1, 2});
+  builder.start();
   for (const Value& part : parts) EXPECT_TRUE(builder.add(part));
   return std::string(builder.bytes());
 }
@@ -29,7 +29,7 @@ TEST(KeyBuilder, PartsAreCanonicalText) {
 
 TEST(KeyBuilder, RefusesWhatIsNoKeyPart) {
   KeyBuilder builder;
-  builder.start({});
+  builder.start();
   builder.add_text("x");
   const std::string before(builder.bytes());
   EXPECT_FALSE(builder.add(Value::null()));

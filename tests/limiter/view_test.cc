@@ -18,9 +18,9 @@ const HashSecret kSecret = HashSecret::from_bytes({3});
 
 std::string encode(const std::vector<std::string>& parts) {
   KeyBuilder builder;
-  builder.start({});
+  builder.start();
   for (const std::string& part : parts) builder.add_text(part);
-  return std::string(builder.bytes().substr(sizeof(Hash128)));
+  return std::string(builder.bytes());
 }
 
 /// What a view is told, with text of its own.

@@ -218,13 +218,13 @@ policies:
     const Policy& p = *world.set_->find_policy(policy);
     const Counter& counter = world.set_->counters[p.counters[0]];
     KeyBuilder builder;
-    builder.start(counter.identity);
+    builder.start();
     if (std::string(policy) == "per-item") {
       builder.add_text("a");
     } else {
       builder.add_address(*Address::parse("203.0.113.7"));
     }
-    return world.bank.peek(counter.id, builder.hash(world.secret), world.now).value.integer();
+    return world.bank.peek(counter.id, builder.hash(world.secret).owned_by(counter.identity), world.now).value.integer();
   };
   EXPECT_EQ(reading("per-item"), 2);
   EXPECT_EQ(reading("per-ip"), 2) << "refused by the other policy: not passed, not counted";
