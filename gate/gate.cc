@@ -40,6 +40,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
   policies::Evaluator::Options options;
   options.may_wait = may_wait;
   options.can_hold = held_ < limits_.held;
+  options.rows = rows_;
   advance_patterns(now);
   const policies::Verdict& verdict = evaluator_.judge(request, at, options);
 
@@ -71,6 +72,8 @@ Gate::Judged Gate::judge(const policies::Record& record, const Answer& answer, T
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
   options.may_wait = false;
+  options.rows = rows_;
+  advance_patterns(now);
   const policies::Verdict& verdict = evaluator_.judge(record, at, options);
   const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
   if (verdict.kind != policies::Verdict::Kind::refuse && evaluator_.must_observe()) {
@@ -88,6 +91,7 @@ Gate::Judged Gate::query(const policies::Record& record, TimePoint now, policies
   options.may_wait = false;
   options.dry = true;
   options.trace = &trace;
+  advance_patterns(now);  // what fires now would have fired without the query as well
   const policies::Verdict& verdict = evaluator_.judge(record, at, options);
   const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
   return {verdict, evaluator_.plan(), effect.status};

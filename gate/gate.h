@@ -73,6 +73,13 @@ class Gate final : public Judge {
   bool has_waiters() const override { return waiters_.size() != 0; }
   void tick(TimePoint now) override;
 
+  /// Gives every reading and verdict of policies, and every match of patterns, to these as well; null:
+  /// nobody. The way to compare doors with each other and with replay.
+  void report_to(policies::RowSink* rows, policies::PatternSink* matches) {
+    rows_ = rows;
+    evaluator_.use_patterns(shared_.patterns, matches);
+  }
+
   /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing comes.
   void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
 
@@ -88,6 +95,7 @@ class Gate final : public Judge {
   telemetry::MetricCells& metrics_;
   policies::Evaluator evaluator_;
   policies::VerdictText text_;
+  policies::RowSink* rows_ = nullptr;
   WaitQueue waiters_;
   Hash128 crowded_key_;                 // of the last judgement that was `wait`
   std::uint32_t waiting_noted_ = 0;

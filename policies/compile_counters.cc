@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "limiter/kinds.h"
 #include "policies/compiler.h"
 
 /// The counters of a policy: what they count, hence which policies share them.
@@ -9,6 +10,20 @@ namespace {
 using config::MetricDef;
 
 constexpr std::size_t kKeepDefault = 1000;
+
+/// What no counter can hold; the parser has seen to the rest.
+void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& window,
+                config::Problems& problems) {
+  if (limiter::find_kind(spec) != nullptr) return;
+  const bool fills = spec.metric == limiter::Metric::count || spec.metric == limiter::Metric::sum ||
+                     spec.metric == limiter::Metric::distinct;
+  if (spec.window == limiter::Window::leaky && !fills) {
+    problems.error(window.where, "a leaky bucket has a level, and nothing else to read",
+                   "its metric is count, sum(f) or distinct(f)");
+  } else {
+    problems.error(window.where, "this window is beyond what a counter can hold");
+  }
+}
 
 }  // namespace
 
@@ -49,6 +64,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
     }
     if (window != nullptr) {
+      check_kind(counter.spec, *window, problems_);
       counter.window = counter.spec.length;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
                            window->kind == config::WindowDef::Kind::calendar;

@@ -279,6 +279,19 @@ std::string flagging(const std::string& metric, const std::string& window, const
          ", then: [{if: '" + condition + "', do: flag}]}\n";
 }
 
+TEST(Kinds, ALeakyBucketHasNoOtherMetricThanItsLevel) {
+  for (const char* metric : {"avg(n)", "min(n)", "max(n)", "exists(city)", "last(n)"}) {
+    config::Loaded loaded = config::load_text(
+        "test.yaml", "weir: 1\n" + flagging(metric, "{leaky: 3, drain: 1s}", "value != null"));
+    ASSERT_TRUE(loaded.model);
+    EXPECT_EQ(compile(*loaded.model, loaded.problems), nullptr) << metric;
+    ASSERT_EQ(loaded.problems.all().size(), 1U) << metric;
+    const config::Problem& problem = loaded.problems.all().front();
+    EXPECT_EQ(problem.message, "a leaky bucket has a level, and nothing else to read");
+    EXPECT_EQ(problem.where.line, 5U);
+  }
+}
+
 TEST(Kinds, AverageMinimumAndMaximumOfNothingAreNoNumber) {
   World world(flagging("avg(n)", "1m", "value == 2.5"));
   EXPECT_EQ(world.send(TestRequest("GET /v?n=2")), "pass");
