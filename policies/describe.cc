@@ -120,7 +120,8 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
   if (part.condition) {
     out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());
   }
-  out += ": " + std::string(action_row(rung.action).name);
+  if (!out.empty()) out += ": ";  // a pattern's rungs may have no threshold
+  out += action_row(rung.action).name;
   for (std::size_t i = 0; i < rung.durations.size(); ++i) {
     out += (i == 0 ? " for " : ", ") + duration_text(rung.durations[i]);
   }

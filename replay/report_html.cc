@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -146,6 +145,12 @@ class Page {
     if (!policy.key.empty()) out_ += " per " + escaped(policy.key);
     if (policy.shadow) out_ += " (shadow)";
     out_ += "</p>\n<p>" + policy.summary() + "</p>\n";
+    if (policy.pattern) {
+      for (const RungReport& rung : policy.rungs) out_ += "<p>" + escaped(rung.text) + "</p>\n";
+      if (!policy.hardest.empty()) matched(policy);
+      out_ += "</section>\n";
+      return;
+    }
     out_ +=
         "<div class=\"wide\"><table><tr><th>rung</th><th class=\"n\">verdicts</th><th "
         "class=\"n\">hits of keys</th></tr>\n";
@@ -183,6 +188,18 @@ class Page {
     out_ += "</table></div></section>\n";
   }
 
+  void matched(const PolicyReport& policy) {
+    out_ +=
+        "<div class=\"wide\"><table><tr><th>key</th><th>first</th><th>kind</th><th "
+        "class=\"n\">matches</th></tr>\n";
+    for (const KeyReport& key : policy.hardest) {
+      out_ += "<tr><td>" + escaped(key.key.empty() ? "(all)" : key.key) + "</td><td>" +
+              shown_time(key.first) + "</td><td>" + key.rung + "</td><td class=\"n\">" +
+              human_count(key.verdicts) + "</td></tr>\n";
+    }
+    out_ += "</table></div>\n";
+  }
+
   void hardest(const PolicyReport& policy) {
     out_ +=
         "<h3>Hardest-hit keys</h3><div class=\"wide\"><table><tr><th>key</th><th "
@@ -197,7 +214,7 @@ class Page {
   }
 
   /// Bars lie, so that any number of them fits a phone; the longest one takes the width. A lone key
-  /// shows as well: lengths follow the square root.
+  /// among many is a stroke.
   void histogram(const PolicyReport& policy) {
     constexpr double kLeft = 70, kWidth = 230, kRow = 20;
     double most = 1;
@@ -220,7 +237,7 @@ class Page {
     };
     for (const Bar& bar : policy.bars) {
       rungs(bar.upto);
-      const double length = kWidth * std::sqrt(static_cast<double>(bar.keys) / most);
+      const double length = kWidth * static_cast<double>(bar.keys) / most;
       body += "<text x=\"" + fixed(kLeft - 6, 0) + "\" y=\"" + fixed(y + 14, 1) +
               "\" text-anchor=\"end\">" + escaped(bar.label) + "</text><rect class=\"bar\" x=\"" +
               fixed(kLeft, 0) + "\" y=\"" + fixed(y + 3, 1) + "\" width=\"" +
@@ -231,9 +248,8 @@ class Page {
     }
     rungs(std::numeric_limits<double>::infinity());
     out_ += "<h3>Highest reading per key</h3>\n<svg viewBox=\"0 0 400 " + fixed(y + 4, 0) +
-            "\" role=\"img\" aria-label=\"histogram of the highest reading per key, lengths by "
-            "square root\">" +
-            body + "</svg>\n";
+            "\" role=\"img\" aria-label=\"histogram of the highest reading per key\">" + body +
+            "</svg>\n";
   }
 
   void differences() {

@@ -90,8 +90,11 @@ class Text {
     std::size_t width = 0;
     for (const RungReport& rung : policy.rungs) width = std::max(width, rung.text.size());
     for (const RungReport& rung : policy.rungs) {
-      out_ +=
-          "    " + padded(rung.text, width) + "  " + counted(rung.verdicts, "verdict", "verdicts");
+      out_ += "    " + rung.text;
+      if (!policy.pattern) {
+        out_ += std::string(width - rung.text.size() + 2, ' ') +
+                counted(rung.verdicts, "verdict", "verdicts");
+      }
       if (rung.keys_share) out_ += ", hits " + percent(*rung.keys_share) + " of keys";
       out_ += "\n";
     }
@@ -137,7 +140,10 @@ class Text {
     for (const KeyReport& key : policy.hardest) {
       out_ += "    " + padded(plain(key.key.empty() ? "(all)" : key.key), width) + "  " +
               padded(key.value, values, true) + "  first " + iso_time(key.first) + "  " + key.rung +
-              "  " + counted(key.verdicts, "verdict", "verdicts") + "\n";
+              "  " +
+              (policy.pattern ? counted(key.verdicts, "match", "matches")
+                              : counted(key.verdicts, "verdict", "verdicts")) +
+              "\n";
     }
   }
 
