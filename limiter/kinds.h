@@ -48,6 +48,20 @@ struct KindOps {
   void (*put_in)(Subject&, const Instant&, std::span<const PlainEntry>) noexcept;
 };
 
+/// What a kind is in the shared store: which script holds it (store/redis/scripts/).
+enum class SharedForm : std::uint8_t {
+  fixed,    ///< one total and the window that it belongs to
+  ring,     ///< buckets, packed in one string
+  log,      ///< events with their amounts or members, in a sorted set
+  members,  ///< different members with their times, in a sorted set
+  tally,    ///< average or extreme of one window
+  leaky,    ///< a level and when it was read
+  last,     ///< the latest data
+  flights,  ///< open events with the times at which they end by themselves
+  none,     ///< not shared: a radius is a write and nine reads, which is no one operation
+};
+inline constexpr std::size_t kSharedForms = 8;
+
 /// A row of the table of kinds. A new kind is a row, and its operations.
 struct Kind {
   std::string_view name;
@@ -55,6 +69,7 @@ struct Kind {
   Window window;
   bool real;
   const KindOps* ops;
+  SharedForm shared;
   std::string_view help;
   bool near = false;  ///< has a radius
 };

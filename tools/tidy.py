@@ -18,6 +18,7 @@ ROOMS = {
     "config": ["telemetry", "core"],
     "limiter": ["telemetry", "core"],
     "net": ["telemetry", "core"],
+    "store": ["limiter", "net", "telemetry", "core"],
     "policies": ["config", "limiter", "telemetry", "core"],
     "replay": ["policies", "config", "limiter", "net", "telemetry", "core"],
     "gate": ["policies", "config", "limiter", "telemetry", "core"],

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 namespace weir::test {
 namespace {
@@ -23,21 +25,7 @@ constexpr int kLimitMs = 20'000;  // for any single answer
 
 }  // namespace
 
-RedisServer::RedisServer() {
-  start();
-  if (child_ > 0 && !connect()) ADD_FAILURE() << "no connection to " << path_;
-}
-
-RedisServer::~RedisServer() {
-  if (socket_ >= 0) ::close(socket_);
-  if (child_ > 0) {
-    ::kill(child_, SIGKILL);
-    ::waitpid(child_, nullptr, 0);
-  }
-  if (!directory_.empty()) std::filesystem::remove_all(directory_);
-}
-
-void RedisServer::start() {
+RedisServer::RedisServer(std::vector<std::string> options) : options_(std::move(options)) {
   std::string name = (std::filesystem::temp_directory_path() / "weir-redis-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     ADD_FAILURE() << "no directory: " << std::strerror(errno);
@@ -45,18 +33,78 @@ void RedisServer::start() {
   }
   directory_ = name;
   path_ = directory_ + "/redis.sock";
+  start();
+}
+
+RedisServer::~RedisServer() {
+  kill();
+  if (!directory_.empty()) std::filesystem::remove_all(directory_);
+}
+
+void RedisServer::kill() {
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
+  buffer_.clear();
+  if (child_ > 0) {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  child_ = -1;
+}
+
+void RedisServer::pause() {
+  ::kill(child_, SIGSTOP);
+  ::waitpid(child_, nullptr, WUNTRACED);
+}
+void RedisServer::resume() { ::kill(child_, SIGCONT); }
+
+int RedisServer::free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    ADD_FAILURE() << "no free port";
+  }
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+void RedisServer::start() {
+  if (directory_.empty() || child_ > 0) return;
   int log[2];
   if (::pipe2(log, O_CLOEXEC) != 0) {
     ADD_FAILURE() << "no pipe: " << std::strerror(errno);
     return;
   }
+  std::vector<std::string> words = {"redis-server"};
+  std::size_t first = 0;
+  bool has_port = false;
+  if (!options_.empty() && options_[0] == "--sentinel") {  // wants a file that it may write
+    const std::string file = directory_ + "/sentinel.conf";
+    std::ofstream(file) << "";
+    words.insert(words.end(), {file, "--sentinel"});
+    first = 1;
+  } else {
+    words.insert(words.end(), {"--save", "", "--appendonly", "no"});
+  }
+  words.insert(words.end(), {"--unixsocket", path_, "--dir", directory_, "--logfile", "",
+                             "--loglevel", "notice"});
+  for (std::size_t i = first; i < options_.size(); ++i) {
+    has_port = has_port || options_[i] == "--port";
+    words.push_back(options_[i]);
+  }
+  if (!has_port) words.insert(words.end(), {"--port", "0"});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   child_ = ::fork();
   if (child_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(log[1], STDOUT_FILENO);
-    ::execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path_.c_str(), "--save",
-             "", "--appendonly", "no", "--dir", directory_.c_str(), "--logfile", "",
-             static_cast<char*>(nullptr));
+    ::execvp("redis-server", arguments.data());
     ::_exit(127);
   }
   ::close(log[1]);
@@ -64,8 +112,11 @@ void RedisServer::start() {
   std::string said;
   char buffer[512];
   pollfd wait{log[0], POLLIN, 0};
-  while (said.find("ready to accept connections") == std::string::npos &&
-         said.find("Ready to accept connections") == std::string::npos) {
+  const auto ready = [&] {
+    return said.find("ccept connections at") != std::string::npos ||
+           said.find("Sentinel ID is") != std::string::npos;
+  };
+  while (!ready()) {
     if (::poll(&wait, 1, kLimitMs) <= 0) break;
     const ssize_t n = ::read(log[0], buffer, sizeof buffer);
     if (n <= 0) break;
@@ -73,12 +124,14 @@ void RedisServer::start() {
   }
   // Who would read what it says from now on? A closed pipe does it no harm: Redis ignores SIGPIPE.
   ::close(log[0]);
-  if (said.find("ccept connections") == std::string::npos) {
+  if (!ready()) {
     ADD_FAILURE() << "redis-server does not start; scripts/deps installs it\n" << said;
     ::kill(child_, SIGKILL);
     ::waitpid(child_, nullptr, 0);
     child_ = -1;
+    return;
   }
+  if (!connect()) ADD_FAILURE() << "no connection to " << path_;
 }
 
 bool RedisServer::connect() {
@@ -112,8 +165,8 @@ bool RedisServer::read_line(std::string& line) {
   }
 }
 
-std::int64_t RedisServer::integer(const std::vector<std::string>& command) {
-  if (socket_ < 0) return -1;
+bool RedisServer::send(const std::vector<std::string>& command) {
+  if (socket_ < 0) return false;
   std::string out = "*" + std::to_string(command.size()) + "\r\n";
   for (const std::string& word : command) {
     out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
@@ -122,13 +175,62 @@ std::int64_t RedisServer::integer(const std::vector<std::string>& command) {
     const ssize_t n = ::send(socket_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
     if (n <= 0) {
       ADD_FAILURE() << "redis-server hung up";
-      return -1;
+      return false;
     }
     sent += static_cast<std::size_t>(n);
   }
+  return true;
+}
+
+bool RedisServer::read_bytes(std::size_t n, std::string& out) {
+  out.clear();
+  while (buffer_.size() < n) {
+    char bytes[4096];
+    pollfd wait{socket_, POLLIN, 0};
+    if (::poll(&wait, 1, kLimitMs) <= 0) return false;
+    const ssize_t got = ::read(socket_, bytes, sizeof bytes);
+    if (got <= 0) return false;
+    buffer_.append(bytes, static_cast<std::size_t>(got));
+  }
+  out = buffer_.substr(0, n);
+  buffer_.erase(0, n);
+  return true;
+}
+
+void RedisServer::read_words(std::vector<std::string>& out) {
   std::string line;
+  if (!read_line(line) || line.empty()) {
+    ADD_FAILURE() << "redis-server says nothing";
+    return;
+  }
+  long n = 0;
+  std::from_chars(line.data() + 1, line.data() + line.size(), n);
+  if (line[0] == '*') {
+    for (long i = 0; i < n; ++i) read_words(out);
+  } else if (line[0] == '$' && n >= 0) {
+    std::string bytes;
+    read_bytes(static_cast<std::size_t>(n) + 2, bytes);
+    out.push_back(bytes.substr(0, static_cast<std::size_t>(n)));
+  } else {
+    out.push_back(line);
+  }
+}
+
+std::vector<std::string> RedisServer::words(const std::vector<std::string>& command) {
+  std::vector<std::string> out;
+  if (send(command)) read_words(out);
+  return out;
+}
+
+std::string RedisServer::text(const std::vector<std::string>& command) {
+  const std::vector<std::string> all = words(command);
+  return all.empty() ? std::string() : all.front();
+}
+
+std::int64_t RedisServer::integer(const std::vector<std::string>& command) {
+  const std::string line = text(command);
   std::int64_t value = -1;
-  if (!read_line(line) || line.empty() || line[0] != ':' ||
+  if (line.empty() || line[0] != ':' ||
       std::from_chars(line.data() + 1, line.data() + line.size(), value).ec != std::errc()) {
     ADD_FAILURE() << "redis-server answers: " << line;
     return -1;

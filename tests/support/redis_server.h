@@ -14,7 +14,10 @@ namespace weir::test {
 /// be started.
 class RedisServer {
  public:
-  RedisServer();
+  RedisServer() : RedisServer(std::vector<std::string>{}) {}
+  /// With more words of its command line: {"--maxmemory", "2mb"}. {"--sentinel"} as the first makes
+  /// a Sentinel of it.
+  explicit RedisServer(std::vector<std::string> options);
   ~RedisServer();
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
@@ -24,12 +27,28 @@ class RedisServer {
 
   /// One command whose answer is an integer. Anything else fails the test and gives -1.
   std::int64_t integer(const std::vector<std::string>& command);
+  /// One command whose answer is one line or string: `+OK`, `-ERR ...`, `:1`, or the string itself.
+  std::string text(const std::vector<std::string>& command);
+  /// One command, as many words as its answer has lines (arrays of strings, flattened).
+  std::vector<std::string> words(const std::vector<std::string>& command);
+
+  const std::string& directory() const noexcept { return directory_; }
+  void pause();   ///< SIGSTOP: it keeps its sockets and says nothing
+  void resume();  ///< SIGCONT
+  void kill();    ///< SIGKILL
+  void start();   ///< again, after kill(); its data are gone
+
+  /// A TCP port of the loopback that was free a moment ago.
+  static int free_port();
 
  private:
-  void start();
   bool connect();
+  bool send(const std::vector<std::string>& command);
+  bool read_bytes(std::size_t n, std::string& out);
+  void read_words(std::vector<std::string>& out);
   bool read_line(std::string& line);
 
+  std::vector<std::string> options_;
   std::string directory_, path_;
   pid_t child_ = -1;
   int socket_ = -1;

@@ -1,0 +1,179 @@
+#include "store/memory_store.h"
+
+#include <algorithm>
+
+namespace weir::store {
+namespace {
+
+using limiter::Amount;
+using limiter::Reading;
+using limiter::SharedError;
+using limiter::SharedOp;
+using limiter::SharedReply;
+using limiter::SharedVerb;
+using limiter::Undo;
+
+constexpr milliseconds kTakenBackWithin{60'000};
+constexpr std::size_t kDoneMost = 200'000;  // events that may still be settled or taken back
+
+bool judges(SharedVerb verb) noexcept {
+  return verb == SharedVerb::add || verb == SharedVerb::reserve;
+}
+
+}  // namespace
+
+MemoryStore::MemoryStore(const limiter::BankLimits& limits, std::function<TimePoint()> clock)
+    : bank_(limits), clock_(std::move(clock)) {}
+
+bool MemoryStore::submit(Batch& batch, TimePoint) {
+  for (std::size_t i = 0; i < batch.ops.size(); ++i) run(batch.ops[i], batch.replies[i]);
+  return true;
+}
+
+bool MemoryStore::open(const limiter::SharedCounter& counter, limiter::CounterId& id) {
+  const auto known = counters_.find(counter.identity);
+  if (known != counters_.end()) {
+    id = known->second;
+    return true;
+  }
+  const auto opened = bank_.open(counter.identity, counter.spec);
+  if (!opened) return false;
+  id = counters_[counter.identity] = *opened;
+  return true;
+}
+
+void MemoryStore::expire(const Hash128& key, TimePoint now) {
+  auto it = done_.lower_bound(Name{key, {}});
+  while (it != done_.end() && it->first.key == key) {
+    it = it->second.until <= now ? forget(it) : std::next(it);
+  }
+}
+
+MemoryStore::DoneMap::iterator MemoryStore::forget(DoneMap::iterator it) {
+  Done& done = it->second;
+  for (std::size_t i = 0; i < done.parts; ++i) {
+    if (done.undo[i].what == Undo::What::reservation)
+      bank_.uncharge(done.counters[i], done.key, done.undo[i]);
+  }
+  return done_.erase(it);
+}
+
+void MemoryStore::say(SharedReply& reply, std::size_t part, const Reading& reading) {
+  Reading& out = reply.parts[part].reading;
+  out = reading;
+  if (reading.datum == nullptr) return;
+  reply.datum = *reading.datum;
+  reply.text = reading.datum->text;
+  reply.datum.text = reply.text;
+  out.datum = &reply.datum;
+}
+
+void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
+  const TimePoint now = op.now ? *op.now : clock_();
+  reply.error = SharedError::none;
+  reply.admitted = true;
+  reply.at = now;
+  const Hash128 key = secret_.hash(op.key);
+  expire(key, now);
+  const bool shaped = !op.parts.empty() && op.parts.size() <= SharedOp::kPartsMax &&
+                      std::all_of(op.parts.begin(), op.parts.end(), [](const auto& part) {
+                        return part.counter != nullptr && part.counter->kind != nullptr &&
+                               part.counter->kind->shared != limiter::SharedForm::none;
+                      });
+  if (!shaped || !op.event.amount.is_finite()) {
+    reply.error = SharedError::invalid;
+    return;
+  }
+  limiter::CounterId id;
+  if (judges(op.verb)) return admit(op, reply, key, now);
+  if (op.verb == SharedVerb::settle || op.verb == SharedVerb::release ||
+      op.verb == SharedVerb::take_back) {
+    return end(op, reply, key, now);
+  }
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    if (!open(*op.parts[i].counter, id)) {
+      reply.error = SharedError::full;
+      return;
+    }
+    if (op.verb == SharedVerb::reset) bank_.reset(id, key);
+    say(reply, i, bank_.peek(id, key, now, op.verb == SharedVerb::look ? &op.event : nullptr));
+  }
+}
+
+void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
+  Done done;
+  done.parts = op.parts.size();
+  done.key = key;
+  done.event = op.event;
+  done.event.datum = nullptr;
+  for (std::size_t i = 0; i < done.parts; ++i) {
+    if (!open(*op.parts[i].counter, done.counters[i])) {
+      reply.error = SharedError::full;
+      return;
+    }
+    const Reading r = bank_.peek(done.counters[i], key, now, &op.event);
+    const auto& ceiling = op.parts[i].ceiling;
+    if (ceiling && r.has_value && ceiling->broken_by(r.value)) reply.admitted = false;
+    say(reply, i, r);
+  }
+  bool holds = false;
+  for (std::size_t i = 0; i < done.parts && reply.admitted; ++i) {
+    const bool reserves = op.verb == SharedVerb::reserve && op.parts[i].counter->spec.outcome;
+    holds = holds || reserves || op.parts[i].counter->spec.metric == limiter::Metric::in_flight;
+    say(reply, i,
+        reserves ? bank_.reserve(done.counters[i], key, now, op.event, nullptr, &done.undo[i])
+                 : bank_.charge(done.counters[i], key, now, op.event, nullptr, &done.undo[i]));
+  }
+  for (std::size_t i = 0; i < done.parts; ++i) {
+    reply.parts[i].reading.stored = reply.admitted;
+    reply.parts[i].reading.refused = !reply.admitted;
+  }
+  if (!reply.admitted) return;
+  // An open event in flight ends by itself as a reservation does.
+  if (holds) {
+    for (Undo& undo : done.undo) {
+      if (undo.what == Undo::What::charge &&
+          op.parts.front().counter->spec.metric == limiter::Metric::in_flight)
+        undo.what = Undo::What::reservation;
+    }
+  }
+  done.until = now + (holds ? op.lifetime : kTakenBackWithin);
+  done_[{key, op.id}] = done;
+  order_.push_back({key, op.id});
+  while (order_.size() > kDoneMost) {
+    if (const auto oldest = done_.find(order_.front()); oldest != done_.end()) forget(oldest);
+    order_.pop_front();
+  }
+}
+
+void MemoryStore::end(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
+  const auto found = done_.find({key, op.id});
+  reply.admitted = op.verb != SharedVerb::settle;
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    limiter::CounterId id;
+    if (!open(*op.parts[i].counter, id)) {
+      reply.error = SharedError::full;
+      return;
+    }
+    Undo undo;
+    if (found != done_.end() && i < found->second.parts) undo = found->second.undo[i];
+    const bool in_flight = op.parts[i].counter->spec.metric == limiter::Metric::in_flight;
+    if (op.verb == SharedVerb::take_back || in_flight) {
+      bank_.uncharge(id, key, undo);
+      undo = Undo{};
+    } else if (undo.what == Undo::What::charge) {
+      undo = Undo{};
+    }
+    if (in_flight) {
+      say(reply, i, bank_.peek(id, key, now));
+      continue;
+    }
+    const bool matched = op.verb == SharedVerb::settle;
+    const Reading r = bank_.settle(id, key, op.at, now, op.event, undo, matched);
+    if (matched) reply.admitted = reply.admitted || r.stored;
+    say(reply, i, r);
+  }
+  if (found != done_.end()) done_.erase(found);
+}
+
+}  // namespace weir::store

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "limiter/bank.h"
+#include "store/shared_store.h"
+
+namespace weir::store {
+
+/// The shared store's contract inside of one process: for tests, and for replay. Counts in a Bank,
+/// which is the local limiter's. Every reply is there when submit() returns. Not thread-safe.
+class MemoryStore final : public SharedStore {
+ public:
+  /// `clock`: the store's own time, where an operation brings none.
+  MemoryStore(const limiter::BankLimits& limits, std::function<TimePoint()> clock);
+
+  bool submit(Batch& batch, TimePoint deadline) override;
+  void cancel(Batch&) noexcept override {}
+
+ private:
+  /// What an event did, for who settles it or takes it back.
+  struct Done {
+    std::array<limiter::Undo, limiter::SharedOp::kPartsMax> undo;
+    std::array<limiter::CounterId, limiter::SharedOp::kPartsMax> counters{};
+    std::size_t parts = 0;
+    Hash128 key;
+    limiter::Amount event;
+    TimePoint until{};
+  };
+  struct Name {  // of an event on a key
+    Hash128 key;
+    limiter::SharedId id;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
+
+  using DoneMap = std::map<Name, Done>;
+  void run(const limiter::SharedOp& op, limiter::SharedReply& reply);
+  void admit(const limiter::SharedOp& op, limiter::SharedReply& reply, const Hash128& key,
+             TimePoint now);
+  void end(const limiter::SharedOp& op, limiter::SharedReply& reply, const Hash128& key,
+           TimePoint now);
+  /// False: no memory for the counter.
+  bool open(const limiter::SharedCounter& counter, limiter::CounterId& id);
+  /// Reservations on that key whose time is over end; what can no more be taken back is forgotten.
+  void expire(const Hash128& key, TimePoint now);
+  DoneMap::iterator forget(DoneMap::iterator it);
+  void say(limiter::SharedReply& reply, std::size_t part, const limiter::Reading& reading);
+
+  limiter::Bank bank_;
+  std::function<TimePoint()> clock_;
+  HashSecret secret_ = HashSecret::random();
+  std::map<Hash128, limiter::CounterId> counters_;
+  DoneMap done_;
+  std::deque<Name> order_;  // of done_, oldest first
+};
+
+}  // namespace weir::store

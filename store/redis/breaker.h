@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/clock.h"
+
+namespace weir::store {
+
+/// Waits that double from `first` to `most`, each shortened at random by up to a half, so that
+/// replicas which lost the same server do not come back together. Deterministic by its seed.
+class Backoff {
+ public:
+  Backoff(milliseconds first, milliseconds most, std::uint64_t seed) noexcept
+      : first_(first), most_(most), next_(first), random_(seed | 1U) {}
+  milliseconds next() noexcept;
+  void reset() noexcept { next_ = first_; }
+
+ private:
+  milliseconds first_, most_, next_;
+  std::uint64_t random_;
+};
+
+/// Keeps a slow or silent node from costing every request its budget: after kFailures operations in
+/// a row that came too late, nothing is sent but a probe now and then, until one returns in time.
+/// Time is an argument. Not thread-safe.
+class Breaker {
+ public:
+  enum class State : std::uint8_t { closed, open, half_open };
+  static constexpr int kFailures = 8;
+
+  Breaker(milliseconds budget, std::uint64_t seed) noexcept
+      : budget_(budget), backoff_(milliseconds(25), milliseconds(400), seed) {}
+
+  State state() const noexcept { return state_; }
+  bool admits() const noexcept { return state_ == State::closed; }
+  void succeeded() noexcept { failures_ = 0; }
+  void failed(TimePoint now) noexcept;  ///< one operation got no answer in time
+  void trip(TimePoint now) noexcept;    ///< the connection is gone
+  /// When to send the next probe. Only while open.
+  TimePoint probe_at() const noexcept { return probe_at_; }
+  void probe_sent(TimePoint now) noexcept;
+  /// The probe (or a new connection's greeting) was answered. Closes if that took no longer than
+  /// the budget (a tick of the clock more), else waits for the next probe.
+  void probe_answered(TimePoint now) noexcept;
+  void close() noexcept;
+
+ private:
+  milliseconds budget_;
+  Backoff backoff_;
+  State state_ = State::open;  // until the first connection stands
+  int failures_ = 0;
+  TimePoint probe_at_{}, sent_{};
+};
+
+}  // namespace weir::store

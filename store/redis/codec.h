@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "limiter/shared_op.h"
+#include "store/redis/resp_reader.h"
+
+namespace weir::store {
+
+/// Operations as the scripts' keys and arguments, and the scripts' answers as replies.
+
+/// Whether the scripts can count it: 1 .. kPartsMax parts of known kinds, an amount that is finite,
+/// and not negative where only the local kinds of sums may be; a `last` datum that fits.
+bool can_send(const limiter::SharedOp& op) noexcept;
+
+/// Appends the operation's keys, as bulk strings; returns how many. A part with outcomes has two.
+/// `weir:<counter>:{<key>}`: the braces put all parts of an operation into one slot of a cluster.
+unsigned append_keys(std::string& out, const limiter::SharedOp& op);
+
+/// Appends the operation's argument, as one bulk string. `wall` says where a calendar's windows
+/// are; which of them it is, the store's own clock decides.
+void append_argument(std::string& out, const limiter::SharedOp& op, bool retry, TimePoint wall);
+
+/// How many elements the operation's answer has, if it is no error.
+unsigned answer_width(const limiter::SharedOp& op) noexcept;
+/// Where the next operation's answer begins; reply.size() or beyond if this one is not whole.
+std::size_t skip_answer(const Reply& answer, std::size_t at, unsigned width) noexcept;
+
+/// Reads one operation's answer from `at` on (which moves behind it). False: not what was asked
+/// for. An error of the store stands in reply.error.
+bool read_answer(const Reply& answer, std::size_t& at, const limiter::SharedOp& op,
+                 limiter::SharedReply& reply);
+
+/// What an error text means: `OOM command not allowed ...`, also as scripts hand it on.
+limiter::SharedError error_of(std::string_view text) noexcept;
+
+}  // namespace weir::store

@@ -1,0 +1,192 @@
+#include "store/redis/node.h"
+
+#include <algorithm>
+
+#include "store/redis/codec.h"
+#include "store/redis/resp_writer.h"
+
+namespace weir::store {
+
+using limiter::SharedError;
+using limiter::SharedOp;
+
+Node::Node(net::Worker& worker, const Settings& settings, Connection::Greeting greeting,
+           Tickets& tickets, Owner& owner, std::uint64_t seed)
+    : worker_(worker),
+      tickets_(tickets),
+      owner_(owner),
+      breaker_(settings.budget, seed),
+      connection_(worker, settings, settings.credentials, greeting, *this, seed) {}
+
+void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePoint wall) {
+  const ScriptIndex index = script_of(op);
+  Group& group = groups_[index];
+  if (!group.ops.empty() && (group.slot != slot || group.asking != asking)) send_group(index);
+  group.slot = slot;
+  group.asking = asking;
+  group.key_count += append_keys(group.keys, op);
+  append_argument(group.arguments, op, ref.sent > 0, wall);
+  if (ref.sent < 255) ++ref.sent;
+  ref.width = static_cast<std::uint8_t>(answer_width(op));
+  group.ops.push_back(ref);
+  ++gathered_;
+  if (group.ops.size() >= kOpsPerCall) send_group(index);
+}
+
+void Node::send_group(ScriptIndex index) {
+  Group& group = groups_[index];
+  const Script& script = store::script(index);
+  std::string& out = connection_.out();
+  const std::size_t before = out.size();
+  unsigned commands = 1;
+  if (group.asking) {
+    append_command(out, {"ASKING"});
+    calls_.push({Call::What::asking, index, 0});
+    ++commands;
+  }
+  append_count(out, '*', 3 + group.key_count + group.ops.size());
+  const bool bring = unknown_[index];
+  unknown_[index] = false;
+  append_bulk(out, bring ? "EVAL" : "EVALSHA");
+  append_bulk(out, bring ? script.text : script.sha1);
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, group.key_count).ptr;
+  append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
+  out += group.keys;
+  out += group.arguments;
+  calls_.push({Call::What::script, index, static_cast<std::uint16_t>(group.ops.size())});
+  for (const OpRef& ref : group.ops) flying_.push(ref);
+  bytes_out_ += out.size() - before;
+  ++calls_made_;
+  gathered_ -= group.ops.size();
+  group.keys.clear();
+  group.arguments.clear();
+  group.ops.clear();
+  group.key_count = 0;
+  connection_.sent(commands);
+}
+
+void Node::end_turn() {
+  if (!connection_.ready()) return;
+  if (gathered_ != 0) {
+    for (std::size_t i = 0; i < kScripts; ++i) {
+      if (!groups_[i].ops.empty()) send_group(static_cast<ScriptIndex>(i));
+    }
+  }
+  connection_.flush();
+}
+
+void Node::ask_slots() {
+  if (!connection_.ready()) return;
+  append_command(connection_.out(), {"CLUSTER", "SLOTS"});
+  calls_.push({Call::What::slots, 0, 0});
+  connection_.sent(1);
+}
+
+void Node::on_ready() {
+  unknown_.fill(false);
+  breaker_.close();
+  net::Wheel::disarm(*this);
+  owner_.on_up(*this);
+}
+
+void Node::on_down(SharedError why) {
+  breaker_.trip(worker_.now());
+  net::Wheel::disarm(*this);
+  lost_.clear();
+  for (std::size_t i = 0; i < flying_.size(); ++i) lost_.push_back(flying_[i]);
+  for (Group& group : groups_) {  // never sent: nothing to be idempotent about
+    for (OpRef& ref : group.ops) {
+      --ref.sent;
+      lost_.push_back(ref);
+    }
+    group.keys.clear();
+    group.arguments.clear();
+    group.ops.clear();
+    group.key_count = 0;
+  }
+  flying_.clear();
+  calls_.clear();
+  gathered_ = 0;
+  owner_.on_down(*this, why);
+  const SharedError error = why == SharedError::timed_out   ? SharedError::timed_out
+                            : why == SharedError::malformed ? SharedError::malformed
+                                                            : SharedError::lost;
+  for (std::size_t i = 0; i < lost_.size(); ++i) owner_.on_error(*this, lost_[i], error, {});
+}
+
+void Node::on_timer(TimePoint now) {
+  if (breaker_.state() != Breaker::State::open || !connection_.ready()) return;
+  breaker_.probe_sent(now);
+  append_command(connection_.out(), {"PING"});
+  calls_.push({Call::What::probe, 0, 0});
+  connection_.sent(1);
+}
+
+void Node::on_reply(const Reply& reply) {
+  const Call call = calls_.pop();
+  switch (call.what) {
+    case Call::What::asking:
+      return;
+    case Call::What::slots:
+      return owner_.on_slots(*this, reply);
+    case Call::What::probe:
+      breaker_.probe_answered(worker_.now());
+      break;
+    case Call::What::script:
+      answer(call, reply);
+      break;
+  }
+  if (breaker_.state() == Breaker::State::open && connection_.ready())
+    worker_.wheel().arm(*this, breaker_.probe_at());
+}
+
+void Node::answer(const Call& call, const Reply& reply) {
+  const std::uint64_t before = connection_.connects();
+  if (reply.is_error()) {
+    const SharedError error = error_of(reply.text());
+    if (error == SharedError::no_script) unknown_[call.script] = true;
+    for (unsigned i = 0; i < call.ops; ++i) {
+      const OpRef ref = flying_.pop();
+      if (tickets_.batch(ref) != nullptr) owner_.on_error(*this, ref, error, reply.text());
+    }
+    return;
+  }
+  bool sound = reply.root().type == Reply::Type::array && reply.size() > 1 &&
+               reply[1].type == Reply::Type::integer;
+  const TimePoint store_time = from_ms(sound ? reply[1].integer : 0);
+  std::size_t at = 2;
+  for (unsigned i = 0; i < call.ops; ++i) {
+    if (flying_.empty()) return;  // whoever heard of one answer closed the connection
+    const OpRef ref = flying_.pop();
+    answer_one(ref, reply, at, store_time, sound);
+  }
+  if (!sound && connection_.ready() && connection_.connects() == before)
+    connection_.drop(SharedError::malformed);
+}
+
+void Node::answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint store_time,
+                      bool& sound) {
+  const std::size_t next = skip_answer(reply, at, ref.width);
+  Batch* const batch = tickets_.batch(ref);
+  if (batch == nullptr) {  // too late
+    breaker_.failed(worker_.now());
+    at = next;
+    return;
+  }
+  breaker_.succeeded();
+  limiter::SharedReply& out = batch->replies[ref.op];
+  sound = sound && next <= reply.size() && read_answer(reply, at, batch->ops[ref.op], out);
+  if (!sound) {
+    owner_.on_error(*this, ref, SharedError::malformed, {});
+    return;
+  }
+  out.at = store_time;
+  if (out.error != SharedError::none) {
+    owner_.on_error(*this, ref, out.error, reply.text(reply[at - 1]));
+  } else {
+    owner_.on_answer(*this, ref);
+  }
+}
+
+}  // namespace weir::store

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "store/redis/connection.h"
+#include "store/redis/ring.h"
+#include "store/redis/scripts.h"
+#include "store/redis/tickets.h"
+
+namespace weir::store {
+
+/// One server, as one worker sees it: its pipeline, its breaker, and what a turn of the loop has
+/// for it. Operations of one script are gathered until the turn ends (or kOpsPerCall are there),
+/// then they share a call, and all calls one write.
+class Node final : Connection::Owner, net::Timer {
+ public:
+  static constexpr std::size_t kOpsPerCall = 32;       ///< a script blocks Redis for some 0.1 ms
+  static constexpr std::size_t kInFlightMax = 16'384;  ///< operations; then Error full
+
+  /// What answers mean is the store's business.
+  class Owner {
+   public:
+    virtual void on_up(Node& node) = 0;
+    virtual void on_down(Node& node, limiter::SharedError why) = 0;
+    /// One operation's answer failed with an error that another attempt may mend, or not.
+    virtual void on_error(Node& node, OpRef ref, limiter::SharedError error,
+                          std::string_view text) = 0;
+    virtual void on_answer(Node& node, OpRef ref) = 0;  ///< its reply is filled
+    virtual void on_slots(Node& node, const Reply& reply) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Node(net::Worker& worker, const Settings& settings, Connection::Greeting greeting,
+       Tickets& tickets, Owner& owner, std::uint64_t seed);
+  ~Node() { net::Wheel::disarm(*this); }
+
+  Connection& connection() noexcept { return connection_; }
+  Breaker::State breaker() const noexcept { return breaker_.state(); }
+  bool admits() const noexcept { return connection_.ready() && breaker_.admits(); }
+  bool has_room() const noexcept { return in_flight() < kInFlightMax; }
+  std::size_t in_flight() const noexcept { return flying_.size() + gathered_; }
+
+  /// Operations of different slots never share a call; `slot` is 0 outside of a cluster. asking:
+  /// the slot is being moved here. The node must be ready, and the operation still waited for.
+  void add(OpRef ref, const limiter::SharedOp& op, unsigned slot, bool asking, TimePoint wall);
+  void ask_slots();
+  void end_turn();  ///< everything gathered goes out
+
+  std::uint64_t calls() const noexcept { return calls_made_; }
+  std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+
+ private:
+  struct Group {
+    std::string keys, arguments;
+    unsigned key_count = 0;
+    unsigned slot = 0;
+    bool asking = false;
+    std::vector<OpRef> ops;
+  };
+  struct Call {
+    enum class What : std::uint8_t { script, asking, probe, slots };
+    What what = What::script;
+    ScriptIndex script = 0;
+    std::uint16_t ops = 0;
+  };
+
+  void on_ready() override;
+  void on_reply(const Reply& reply) override;
+  void on_down(limiter::SharedError why) override;
+  void on_timer(TimePoint now) override;
+  void send_group(ScriptIndex index);
+  void answer(const Call& call, const Reply& reply);
+  void answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint store_time,
+                  bool& sound);
+
+  net::Worker& worker_;
+  Tickets& tickets_;
+  Owner& owner_;
+  Breaker breaker_;
+  Connection connection_;
+  std::array<Group, kScripts> groups_;
+  std::array<bool, kScripts>
+      unknown_{};  ///< NOSCRIPT was the answer: the next call brings the text
+  std::size_t gathered_ = 0;
+  Ring<Call> calls_;
+  Ring<OpRef> flying_;
+  std::vector<OpRef> lost_;
+  std::uint64_t calls_made_ = 0, bytes_out_ = 0;
+};
+
+}  // namespace weir::store

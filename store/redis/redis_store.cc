@@ -1,0 +1,311 @@
+#include "store/redis/redis_store.h"
+
+#include <algorithm>
+
+#include "store/redis/codec.h"
+
+namespace weir::store {
+namespace {
+
+using limiter::SharedError;
+using limiter::SharedOp;
+using limiter::SharedReply;
+
+constexpr milliseconds kSlotsAgain{100};  // between two questions for the slots, at least
+constexpr milliseconds kSlotsEvery{5'000};
+constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
+
+}  // namespace
+
+RedisStore::RedisStore(net::Worker& worker, Settings settings, std::uint64_t seed)
+    : worker_(worker), settings_(std::move(settings)), seed_(seed), tickets_(worker.wheel()) {
+  Node::Owner& self = *this;
+  if (is_cluster()) {
+    slots_.assign(kSlots, 0);
+    settings_.database = 0;
+    for (const Endpoint& endpoint : settings_.endpoints) node_at(endpoint);
+  } else {
+    const bool sentinel = settings_.mode == Settings::Mode::sentinel;
+    nodes_.push_back(std::make_unique<Node>(
+        worker_, settings_, sentinel ? Connection::Greeting::master : Connection::Greeting::ping,
+        tickets_, self, seed_));
+    if (sentinel) {
+      sentinels_ = std::make_unique<Sentinels>(worker_, settings_,
+                                               static_cast<Sentinels::Owner&>(*this), seed_ + 1);
+    } else {
+      nodes_[0]->connection().set_endpoint(settings_.endpoints.front());
+    }
+  }
+}
+
+RedisStore::~RedisStore() { stop(); }
+
+void RedisStore::start() {
+  if (running_) return;
+  running_ = true;
+  worker_.reactor().add_hook(*this);
+  for (auto& node : nodes_) node->connection().start();
+  if (sentinels_ != nullptr) sentinels_->start();
+  if (is_cluster()) want_slots(worker_.now());
+}
+
+void RedisStore::stop() {
+  if (!running_) return;
+  running_ = false;
+  worker_.reactor().remove_hook(*this);
+  net::Wheel::disarm(*this);
+  if (sentinels_ != nullptr) sentinels_->stop();
+  for (auto& node : nodes_) node->connection().stop();
+  parked_.clear();
+}
+
+void RedisStore::set_credentials(const Credentials& credentials, const Credentials& sentinels) {
+  settings_.credentials = credentials;
+  settings_.sentinel_credentials = sentinels;
+}
+
+unsigned RedisStore::slot(const SharedOp& op) const {
+  if (!is_cluster()) return 0;
+  // The braces of the key's name hold op.key; where that has a brace itself, Redis ends at the
+  // first.
+  return slot_of(op.key.substr(0, op.key.find('}')));
+}
+
+Node* RedisStore::node_of(unsigned slot) noexcept {
+  if (!is_cluster()) return nodes_[0].get();
+  const std::uint16_t at = slots_[slot];
+  return at == 0 ? nullptr : nodes_[at - 1U].get();
+}
+
+Node* RedisStore::node_at(const Endpoint& endpoint) {
+  for (auto& node : nodes_) {
+    if (node->connection().endpoint() == endpoint) return node.get();
+  }
+  if (nodes_.size() >= kNodesMax) return nullptr;
+  Node::Owner& self = *this;
+  nodes_.push_back(std::make_unique<Node>(worker_, settings_, Connection::Greeting::ping, tickets_,
+                                          self, seed_ + nodes_.size() * 7919));
+  Node* const made = nodes_.back().get();
+  made->connection().set_endpoint(endpoint);
+  if (running_) made->connection().start();
+  return made;
+}
+
+bool RedisStore::submit(Batch& batch, TimePoint deadline) {
+  operations_ += batch.ops.size();
+  OpRef ref;
+  ref.ticket = tickets_.open(batch, deadline);
+  ref.generation = tickets_.generation(ref.ticket);
+  submitting_ = true;
+  for (std::size_t i = 0; i < batch.ops.size() && tickets_.batch(ref) != nullptr; ++i) {
+    ref.op = static_cast<std::uint16_t>(i);
+    batch.replies[i].error = SharedError::timed_out;
+    batch.replies[i].admitted = false;
+    if (!can_send(batch.ops[i])) {
+      finish(ref, SharedError::invalid);
+    } else if (!send(ref, batch.ops[i])) {
+      if (batch.patient && running_) {
+        park(ref, worker_.now());
+      } else {
+        finish(ref, SharedError::unavailable);
+      }
+    }
+  }
+  submitting_ = false;
+  if (batch.ops.empty()) cancel(batch);
+  return tickets_.batch(ref) == nullptr;
+}
+
+void RedisStore::cancel(Batch& batch) noexcept { tickets_.cancel(batch); }
+
+bool RedisStore::send(OpRef ref, const SharedOp& op) {
+  const unsigned at = slot(op);
+  Node* const node = node_of(at);
+  if (node == nullptr || !node->admits()) {
+    if (is_cluster()) want_slots(worker_.now());
+    return false;
+  }
+  if (!node->has_room()) return false;
+  if (ref.sent > 0) ++resent_;
+  node->add(ref, op, at, false, Clock::wall());
+  return true;
+}
+
+void RedisStore::finish(OpRef ref, SharedError error) {
+  Batch* const batch = tickets_.batch(ref);
+  if (batch == nullptr) return;
+  batch->replies[ref.op].error = error;
+  ++errors_[static_cast<std::size_t>(error)];
+  tickets_.answered(ref, !submitting_);
+}
+
+void RedisStore::on_answer(Node&, OpRef ref) { tickets_.answered(ref, !submitting_); }
+
+void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_view text) {
+  const SharedOp* const op = tickets_.op(ref);
+  if (op == nullptr) return;
+  if (error == SharedError::moved) return redirect(node, ref, text);
+  if (error == SharedError::read_only) {  // it was the master, and is not any more
+    if (sentinels_ != nullptr) sentinels_->ask();
+    if (is_cluster()) want_slots(worker_.now());
+  }
+  if (error == SharedError::cluster_down && is_cluster()) want_slots(worker_.now());
+  const bool patient = tickets_.batch(ref)->patient;
+  const limiter::SharedRetry retry = limiter::row_of(error).retry;
+  const bool again = retry == limiter::SharedRetry::again && ref.sent < kSendsMax;
+  if (error == SharedError::no_script) {
+    if (again && send(ref, *op)) return;
+    return finish(ref, error);
+  }
+  // Nobody waits for a settlement: it waits for the store.
+  const bool wait =
+      patient && (retry == limiter::SharedRetry::again || retry == limiter::SharedRetry::later);
+  if (wait || again) return park(ref, worker_.now() + kTryAgain);
+  finish(ref, error);
+}
+
+void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
+  const auto to = parse_redirect(text);
+  if (!to || !is_cluster() || ++ref.moved > kRedirectsMax) return finish(ref, SharedError::moved);
+  Endpoint endpoint = to->to;
+  if (endpoint.host.empty()) endpoint.host = node.connection().endpoint().host;
+  Node* const target = node_at(endpoint);
+  if (target == nullptr) return finish(ref, SharedError::moved);
+  if (!to->ask) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].get() == target) slots_[to->slot] = static_cast<std::uint16_t>(i + 1);
+    }
+    want_slots(worker_.now());
+  }
+  const SharedOp& op = *tickets_.op(ref);
+  if (!target->admits() || !target->has_room()) return park(ref, worker_.now() + kTryAgain);
+  ++resent_;
+  // It was not executed where it came from; a first attempt may have been all the same.
+  target->add(ref, op, to->slot, to->ask, Clock::wall());
+}
+
+void RedisStore::park(OpRef ref, TimePoint not_before) {
+  if (parked_.size() >= kParkedMax) return finish(ref, SharedError::full);
+  parked_.push_back({ref, not_before});
+  wake(not_before);
+}
+
+void RedisStore::unpark() {
+  const TimePoint now = worker_.now();
+  unparking_.clear();
+  unparking_.swap(parked_);
+  for (const Parked& parked : unparking_) {
+    const SharedOp* const op = tickets_.op(parked.ref);
+    if (op == nullptr) continue;
+    if (parked.not_before <= now && send(parked.ref, *op)) continue;
+    parked_.push_back(parked);
+  }
+}
+
+void RedisStore::on_up(Node&) {
+  if (slots_wanted_) want_slots(worker_.now());
+  unpark();
+}
+
+void RedisStore::on_down(Node&, SharedError) {
+  if (sentinels_ != nullptr) sentinels_->ask();
+  if (is_cluster()) want_slots(worker_.now());
+}
+
+void RedisStore::on_master(const Endpoint& endpoint) {
+  nodes_[0]->connection().set_endpoint(endpoint);
+}
+
+void RedisStore::want_slots(TimePoint now) {
+  slots_wanted_ = true;
+  if (now < slots_asked_ + kSlotsAgain) return wake(slots_asked_ + kSlotsAgain);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = *nodes_[(slots_turn_ + i) % nodes_.size()];
+    if (!node.connection().ready()) continue;
+    slots_turn_ += i + 1;
+    slots_asked_ = now;
+    slots_wanted_ = false;
+    node.ask_slots();
+    break;
+  }
+  wake(now + kSlotsAgain);
+}
+
+void RedisStore::on_slots(Node& node, const Reply& reply) {
+  if (reply.is_error()) return;  // asked again in a while, of another
+  const std::string& here = node.connection().endpoint().host;
+  std::vector<std::uint16_t> fresh(kSlots, 0);
+  const bool good = read_slots(reply, [&](unsigned first, unsigned last, const Endpoint& master) {
+    Endpoint endpoint = master;
+    if (endpoint.host.empty()) endpoint.host = here;
+    Node* const owner = node_at(endpoint);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].get() != owner) continue;
+      std::fill(fresh.begin() + first, fresh.begin() + last + 1, static_cast<std::uint16_t>(i + 1));
+    }
+  });
+  if (!good) return;
+  slots_.swap(fresh);
+  slots_known_ = worker_.now();
+  unpark();
+}
+
+void RedisStore::wake(TimePoint at) {
+  if (!armed() || at < deadline()) worker_.wheel().arm(*this, at);
+}
+
+void RedisStore::on_timer(TimePoint now) {
+  unpark();
+  if (!parked_.empty()) wake(now + kTryAgain);
+  if (!is_cluster()) return;
+  if (slots_wanted_ || now - slots_known_ >= kSlotsEvery) {
+    want_slots(now);
+  } else {
+    wake(slots_known_ + kSlotsEvery);
+  }
+}
+
+void RedisStore::end_of_turn(TimePoint) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->end_turn();
+}
+
+RedisStats RedisStore::stats() const {
+  RedisStats out;
+  out.nodes = nodes_.size();
+  out.up = true;
+  bool any = false;
+  for (auto& node : nodes_) {
+    if (node->breaker() != Breaker::State::closed) ++out.nodes_open;
+    any = any || node->admits();
+    out.in_flight += node->in_flight();
+    out.calls += node->calls();
+    out.bytes_out += node->bytes_out();
+    out.connects += node->connection().connects();
+  }
+  if (is_cluster()) {
+    for (const std::uint16_t at : slots_) {
+      if (at == 0 || !nodes_[at - 1U]->admits()) {
+        out.up = false;
+        break;
+      }
+    }
+  }
+  out.up = out.up && any;
+  out.operations = operations_;
+  out.resent = resent_;
+  out.errors = errors_;
+  out.errors[static_cast<std::size_t>(SharedError::timed_out)] += tickets_.timed_out();
+  return out;
+}
+
+std::string RedisStore::why() const {
+  if (stats().up) return {};
+  for (auto& node : nodes_) {
+    if (!node->connection().ready() && !node->connection().why().empty())
+      return node->connection().endpoint().to_string() + ": " + node->connection().why();
+  }
+  if (sentinels_ != nullptr && !sentinels_->why().empty()) return "Sentinel: " + sentinels_->why();
+  return is_cluster() ? "not all slots have a node" : "not connected yet";
+}
+
+}  // namespace weir::store

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "net/worker_pool.h"
+#include "store/redis/node.h"
+#include "store/redis/sentinels.h"
+#include "store/redis/slots.h"
+#include "store/shared_store.h"
+
+namespace weir::store {
+
+/// What a worker's store has seen; for metrics. Plain numbers, taken on the worker's thread.
+struct RedisStats {
+  bool up = false;               ///< some node admits operations (cluster: all that own slots)
+  std::uint64_t nodes = 0;       ///< known
+  std::uint64_t nodes_open = 0;  ///< whose breaker is open
+  std::uint64_t in_flight = 0;   ///< operations
+  std::uint64_t operations = 0;  ///< submitted
+  std::uint64_t calls = 0;       ///< script calls sent
+  std::uint64_t bytes_out = 0;   ///< of calls
+  std::uint64_t resent = 0;      ///< operations that were sent again
+  std::uint64_t connects = 0;    ///< connections made
+  std::array<std::uint64_t, limiter::kSharedErrors> errors{};  ///< replies with an error, by kind
+};
+
+/// The shared store on Redis: a single server, one that Sentinels name, or a Cluster. One per
+/// worker; lives on its thread. Connects by itself, and starts without a server.
+class RedisStore final : public SharedStore,
+                         Node::Owner,
+                         Sentinels::Owner,
+                         net::TurnHook,
+                         net::Timer {
+ public:
+  /// `seed`: of jitter; any number.
+  RedisStore(net::Worker& worker, Settings settings, std::uint64_t seed);
+  ~RedisStore() override;
+
+  void start();
+  void stop();  ///< closes all connections; batches that wait are cancelled silently
+
+  bool submit(Batch& batch, TimePoint deadline) override;
+  void cancel(Batch& batch) noexcept override;
+
+  /// Takes effect with the next connection (a reload has rotated the password).
+  void set_credentials(const Credentials& credentials, const Credentials& sentinels);
+
+  RedisStats stats() const;
+  /// Why it is not up, for people; empty if it is.
+  std::string why() const;
+
+ private:
+  static constexpr std::size_t kNodesMax = 256;
+  static constexpr int kRedirectsMax = 4;
+  static constexpr int kSendsMax = 4;
+  static constexpr std::size_t kParkedMax = 16'384;
+  struct Parked {
+    OpRef ref;
+    TimePoint not_before;
+  };
+
+  void on_up(Node& node) override;
+  void on_down(Node& node, limiter::SharedError why) override;
+  void on_error(Node& node, OpRef ref, limiter::SharedError error, std::string_view text) override;
+  void on_answer(Node& node, OpRef ref) override;
+  void on_slots(Node& node, const Reply& reply) override;
+  void on_master(const Endpoint& endpoint) override;
+  void end_of_turn(TimePoint now) override;
+  void on_timer(TimePoint now) override;
+
+  bool is_cluster() const noexcept { return settings_.mode == Settings::Mode::cluster; }
+  unsigned slot(const limiter::SharedOp& op) const;
+  Node* node_of(unsigned slot) noexcept;
+  Node* node_at(const Endpoint& endpoint);
+  void redirect(Node& node, OpRef ref, std::string_view text);
+  bool send(OpRef ref, const limiter::SharedOp& op);
+  void park(OpRef ref, TimePoint not_before);
+  void unpark();
+  void finish(OpRef ref, limiter::SharedError error);
+  void want_slots(TimePoint now);
+  void wake(TimePoint at);
+
+  net::Worker& worker_;
+  Settings settings_;
+  std::uint64_t seed_;
+  Tickets tickets_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unique_ptr<Sentinels> sentinels_;
+  std::vector<std::uint16_t> slots_;  // cluster: node + 1 of each slot, 0: unknown
+  TimePoint slots_asked_{}, slots_known_{};
+  bool slots_wanted_ = false;
+  std::size_t slots_turn_ = 0;
+  std::vector<Parked> parked_, unparking_;
+  bool submitting_ = false, running_ = false;
+  std::uint64_t operations_ = 0, resent_ = 0;
+  std::array<std::uint64_t, limiter::kSharedErrors> errors_{};
+};
+
+}  // namespace weir::store

@@ -1,0 +1,43 @@
+-- A total and when its window began: begin, total, tags.
+forms[0] = {
+  open = function(o, p, key)
+    local raw = call('GET', key)
+    local s = {key = key, total = 0, tags = NO_TAGS}
+    local began, total
+    if raw then began, total = unpack_('<dd', raw) end
+    s.b, s.e, s.live = current(p, began)
+    if s.live then s.total = total; s.tags = sub(raw, 17) end
+    return s
+  end,
+  had = function(s, o) return s.live and tagged(s.tags, o) end,
+  value = function(s, o, p, event, held)
+    local v = s.total
+    if event then v = v + o.amount end
+    if held then for i = 1, #held do v = v + unpack_('<d', held[i]) end end
+    return clamp(v, p.real)
+  end,
+  add = function(s, o, p, at)
+    if at ~= now then
+      if not covers(p, s.b, s.e, at) then return false end
+      if p.window == FIRST and not s.live then s.b = at; s.e = at + p.a end
+    end
+    s.total = clamp(s.total + o.amount, p.real)
+    s.tags = with_tag(s.tags, o)
+    s.live = true
+    call('SET', s.key, pack_('<dd', s.b, s.total) .. s.tags, 'PX', ttl(s.e - now))
+    return true
+  end,
+  take_back = function(s, o, p)
+    if not s.live or o.at < s.b or (o.retry and not tagged(s.tags, o)) then return end
+    if not p.real and (s.total == MOST or s.total == -MOST) then return end
+    s.total = s.total - o.amount
+    if p.metric ~= SUM then s.total = max(s.total, 0) end
+    s.tags = without_tag(s.tags, o)
+    if s.total == 0 then -- the next event begins a window
+      s.live = false
+      call('DEL', s.key)
+      return
+    end
+    call('SET', s.key, pack_('<dd', s.b, s.total) .. s.tags, 'PX', ttl(s.e - now))
+  end,
+}

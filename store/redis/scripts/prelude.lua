@@ -1,0 +1,66 @@
+-- What every script begins with. KEYS: the keys of all operations in turn (a part with outcomes has
+-- two: its count and its reservations). ARGV: one packed string an operation (codec.cc writes it).
+-- Answer: the store's time, then for each operation a flag (0 refused, 1 done, -1 and an error's
+-- text) and what codec.cc reads.
+--
+-- Rules: what a form writes first is a command that Redis refuses without memory (7.0 asks only at a
+-- script's first write); every key gets a time to live; integers are exact up to 2^53 and stop there.
+local call, floor, max, min = redis.call, math.floor, math.max, math.min
+local sub, find, unpack_, pack_ = string.sub, string.find, struct.unpack, struct.pack
+local SUM, DISTINCT, AVERAGE, MINIMUM, MAXIMUM, EXISTS = 1, 2, 4, 5, 6, 7
+local LOG, EVERY, FIRST, EVENTS, CALENDAR = 1, 2, 3, 5, 6
+local MOST, AHEAD, FOREVER = 9007199254740992, 60000, 2678400000
+local SLACK = 32 -- entries kept beyond `keep`, so that taking one back uncovers what it displaced
+local TAGS, TAG_BYTES = 4, 6
+local NO_TAGS = string.rep('\0', TAGS * TAG_BYTES)
+local forms, now, explicit = {}, nil, false
+
+local function clamp(v, real)
+  if real then return v end
+  if v > MOST then return MOST end
+  if v < -MOST then return -MOST end
+  return v
+end
+
+local function ttl(ms)
+  return floor(max(ms, 1)) + 1000 + (explicit and 3600000 or 0)
+end
+
+-- The last few events that a string has counted: an operation that is sent again finds itself.
+local function tag_of(o) return sub(o.id, 5, 10) end
+local function tagged(tags, o) return find(tags, tag_of(o), 1, true) ~= nil end
+local function with_tag(tags, o) return tag_of(o) .. sub(tags, 1, (TAGS - 1) * TAG_BYTES) end
+local function without_tag(tags, o)
+  local at = find(tags, tag_of(o), 1, true)
+  if not at then return tags end
+  return sub(tags, 1, at - 1) .. sub(tags, at + TAG_BYTES) .. string.rep('\0', TAG_BYTES)
+end
+
+-- The current window of a grid: the epoch's, or the calendar's as the caller's zone has it.
+local function window(p)
+  if p.window == EVERY then
+    local b = now - now % p.a
+    return b, b + p.a
+  end
+  if now < p.b then return p.a, p.b end
+  if now < p.c then return p.b, p.c end
+  return p.c, p.d
+end
+
+-- Which window `began` is in: its beginning and end if it counts now, else the new one and false.
+local function current(p, began)
+  local b, e
+  if p.window == FIRST then
+    if began and began - now <= AHEAD and now - began < p.a then return began, began + p.a, true end
+    return now, now + p.a, false
+  end
+  b, e = window(p)
+  if not began or began - now > AHEAD or began < b then return b, e, false end
+  return began, e + (began - b), true
+end
+
+-- Whether an event of that time belongs to the window [b, e).
+local function covers(p, b, e, at)
+  if p.window == FIRST then return now - at < p.a end
+  return at >= b and at < e
+end

@@ -1,0 +1,65 @@
+#include "store/redis/sentinels.h"
+
+#include <charconv>
+
+#include "store/redis/resp_writer.h"
+
+namespace weir::store {
+
+Sentinels::Sentinels(net::Worker& worker, const Settings& settings, Owner& owner,
+                     std::uint64_t seed)
+    : worker_(worker),
+      settings_(settings),
+      owner_(owner),
+      connection_(worker, settings, settings.sentinel_credentials, Connection::Greeting::ping,
+                  *this, seed) {
+  connection_.set_endpoint(settings.endpoints[at_]);
+}
+
+void Sentinels::start() {
+  connection_.start();
+  worker_.wheel().arm(*this, worker_.now() + kEvery);
+}
+
+void Sentinels::stop() {
+  connection_.stop();
+  net::Wheel::disarm(*this);
+}
+
+void Sentinels::ask() {
+  if (!connection_.ready() || connection_.pending() != 0) return;
+  append_command(connection_.out(), {"SENTINEL", "get-master-addr-by-name", settings_.master});
+  connection_.sent(1);
+  connection_.flush();
+}
+
+void Sentinels::on_reply(const Reply& reply) {
+  Endpoint master;
+  if (reply.size() == 3 && reply.root().type == Reply::Type::array) {
+    master.host = reply.text(reply[1]);
+    const std::string_view port = reply.text(reply[2]);
+    unsigned n = 0;
+    const auto read = std::from_chars(port.data(), port.data() + port.size(), n);
+    if (read.ec == std::errc() && n > 0 && n <= 65535 && !master.host.empty()) {
+      master.port = static_cast<std::uint16_t>(n);
+      owner_.on_master(master);
+      return;
+    }
+  }
+  next_sentinel();  // it does not know this master
+}
+
+void Sentinels::on_down(limiter::SharedError) { next_sentinel(); }
+
+void Sentinels::next_sentinel() {
+  if (settings_.endpoints.size() < 2) return;
+  at_ = (at_ + 1) % settings_.endpoints.size();
+  connection_.set_endpoint(settings_.endpoints[at_]);
+}
+
+void Sentinels::on_timer(TimePoint now) {
+  ask();
+  worker_.wheel().arm(*this, now + kEvery);
+}
+
+}  // namespace weir::store

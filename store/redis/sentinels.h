@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+
+#include "store/redis/connection.h"
+
+namespace weir::store {
+
+/// Asks Sentinels where the master is: at start, every second, and whenever it is said to be lost.
+/// One at a time; the next one when one does not know or does not answer.
+class Sentinels final : Connection::Owner, net::Timer {
+ public:
+  class Owner {
+   public:
+    virtual void on_master(const Endpoint& endpoint) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  Sentinels(net::Worker& worker, const Settings& settings, Owner& owner, std::uint64_t seed);
+  ~Sentinels() { net::Wheel::disarm(*this); }
+
+  void start();
+  void stop();
+  void ask();  ///< at once, if a Sentinel is connected
+  const std::string& why() const noexcept { return connection_.why(); }
+
+ private:
+  static constexpr milliseconds kEvery{1'000};
+
+  void on_ready() override { ask(); }
+  void on_reply(const Reply& reply) override;
+  void on_down(limiter::SharedError why) override;
+  void on_timer(TimePoint now) override;
+  void next_sentinel();
+
+  net::Worker& worker_;
+  const Settings& settings_;
+  Owner& owner_;
+  std::size_t at_ = 0;
+  Connection connection_;
+};
+
+}  // namespace weir::store

@@ -1,0 +1,123 @@
+#include "store/redis/settings.h"
+
+#include <charconv>
+
+namespace weir::store {
+namespace {
+
+bool read_int(std::string_view text, int most, int& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && out >= 0 && out <= most;
+}
+
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool decode(std::string_view text, std::string& out) {
+  out.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size() || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0) return false;
+    out += static_cast<char>(hex(text[i + 1]) * 16 + hex(text[i + 2]));
+    i += 2;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Endpoint::to_string() const {
+  if (is_unix()) return "unix:" + path;
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port) {
+  Endpoint out;
+  out.port = default_port;
+  std::string_view port;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == text.npos) return Error::malformed;
+    out.host = text.substr(1, end - 1);
+    const std::string_view rest = text.substr(end + 1);
+    if (!rest.empty() && rest[0] != ':') return Error::malformed;
+    if (!rest.empty()) port = rest.substr(1);
+    if (!rest.empty() && port.empty()) return Error::malformed;
+  } else {
+    const std::size_t colon = text.find(':');
+    out.host = text.substr(0, colon);
+    if (colon != text.npos) {
+      port = text.substr(colon + 1);
+      if (port.empty()) return Error::malformed;
+    }
+  }
+  if (out.host.empty() || out.host.size() > 253) return Error::malformed;
+  for (const char c : out.host) {
+    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '.' || c == '_' || c == ':' || c == '%';
+    if (!good) return Error::malformed;
+  }
+  if (!port.empty()) {
+    int n = 0;
+    if (!read_int(port, 65535, n) || n == 0) return Error::malformed;
+    out.port = static_cast<std::uint16_t>(n);
+  }
+  return out;
+}
+
+Result<Url> parse_url(std::string_view text, std::string* why) {
+  const auto fail = [&](const char* what) {
+    if (why != nullptr) *why = what;
+    return Result<Url>(Error::malformed);
+  };
+  Url out;
+  const std::size_t colon = text.find("://");
+  if (colon == text.npos) return fail("it begins with redis://, rediss:// or unix://");
+  const std::string_view scheme = text.substr(0, colon);
+  std::string_view rest = text.substr(colon + 3);
+  const bool is_unix = scheme == "unix";
+  out.tls = scheme == "rediss";
+  if (!is_unix && !out.tls && scheme != "redis")
+    return fail("it begins with redis://, rediss:// or unix://");
+
+  const std::size_t slash = rest.find('/');
+  const std::string_view authority = rest.substr(0, slash);
+  if (const std::size_t at = authority.rfind('@'); at != authority.npos) {
+    const std::string_view who = authority.substr(0, at);
+    const std::size_t split = who.find(':');
+    if (!decode(who.substr(0, split), out.user) ||
+        (split != who.npos && !decode(who.substr(split + 1), out.password))) {
+      return fail("user and password are percent-encoded");
+    }
+    rest.remove_prefix(at + 1);
+  }
+  if (is_unix) {
+    const std::size_t query = rest.find('?');
+    out.endpoint.path = rest.substr(0, query);
+    if (!out.endpoint.path.starts_with('/')) return fail("unix:// is followed by an absolute path");
+    if (out.endpoint.path.size() > 107) return fail("the path of a socket has at most 107 bytes");
+    if (query == rest.npos) return out;
+    const std::string_view option = rest.substr(query + 1);
+    if (!option.starts_with("db=") || !read_int(option.substr(3), 1 << 20, out.database))
+      return fail("the only option of unix:// is ?db=NUMBER");
+    return out;
+  }
+  const std::size_t path = rest.find('/');
+  const auto endpoint = parse_endpoint(rest.substr(0, path), 6379);
+  if (!endpoint) return fail("its host is a name or address, with a port behind a colon");
+  out.endpoint = *endpoint;
+  if (path == rest.npos || path + 1 == rest.size()) return out;
+  if (!read_int(rest.substr(path + 1), 1 << 20, out.database))
+    return fail("behind the host stands the number of the database");
+  return out;
+}
+
+}  // namespace weir::store

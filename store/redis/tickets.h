@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "net/wheel.h"
+#include "store/shared_store.h"
+
+namespace weir::store {
+
+/// One operation on its way: which batch, which of its operations. Outlives the batch harmlessly.
+struct OpRef {
+  std::uint32_t ticket = 0;
+  std::uint32_t generation = 0;
+  std::uint16_t op = 0;
+  std::uint8_t sent = 0;   ///< how often it has gone out; from the second time on it says so
+  std::uint8_t moved = 0;  ///< how often it was sent elsewhere
+  std::uint8_t width = 0;  ///< of its answer, for who must step over it
+};
+
+/// The batches that wait. A batch may be gone (its deadline passed, it was cancelled) while its
+/// operations are still in some pipeline: their answers then find nobody. Not thread-safe.
+class Tickets {
+ public:
+  explicit Tickets(net::Wheel& wheel) noexcept : wheel_(wheel) {}
+  ~Tickets();
+
+  /// All replies of the batch are to come.
+  std::uint32_t open(Batch& batch, TimePoint deadline);
+  std::uint32_t generation(std::uint32_t ticket) const noexcept {
+    return all_[ticket - 1].generation;
+  }
+  /// Null: nobody waits for it any more.
+  Batch* batch(const OpRef& ref) noexcept;
+  const limiter::SharedOp* op(const OpRef& ref) noexcept;
+  /// One reply is there (in the batch). The last one finishes the batch: then `notify` says whether
+  /// it is told, and the return value that it is finished.
+  bool answered(const OpRef& ref, bool notify);
+  void cancel(Batch& batch) noexcept;
+  std::size_t waiting() const noexcept { return all_.size() - free_.size(); }
+  std::uint64_t timed_out() const noexcept { return timed_out_; }
+
+ private:
+  struct Ticket final : net::Timer {
+    void on_timer(TimePoint now) override;
+    Tickets* owner = nullptr;
+    Batch* batch = nullptr;
+    std::uint32_t generation = 1;
+    std::uint32_t number = 0;
+    std::uint32_t open = 0;
+  };
+  void close(Ticket& ticket) noexcept;
+
+  net::Wheel& wheel_;
+  std::deque<Ticket> all_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t timed_out_ = 0;
+};
+
+}  // namespace weir::store

@@ -1,0 +1,36 @@
+// One suite for every shared store and every kind (tests/store/contract.h). All servers are real,
+// and the tests' own.
+#include "store/memory_store.h"
+#include "tests/store/contract.h"
+#include "tests/support/redis_server.h"
+
+namespace weir::store {
+namespace {
+
+using store::test::World;
+
+TEST(SharedStores, InMemory) {
+  World world;
+  std::deque<MemoryStore> stores;
+  const auto make = [&]() -> SharedStore& {
+    return stores.emplace_back(limiter::BankLimits{std::uint64_t{2} << 20, 100},
+                               [&] { return world.worker.now(); });
+  };
+  test::whole_contract(world, make(), 150, make);
+}
+
+TEST(SharedStores, ASingleRedis) {
+  weir::test::RedisServer redis;
+  ASSERT_TRUE(redis.running());
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  test::whole_contract(world, *store, 80);
+  // Every key has a time to live, and none is in anybody's way.
+  for (const std::string& key : redis.words({"KEYS", "*"})) {
+    ASSERT_TRUE(key.starts_with("weir:")) << key;
+    ASSERT_GT(redis.integer({"PTTL", key}), 0) << key;
+  }
+}
+
+}  // namespace
+}  // namespace weir::store
