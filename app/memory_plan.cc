@@ -31,6 +31,7 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Lim
   MemoryPlan out;
   out.memory = limits.memory;
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
+  if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
     if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
   }
@@ -73,6 +74,10 @@ std::string to_text(const MemoryPlan& plan) {
     out += "  besides at most " + human_size(plan.pattern_bytes) +
            " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
   }
+  if (plan.view_bytes != 0) {
+    out += "  besides at most " + human_size(plan.view_bytes) +
+           " for views (limits.views); over that new keys are dropped, and counted\n";
+  }
   if (plan.rows.empty()) return out;
   std::size_t wide = 7;
   std::size_t wide_what = 6;
@@ -101,7 +106,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
-                    ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+                    ",\"view_bytes\":" + std::to_string(plan.view_bytes) + ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;
   for (const MemoryPlan::Row& row : plan.rows) {
     out += first ? "{\"policies\":" : ",{\"policies\":";

@@ -26,6 +26,7 @@ struct MemoryPlan {
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
   std::uint64_t pattern_bytes = 0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
+  std::uint64_t view_bytes = 0;  ///< for views, beside limits.memory: limits.views; 0: there are none
   std::vector<Row> rows;
 };
 

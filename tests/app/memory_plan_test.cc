@@ -41,6 +41,15 @@ policies: [{name: a, sequence: [request, request], key: ip, within: 1m, then: [{
       << to_text(plan);
 }
 
+TEST(MemoryPlan, names_what_views_take_beside) {
+  const Configuration c = load(R"(weir: 1
+limits: {views: 8MiB}
+views: [{name: a, watch: request, by: path, window: {every: 1m}, top: 5}]
+)");
+  ASSERT_TRUE(c.good());
+  EXPECT_EQ(plan_memory(*c.set, c.model().server.limits).view_bytes, std::uint64_t{8} << 20);
+}
+
 TEST(MemoryPlan, says_when_tables_do_not_fit) {
   const Configuration c = load(R"(weir: 1
 limits: {memory: 16MiB}
