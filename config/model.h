@@ -232,6 +232,7 @@ struct PolicyDef {
   std::vector<NamedMetricDef> metrics;
   std::optional<Text> reserve;       ///< the estimate of an amount that only the answer tells
   std::optional<Located<std::int64_t>> version;
+  std::optional<Duration> retain;
   MetricDef metric;
   std::optional<WindowDef> window;
   std::optional<Text> reset;

@@ -96,7 +96,13 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"reserve", shape::kExpression, "expression", "0",
       "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reserve = r.expression(m); }},
-    {{"retain", "", "", "", ""}, nullptr},
+    {{"retain", shape::kDuration, "duration, up to 31d", "the window",
+      "Keep this much although the window is shorter: policies over the same thing whose window "
+      "fits start with that history."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto time = r.duration(m, milliseconds(1), milliseconds(2'678'400'000)))
+         d.policy.retain = located(m, *time);
+     }},
     {{"version", shape::kCount, "1 to 1000000", "1",
       "Part of the counter's identity: another number starts afresh."},
      [](Reader& r, const Member& m, PolicyDraft& d) {

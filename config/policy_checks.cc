@@ -5,6 +5,7 @@
 
 #include "config/patterns.h"
 #include "config/sections.h"
+#include "config/units.h"
 #include "config/yaml_text.h"
 
 namespace weir::config {
@@ -63,7 +64,7 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
     const bool members = policy.metric.kind == MetricDef::Kind::distinct ||
                          (policy.metric.kind == MetricDef::Kind::count && window &&
                           window->kind == WindowDef::Kind::last &&
-                          (window->exact || any_under || radius_of(policy.key) != nullptr));
+                          (window->exact || any_under || policy.retain || radius_of(policy.key) != nullptr));
     const auto from = holds_from(rung);
     if (!members || !from || *from <= static_cast<double>(keep)) continue;
     reader.problems().error(
@@ -134,12 +135,40 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
   }
 }
 
+/// Only what trails can be kept longer than it is read.
+void check_retain(Reader& reader, const PolicyDef& policy) {
+  if (!policy.retain) return;
+  bool trails = false;
+  const auto look = [&](const std::optional<WindowDef>& window) {
+    if (!window || window->kind != WindowDef::Kind::last) return;
+    trails = true;
+    if (policy.retain->value >= window->length) return;
+    reader.problems().error(policy.retain->where,
+                            "\"retain\" is shorter than a window of this policy, which is kept anyway",
+                            "write retain: " + format_duration(window->length) + " or more");
+  };
+  look(policy.window);
+  for (const Rung& rung : policy.then) {
+    if (rung.in) look(rung.in->value);
+  }
+  for (const NamedMetricDef& metric : policy.metrics) look(metric.window);
+  if (policy.pattern) {
+    reader.problems().error(policy.retain->where,
+                            "a pattern retains nothing: what waits is kept for \"within\"");
+  } else if (!trails) {
+    reader.problems().error(policy.retain->where,
+                            "\"retain\" needs a window of the last so long: others keep what they count",
+                            "write window: 10m");
+  }
+}
+
 }  // namespace
 
 void check_policy(Reader& reader, const PolicyDraft& draft) {
   const PolicyDef& policy = draft.policy;
   check_pattern(reader, draft);
   if (draft.sound) check_near(reader, policy);
+  if (draft.sound) check_retain(reader, policy);
   if (draft.pattern.key != nullptr) return;
   if (!draft.has_watch) reader.error(*draft.map, "a policy needs \"watch\"");
   const bool counts = draft.metric != nullptr ||

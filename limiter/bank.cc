@@ -136,6 +136,7 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, s
   idle.closed = 0;
   impl_->by_index[c.index].store(&c, std::memory_order_release);
   impl_->by_identity[identity] = &held;
+  impl_->inherit(held);
   return CounterId{c.index, c.generation};
 }
 

@@ -57,6 +57,9 @@ class Bank {
   /// new one. `keys` > 0: a new one gets a table of its own for so many keys, else it shares the
   /// common one. Error::full: no memory for that table, or over 16,384 counters.
   /// Error::unsupported: no such kind.
+  /// A new one whose window fits into what another one of the same `what` keeps, open or closed,
+  /// begins with that one's settled events (log: always; ring: where its buckets add up to the new
+  /// one's). It goes through that counter's whole table, bucket by bucket.
   Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
   /// Closes every counter not in `used`: their keys are the first to be evicted, but come back with
   /// all they hold if the identity is opened again in time. Call it when no new request uses them;
@@ -120,7 +123,7 @@ class Bank {
     std::unique_ptr<State> state_;
   };
   /// Takes in a whole snapshot: for counters that are open, what has not expired, where the key has
-  /// no count yet. Torn or foreign input (Error::malformed) changes nothing. If the clock now
+  /// no count yet. A counter that was not there begins with what it inherits from one that was. Torn or foreign input (Error::malformed) changes nothing. If the clock now
   /// stands before the snapshot's, its times are moved back with it. Returns how many keys came
   /// back.
   Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);

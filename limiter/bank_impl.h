@@ -24,6 +24,7 @@ struct Bank::Impl {
     std::size_t own_bytes = 0;
     bool closed = false;
     TimePoint closed_at{};  // 0: since the next maintain
+    std::int64_t since = 0;  // ms: from then on it has every event; 0: from the start
   };
 
   static std::size_t common_keys(const BankLimits& limits) noexcept;
@@ -34,6 +35,8 @@ struct Bank::Impl {
     return c != nullptr && c->generation == id.generation ? c : nullptr;
   }
   void retire(Held& held);
+  void inherit(Held& heir);                           // heritage.cc
+  void copy(const Counter& from, Counter& to) const;  // heritage.cc
   std::vector<Table*> tables() const;
 
   /// Looks the key up under its region's lock and runs f(Subject&). False: a stale id, and nothing

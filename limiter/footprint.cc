@@ -1,5 +1,7 @@
 #include "limiter/footprint.h"
 
+#include <algorithm>
+
 #include "limiter/arena.h"
 #include "limiter/bank.h"
 #include "limiter/journal.h"
@@ -38,7 +40,10 @@ std::size_t block_bytes(const CounterSpec& spec, std::size_t entries) noexcept {
 
 std::size_t entries_at_most(const CounterSpec& spec) noexcept {
   if (spec.metric == Metric::in_flight) return 1;
-  if (spec.window == Window::ring) return spec.buckets + 1;
+  if (spec.window == Window::ring) {
+    const Rule rule = Rule::of(spec);
+    return static_cast<std::size_t>(std::max(rule.span, rule.kept)) + 1;
+  }
   if (spec.metric != Metric::distinct && spec.window != Window::log) return 1;
   return spec.keep;
 }

@@ -65,6 +65,8 @@ struct CounterSpec {
   double radius = 0;        ///< metres; not 0: counts what happened within so much of the event
                             ///< in hand. log only; no in_flight, no last; keep: of a place's cell
   bool outcome = false;     ///< reserve/settle are used with it
+  Hash128 what{};           ///< counters of one `what` get the same events under the same keys, each
+                            ///< over its own window: a new one inherits; {}: of nothing else's
   std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
 };
 

@@ -2,9 +2,11 @@
 // many keys). A file without its E is torn and refused as a whole.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "limiter/bank_impl.h"
 #include "limiter/frame.h"
+#include "limiter/heritage.h"
 
 namespace weir::limiter {
 namespace {
@@ -23,6 +25,9 @@ void put_definition(std::string& out, const Counter& c) {
   put(out, static_cast<std::uint8_t>(c.spec.real));
   put(out, c.rule.quantum);
   put(out, c.rule.length);
+  put(out, c.spec.what.lo);
+  put(out, c.spec.what.hi);
+  put(out, Heritage::of(c).kept);
 }
 
 /// Whether an entry's value is told as 8 bytes, where its bits are no small number.
@@ -51,8 +56,10 @@ void put_key(std::string& out, const Counter& c, const Slot& slot,
 }
 
 struct Definition {
-  Counter* counter = nullptr;  // null: not open, or of another shape
-  bool plain = false;          // 8 bytes a value
+  Counter* counter = nullptr;   // null: not open, or of another shape
+  std::vector<Counter*> heirs;  // that were not there
+  Heritage left;
+  bool plain = false;  // 8 bytes a value
   bool real = false;
 };
 
@@ -210,6 +217,7 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
     return Error::malformed;
   }
   std::map<std::uint16_t, Definition> defined;
+  std::set<Hash128> known;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto index = head.get<std::uint16_t>();
     const Hash128 identity{head.get<std::uint64_t>(), head.get<std::uint64_t>()};
@@ -219,7 +227,14 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
     const auto quantum = head.get<std::uint32_t>();
     const auto length = head.get<std::int64_t>();
     const bool real_sum = real && metric == static_cast<std::uint8_t>(Metric::sum);
-    Definition d{nullptr, is_plain(static_cast<Metric>(metric), real), real_sum};
+    const Hash128 what{head.get<std::uint64_t>(), head.get<std::uint64_t>()};
+    const auto kept = head.get<std::int64_t>();
+    Definition d;
+    d.plain = is_plain(static_cast<Metric>(metric), real);
+    d.real = real_sum;
+    d.left = {what, static_cast<Metric>(metric), static_cast<Window>(window), real, quantum, kept};
+    known.insert(identity);
+    if (quantum == 0) return Error::malformed;
     const auto it = impl_->by_identity.find(identity);
     if (it != impl_->by_identity.end() && !it->second->closed) {
       Counter& c = it->second->counter;
@@ -231,6 +246,15 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
     defined[index] = d;
   }
   if (!head.ok() || !head.at_end()) return Error::malformed;
+  for (const auto& [identity, held] : impl_->by_identity) {
+    if (held->closed || known.contains(identity)) continue;
+    Definition* best = nullptr;
+    for (auto& [index, d] : defined) {
+      if (d.left.fits(held->counter) && (best == nullptr || d.left.kept > best->left.kept))
+        best = &d;
+    }
+    if (best != nullptr) best->heirs.push_back(&held->counter);
+  }
 
   // First all is read and judged, then all is taken in: a torn file changes nothing.
   std::vector<std::string_view> pieces;
@@ -260,21 +284,27 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
   for (const std::string_view piece : pieces) {
     Reader in(piece);
     while (!in.at_end() && get_key(in, defined, key, entries)) {
-      Counter* c = defined[key.index].counter;
-      if (c == nullptr) continue;
+      const Definition& d = defined[key.index];
       // Only what runs on elapsed time moves with the clock; `every` is the wall clock's.
-      if (c->clock == 0) {
+      const bool elapsed = d.counter != nullptr ? d.counter->clock == 0 : !d.heirs.empty();
+      if (elapsed) {
         for (PlainEntry& e : entries) e.ms += back[0];
       }
-      const Instant at(c->rule, c->clock == 0 ? now : wall);
-      impl_->ages.advance(c->clock, at.second);
-      impl_->with(c, c->table->place(key.tag, c->salt), [&](Subject& s) {
-        if (s.slot != nullptr) return;
-        c->kind->ops->put_in(s, at, entries);
-        if (s.slot == nullptr) return;
-        s.slot->pinned = key.pinned;
-        ++taken;
-      });
+      const auto into = [&](Counter* c, bool pinned) {
+        const Instant at(c->rule, c->clock == 0 ? now : wall);
+        impl_->ages.advance(c->clock, at.second);
+        impl_->with(c, c->table->place(key.tag, c->salt), [&](Subject& s) {
+          if (s.slot != nullptr) return;
+          c->kind->ops->put_in(s, at, entries);
+          if (s.slot == nullptr) return;
+          s.slot->pinned = pinned;
+          ++taken;
+        });
+      };
+      if (d.counter != nullptr) into(d.counter, key.pinned);
+      for (Counter* const heir : d.heirs) {
+        if (Instant(heir->rule, now).covers(entries.back().ms)) into(heir, false);
+      }
     }
   }
   return taken;

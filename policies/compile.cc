@@ -110,26 +110,33 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
   return spec;
 }
 
-std::string describe(const limiter::CounterSpec& spec) {
+std::string describe_metric(const limiter::CounterSpec& spec) {
   std::string out;
   switch (spec.metric) {
     case limiter::Metric::count: out = "count"; break;
     case limiter::Metric::sum: out = spec.real ? "sum of doubles" : "sum"; break;
     case limiter::Metric::distinct: out = "distinct"; break;
-    case limiter::Metric::in_flight: return "in_flight";
+    case limiter::Metric::in_flight: out = "in_flight"; break;
     case limiter::Metric::average: out = "average"; break;
     case limiter::Metric::minimum: out = "minimum"; break;
     case limiter::Metric::maximum: out = "maximum"; break;
     case limiter::Metric::exists: out = "exists"; break;
     case limiter::Metric::last: out = "last"; break;
   }
+  if (spec.radius != 0) out += " within " + Number::real(spec.radius).to_string() + " m";
+  return out;
+}
+
+std::string describe(const limiter::CounterSpec& spec) {
+  const std::string out = describe_metric(spec);
+  const std::string kept =
+      spec.retain > spec.length ? ", retained for " + std::to_string(spec.retain.count()) + " ms" : "";
   const std::string length = std::to_string(spec.length.count()) + " ms";
   switch (spec.window) {
     case limiter::Window::ring:
       return out + " over the last " + length + " in " + std::to_string(spec.buckets) + " buckets";
     case limiter::Window::log:
-      if (spec.radius != 0) out += " within " + Number::real(spec.radius).to_string() + " m";
-      return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep);
+      return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep) + kept;
     case limiter::Window::every: return out + " in every " + length;
     case limiter::Window::every_first: return out + " in " + length + " from the first";
     case limiter::Window::events:

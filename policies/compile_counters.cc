@@ -63,23 +63,32 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       counter.spec.radius = *radius;
       if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
     }
+    const bool trails = counter.spec.window == limiter::Window::ring ||
+                        counter.spec.window == limiter::Window::log;
+    if (def.retain && trails && def.retain->value > counter.spec.length) {
+      counter.spec.retain = def.retain->value;
+      counter.spec.window = limiter::Window::log;  // from which any window can be told
+    }
     if (window != nullptr) {
       check_kind(counter.spec, *window, problems_);
       counter.window = counter.spec.length;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
                            window->kind == config::WindowDef::Kind::calendar;
     }
-    counter.canonical = describe(counter.spec) + " " + what;
+    std::string rest = what;
     if (def.reset) {
       if (const auto event = event_index_.find(def.reset->value); event != event_index_.end()) {
-        counter.canonical += "reset " + event_canonical(event->second) + "; ";
+        rest += "reset " + event_canonical(event->second) + "; ";
       }
     }
-    if (counter.always) counter.canonical += "always; ";
+    if (counter.always) rest += "always; ";
     if (def.version && def.version->value != 1) {
-      counter.canonical += "version " + std::to_string(def.version->value) + "; ";
+      rest += "version " + std::to_string(def.version->value) + "; ";
     }
-    if (counter.shadow) counter.canonical += "shadow; ";
+    if (counter.shadow) rest += "shadow; ";
+    counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
+    counter.spec.what = counter.what;
+    counter.canonical = describe(counter.spec) + " " + rest;
     if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
     counter.identity = identity_of(counter.canonical);
     return intern_counter(std::move(counter));

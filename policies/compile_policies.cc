@@ -78,6 +78,7 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     meter.keep = def.keep;
     meter.keys = def.keys;
     meter.version = def.version;
+    meter.retain = def.retain;
     Policy compiled;
     compiled.is_meter = true;
     compiled.name = meter.name.value;

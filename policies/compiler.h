@@ -112,6 +112,8 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
                              const config::WindowDef* window, std::size_t keep);
 /// The same as text, for the identity: `count over ring of 600000 ms in 60`.
 std::string describe(const limiter::CounterSpec& spec);
+/// What of it does not concern the window: `sum of doubles within 1000 m`.
+std::string describe_metric(const limiter::CounterSpec& spec);
 
 /// BLAKE2b of the text, 128 bits: the same in every process and after every restart.
 Hash128 identity_of(std::string_view canonical);

@@ -78,7 +78,9 @@ std::string counter_text(const Counter& counter) {
   if (window.empty()) return "in flight";
   std::string out(metric_name(counter.spec.metric));
   if (counter.near()) out += " within " + config::format_distance(counter.spec.radius);
-  return out + " over " + window;
+  out += " over " + window;
+  if (counter.spec.retain > counter.spec.length) out += ", kept for " + duration_text(counter.spec.retain);
+  return out;
 }
 
 namespace {

@@ -148,7 +148,7 @@ Hash128 Evaluator::key_hash() {
 }
 
 limiter::CounterKey Evaluator::counter_key(const Counter& counter, const Hash128& hash) {
-  if (!counter.near()) return hash.owned_by(counter.identity);
+  if (!counter.near()) return hash.owned_by(counter.what);
   builder_.start();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (i == place_part_) continue;
@@ -158,7 +158,7 @@ limiter::CounterKey Evaluator::counter_key(const Counter& counter, const Hash128
       builder_.add(parts_[i]);
     }
   }
-  return {builder_.hash(secret_).owned_by(counter.identity), place_part_ == kNoPart ? Place{} : place_};
+  return {builder_.hash(secret_).owned_by(counter.what), place_part_ == kNoPart ? Place{} : place_};
 }
 
 bool Evaluator::hash_key(const std::vector<KeySlot>& key) {

@@ -77,6 +77,7 @@ struct Binding {
 /// A counter as a policy uses it; equal identities are one counter, whoever asks.
 struct Counter {
   Hash128 identity;
+  Hash128 what;  ///< the identity without the window: whose counters of one key have the same hash
   limiter::CounterSpec spec;
   std::size_t keys = 0;     ///< 0: the common table
   milliseconds window{0};   ///< 0: none (in_flight)

@@ -29,7 +29,7 @@ Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key
 Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy, const Counter& counter,
                             std::span<const std::string_view> parts, const HashSecret& secret) {
   const auto& key = policy.bindings.front().key;
-  const auto hash = hash_parts(counter.identity, key, parts, secret, counter.near());
+  const auto hash = hash_parts(counter.what, key, parts, secret, counter.near());
   if (!hash) return hash.error();
   limiter::CounterKey out(*hash);
   for (std::size_t i = 0; i < key.size() && counter.near(); ++i) {

@@ -270,8 +270,19 @@ TEST(Problems, of_policies) {
           {"in_flight", "    metric: in_flight\n    then: [{over: 5, do: deny}]\n"},
           {"later keys",
            "    window: 10m\n    then: [{over: 5, do: flag}]\n    "
-           "metrics: {}\n    clock: event\n    share: redis\n    on_error: local\n    retain: 1d\n "
+           "metrics: {}\n    clock: event\n    share: redis\n    on_error: local\n "
            "   version: 2\n"},
+          {"retain shorter than the window",
+           "    window: 10m\n    retain: 5m\n    then: [{over: 5, do: flag}]\n"},
+          {"retain shorter than a window of a rung",
+           "    window: 10m\n    retain: 30m\n    then: [{over: 5, in: 1h, do: flag}]\n"},
+          {"retain of what does not trail",
+           "    window: {every: 1h}\n    retain: 24h\n    then: [{over: 5, do: flag}]\n"},
+          {"retain without a window", "    retain: 24h\n    then: [{if: 'true', do: flag}]\n"},
+          {"retain for too long",
+           "    window: 10m\n    retain: 32d\n    then: [{over: 5, do: flag}]\n"},
+          {"more than is retained",
+           "    window: 10m\n    retain: 24h\n    then: [{over: 5000, do: flag}]\n"},
           {"a radius and a cell",
            "    key: {near: {lon: a, lat: b, radius: 5m, cell: 6}}\n    window: 10m\n    then: "
            "[{over: 5, do: flag}]\n"},
@@ -322,6 +333,7 @@ TEST(Problems, of_patterns) {
        "sequence: [a, {event: b, when: x}, a]\n    within: 1m\n    strict: true\n    "
        "among: [c]\n    overlap: false\n    then: [{do: flag}]"},
       {"neither watch nor pattern", "then: [{if: x, do: flag}]"},
+      {"retain", "sequence: [a, b]\n    within: 1m\n    retain: 1h\n    then: [{do: flag}]"},
       {"a radius", "sequence: [a, b]\n    within: 1m\n    key: {near: {lon, lat, radius: 1km}}\n    then: [{do: flag}]"},
       {"no within", "sequence: [a, b]\n    then: [{do: flag}]"},
       {"one step", "sequence: [a]\n    within: 1m\n    then: [{do: flag}]"},

@@ -224,7 +224,7 @@ policies:
     } else {
       builder.add_address(*Address::parse("203.0.113.7"));
     }
-    return world.bank.peek(counter.id, builder.hash(world.secret).owned_by(counter.identity), world.now).value.integer();
+    return world.bank.peek(counter.id, builder.hash(world.secret).owned_by(counter.what), world.now).value.integer();
   };
   EXPECT_EQ(reading("per-item"), 2);
   EXPECT_EQ(reading("per-ip"), 2) << "refused by the other policy: not passed, not counted";

@@ -1,0 +1,192 @@
+// A new counter of the same `what` begins with what another keeps; against a naive list of events.
+#include "limiter/heritage.h"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+#include <set>
+
+#include "limiter/bank.h"
+#include "limiter/kinds.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr std::int64_t kStart = 1'700'000'000'000;
+constexpr Hash128 kWhat{3, 4};
+
+CounterSpec spec_of(Metric metric, Window window, std::int64_t length, std::int64_t retain = 0) {
+  CounterSpec spec;
+  spec.metric = metric;
+  spec.window = window;
+  spec.length = milliseconds(length);
+  spec.retain = milliseconds(retain);
+  spec.what = kWhat;
+  spec.keep = 5000;
+  return spec;
+}
+
+CounterKey key_of(std::uint64_t i, bool near) {
+  const double lon = 179.999 + 0.0005 * static_cast<double>(i % 5);  // over the meridian
+  const double round = lon > 180 ? lon - 360 : lon;
+  return near ? CounterKey({5, 5}, Place{0, round})
+              : CounterKey(Hash128{(i % 5 + 1) * 7919, i % 5});
+}
+
+class Heirs : public testing::TestWithParam<Kind> {};
+
+TEST_P(Heirs, ReadsWhatTheyWouldReadHadTheyAlwaysBeenThere) {
+  const std::uint64_t seed = std::random_device{}();
+  std::cout << GetParam().name << ": seed " << seed << '\n';
+  std::mt19937_64 random(seed);
+  const Kind& kind = GetParam();
+  CounterSpec keeps = spec_of(kind.metric, kind.window, 10'000, 3'600'000);
+  keeps.real = kind.real;
+  if (kind.near) keeps.radius = 100;
+  CounterSpec reads = keeps;
+  reads.length = milliseconds(600'000);
+  reads.retain = milliseconds(0);
+  reads.buckets = 60;
+  keeps.buckets = 10;  // quanta of 1 s, which add up to the 10 s of `reads`
+  for (const bool closed : {false, true}) {
+    Bank bank({std::uint64_t{16} << 20, 3000}), other({std::uint64_t{16} << 20, 3000});
+    const CounterId from = bank.open({1, 1}, keeps).value();
+    const CounterId always = other.open({1, 2}, reads).value();
+    std::int64_t now = kStart;
+    Amount event;
+    const auto charge = [&](Bank& into, CounterId id, const CounterKey& key) {
+      into.charge(id, key, from_ms(now), event, nullptr, nullptr);
+    };
+    for (int n = 0; n < 1500; ++n) {
+      now += static_cast<std::int64_t>(random() % 2000);
+      event.amount = kind.metric == Metric::count ? Number(1)
+                     : kind.real ? Number::real(static_cast<double>(random() % 40) / 4)
+                                 : Number(static_cast<std::int64_t>(random() % 20));
+      event.member = random() % 12;
+      const CounterKey key = key_of(random(), kind.near);
+      charge(bank, from, key);
+      charge(other, always, key);
+    }
+    if (closed) bank.close_unused({});
+    const CounterId heir = bank.open({1, 3}, reads).value();
+    for (int n = 0; n < 600; ++n) {
+      now += static_cast<std::int64_t>(random() % 3000);
+      const CounterKey key = key_of(random(), kind.near);
+      for (const bool with : {true, false}) {
+        const Reading a = bank.peek(heir, key, from_ms(now), with ? &event : nullptr);
+        const Reading b = other.peek(always, key, from_ms(now), with ? &event : nullptr);
+        ASSERT_EQ(a.has_value, b.has_value);
+        ASSERT_EQ(a.value.to_string(), b.value.to_string()) << n;
+      }
+      if (random() % 3 != 0) continue;
+      charge(bank, heir, key);
+      charge(other, always, key);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Heirs, testing::ValuesIn([] {
+                           std::vector<Kind> out;
+                           for (const Kind& kind : kinds()) {
+                             const bool trails =
+                                 kind.window == Window::log || kind.window == Window::ring;
+                             if (trails && kind.metric != Metric::last) out.push_back(kind);
+                           }
+                           return out;
+                         }()),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+std::int64_t inherited(const CounterSpec& from, const CounterSpec& to) {
+  Bank bank({std::uint64_t{8} << 20, 1000});
+  const CounterId source = bank.open({1, 1}, from).value();
+  for (int n = 0; n < 10; ++n)
+    bank.charge(source, Hash128{9, 9}, from_ms(kStart + n), {}, nullptr, nullptr);
+  const CounterId heir = bank.open({1, 2}, to).value();
+  return bank.peek(heir, Hash128{9, 9}, from_ms(kStart + 20)).value.integer();
+}
+
+TEST(Heritage, OnlyWhatFits) {
+  const CounterSpec hour = spec_of(Metric::count, Window::log, 3'600'000);
+  EXPECT_EQ(inherited(hour, spec_of(Metric::count, Window::log, 60'000)), 10);
+  EXPECT_EQ(inherited(hour, spec_of(Metric::count, Window::ring, 60'000)), 10);
+  EXPECT_EQ(inherited(spec_of(Metric::count, Window::log, 60'000), hour), 0)
+      << "longer than what is kept";
+  EXPECT_EQ(inherited(spec_of(Metric::count, Window::log, 60'000, 3'600'000), hour), 10);
+  EXPECT_EQ(inherited(spec_of(Metric::count, Window::ring, 3'600'000),
+                      spec_of(Metric::count, Window::log, 60'000)),
+            0)
+      << "buckets have no exact times";
+  EXPECT_EQ(inherited(spec_of(Metric::count, Window::ring, 3'600'000),
+                      spec_of(Metric::count, Window::ring, 600'000)),
+            0)
+      << "a minute is no part of ten seconds";
+  EXPECT_EQ(inherited(spec_of(Metric::count, Window::ring, 600'000, 7'200'000),
+                      spec_of(Metric::count, Window::ring, 3'600'000)),
+            10);
+  EXPECT_EQ(inherited(hour, spec_of(Metric::sum, Window::log, 60'000)), 0) << "another metric";
+  EXPECT_EQ(inherited(hour, spec_of(Metric::count, Window::every, 60'000)), 0);
+  CounterSpec other = spec_of(Metric::count, Window::log, 60'000);
+  other.what = {5, 5};
+  EXPECT_EQ(inherited(hour, other), 0) << "another thing";
+  CounterSpec none = hour, heir = other;
+  none.what = heir.what = {};
+  EXPECT_EQ(inherited(none, heir), 0) << "of nothing else's";
+}
+
+TEST(Heritage, TheLongestHistoryWinsAndOthersFillIn) {
+  Bank bank({std::uint64_t{8} << 20, 1000});
+  const auto charge = [&](CounterId id, std::uint64_t key, std::int64_t ms) {
+    bank.charge(id, Hash128{key, 9}, from_ms(kStart + ms), {}, nullptr, nullptr);
+  };
+  const CounterId old = bank.open({1, 1}, spec_of(Metric::count, Window::ring, 3'600'000)).value();
+  for (int n = 0; n < 10; ++n) charge(old, 1, n * 60'000);
+  // Keeps longer, but could not tell the times of a ring's events: it began with nothing.
+  const CounterId young =
+      bank.open({1, 2}, spec_of(Metric::count, Window::log, 60'000, 86'400'000)).value();
+  charge(old, 1, 600'000);
+  charge(young, 1, 600'000);
+  charge(young, 2, 600'000);
+  CounterSpec spec = spec_of(Metric::count, Window::ring, 1'800'000);
+  spec.buckets = 30;  // of a minute, as the old one's
+  const CounterId heir = bank.open({1, 3}, spec).value();
+  const TimePoint now = from_ms(kStart + 600'000);
+  EXPECT_EQ(bank.peek(heir, Hash128{1, 9}, now).value, Number(11));
+  EXPECT_EQ(bank.peek(heir, Hash128{2, 9}, now).value, Number(1));
+  EXPECT_EQ(bank.peek(old, Hash128{1, 9}, now).value, Number(11)) << "the other keeps its own";
+}
+
+TEST(Heritage, ComesWithASnapshotWhereTheWindowHasChangedMeanwhile) {
+  for (const bool same : {true, false}) {
+    Bank bank({std::uint64_t{8} << 20, 1000}), other({std::uint64_t{8} << 20, 1000});
+    const CounterId source =
+        bank.open({1, 1}, spec_of(Metric::count, Window::log, 60'000, 3'600'000)).value();
+    for (int n = 0; n < 10; ++n)
+      bank.charge(source, Hash128{9, 9}, from_ms(kStart + n * 60'000), {}, nullptr, nullptr);
+    std::string bytes;
+    const TimePoint now = from_ms(kStart + 600'000);
+    Bank::Snapshot snapshot(bank, now, now);
+    while (snapshot.next(bytes)) {
+    }
+    const CounterId again =
+        same ? other.open({1, 1}, spec_of(Metric::count, Window::log, 60'000, 3'600'000)).value()
+             : CounterId{};
+    const CounterId half =
+        other.open({1, 3}, spec_of(Metric::count, Window::log, 1'800'000)).value();
+    const CounterId two =
+        other.open({1, 4}, spec_of(Metric::count, Window::ring, 7'200'000)).value();
+    ASSERT_TRUE(other.import(bytes, now, now));
+    EXPECT_EQ(other.peek(half, Hash128{9, 9}, now).value, Number(10));
+    EXPECT_EQ(other.peek(two, Hash128{9, 9}, now).value, Number(0)) << "longer than what was kept";
+    if (!same) continue;
+    EXPECT_EQ(other.peek(again, Hash128{9, 9}, now).value, Number(0))
+        << "its own window is a minute";
+    const CounterId later =
+        other.open({1, 5}, spec_of(Metric::count, Window::log, 3'600'000)).value();
+    EXPECT_EQ(other.peek(later, Hash128{9, 9}, now).value, Number(10))
+        << "what is retained came back too";
+  }
+}
+
+}  // namespace
+}  // namespace weir::limiter
