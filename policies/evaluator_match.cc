@@ -169,7 +169,11 @@ bool Evaluator::hash_key(const std::vector<KeySlot>& key) {
   }
   if (!load_key(key)) return false;
   hash_ = key_hash();
-  if (place_part_ == kNoPart) hashed_.push_back({&key, hash_});  // a place is read of parts_
+  // A place is read of parts_; the name of the event is another for the next policy.
+  const bool same_for_all = std::none_of(key.begin(), key.end(), [&](const KeySlot& part) {
+    return part.is_place || set_->slots[part.slot].names_event();
+  });
+  if (same_for_all) hashed_.push_back({&key, hash_});
   return true;
 }
 

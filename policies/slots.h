@@ -58,6 +58,11 @@ struct Slot {
   Argument argument;                             ///< attribute; column: its name; metric: which
   std::string source;                            ///< column: the event whose records have it
   std::shared_ptr<const expr::Program> program;  ///< computed
+
+  /// Whether it may mean another thing to a policy that watches another event.
+  bool names_event() const noexcept {
+    return varies || (kind == Kind::column && argument.name == "event");
+  }
 };
 
 /// All slots of a policy set. Filled while it is compiled, immutable and shareable afterwards.

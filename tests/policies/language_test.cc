@@ -236,6 +236,32 @@ policies:
   EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=91&lon=0")), "pass") << "no place: the key is missing";
 }
 
+TEST(Keys, TheNameOfTheEventIsThatOfEachPolicy) {
+  World world(R"(
+fields: {what: event + "!"}
+events:
+  buy: {match: POST /buy}
+policies:
+  - {name: all, watch: request, key: [event, what], window: 1h, then: [{over: 100, do: flag}]}
+  - {name: buys, watch: buy, key: [event, what], window: 1h, then: [{over: 100, do: flag}]}
+)");
+  world.send(TestRequest("POST /buy"));
+  world.send(TestRequest("GET /"));
+  const auto count = [&](const char* policy, std::string_view event) {
+    const Policy& p = *world.set_->find_policy(policy);
+    const Counter& counter = world.set_->counters[p.counters[0]];
+    KeyBuilder builder;
+    builder.start();
+    builder.add_text(event);
+    builder.add_text(std::string(event) + "!");
+    const Hash128 key = builder.hash(world.secret).owned_by(counter.what);
+    return world.bank.peek(counter.id, key, world.now).value.integer();
+  };
+  EXPECT_EQ(count("all", "request"), 2);
+  EXPECT_EQ(count("buys", "buy"), 1);
+  EXPECT_EQ(count("buys", "request"), 0);
+}
+
 TEST(Tables, StandInCsvFilesAndAreLookedUpInExpressions) {
   const auto directory = std::filesystem::temp_directory_path() / "weir_language_test";
   std::filesystem::create_directories(directory);
