@@ -11,6 +11,7 @@
 #include "core/calendar.h"
 #include "core/clock.h"
 #include "core/number.h"
+#include "core/redis_url.h"
 
 /// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
 /// has checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the
@@ -326,6 +327,22 @@ struct Server {
     bool json = true;
     bool readable_keys = false;  ///< log keys as text, not as hashes
   } log;
+  /// `redis:`; one of url, sentinel and cluster.
+  struct Redis {
+    Where where;
+    std::optional<Text> url;
+    RedisUrl parsed_url;
+    std::optional<Where> sentinel;  ///< by `master` and `sentinels`
+    std::optional<Text> master, sentinel_user, sentinel_password_file;
+    std::vector<Located<RedisEndpoint>> sentinels, cluster;
+    std::optional<Text> user, password, password_file;
+    std::optional<Where> tls;  ///< also if the URL says so
+    std::optional<Text> ca, cert, key, server_name;
+    milliseconds timeout{50}, budget{5};
+    std::optional<Text> secret, secret_file;
+    bool readable_keys = false;
+  };
+  std::optional<Redis> redis;
   std::optional<Located<unsigned>> threads;
 };
 

@@ -80,7 +80,8 @@ constexpr Row<FileDraft> kFile[] = {
      read_main_only},
     {{"log", R"({"$ref":"#/$defs/log"})", "map", "", "The log on stderr."}, read_main_only},
     {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."}, read_main_only},
-    {{"redis", "", "", "", "Shared counters."}, nullptr},
+    {{"redis", R"({"$ref":"#/$defs/redis"})", "map", "", "The store of shared counters."},
+     read_main_only},
     {{"clock", "", "", "", "Event time."}, nullptr},
 };
 

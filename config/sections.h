@@ -15,6 +15,7 @@ void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out
 void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out);
 /// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
 bool read_server(Reader& reader, const Member& section, Server& out);
+void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
 
 // Parts that more than one section reads.
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
@@ -48,6 +49,7 @@ void add_pattern_tables(std::vector<TableDoc>& out);
 void add_rung_tables(std::vector<TableDoc>& out);
 void add_view_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);
+void add_redis_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);
 
 /// A TableDoc of a table of rows.

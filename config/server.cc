@@ -305,7 +305,8 @@ constexpr Row<Server> kServer[] = {
        if (const auto n = r.integer(m, 1, 1024))
          out.threads = located(m, static_cast<unsigned>(*n));
      }},
-    {{"redis", "", "", "", "Shared counters."}, nullptr},
+    {{"redis", R"({"$ref":"#/$defs/redis"})", "map (below)", "", "The store of shared counters."},
+     [](Reader& r, const Member& m, Server& out) { read_redis(r, m, out.redis); }},
     {{"clock", "", "", "", "Event time."}, nullptr},
 };
 
@@ -337,6 +338,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));
   out.push_back(doc_of<kReserve>("reserve", "\"reserve\"", "reserve", ""));
   out.push_back(doc_of<kChallenge>("challenge", "\"challenge\"", "challenge", ""));
+  add_redis_tables(out);
   out.push_back(doc_of<kLog>("log", "\"log\"", "log", ""));
 }
 

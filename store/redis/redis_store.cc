@@ -126,7 +126,7 @@ bool RedisStore::send(OpRef ref, const SharedOp& op) {
     return false;
   }
   if (!node->has_room()) return false;
-  if (ref.sent > 0) ++resent_;
+  if (ref.sent > 0 || ref.moved > 0) ++resent_;
   node->add(ref, op, at, false, Clock::wall());
   return true;
 }
@@ -154,7 +154,8 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
   const bool again = retry == limiter::SharedRetry::again && ref.sent < kSendsMax;
   if (error == SharedError::no_script) {
-    if (again && send(ref, *op)) return;
+    --ref.sent;  // nothing was executed
+    if (++ref.moved <= kRedirectsMax && send(ref, *op)) return;
     return finish(ref, error);
   }
   // Nobody waits for a settlement: it waits for the store.
@@ -178,9 +179,9 @@ void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
     want_slots(worker_.now());
   }
   const SharedOp& op = *tickets_.op(ref);
+  --ref.sent;  // nothing was executed
   if (!target->admits() || !target->has_room()) return park(ref, worker_.now() + kTryAgain);
   ++resent_;
-  // It was not executed where it came from; a first attempt may have been all the same.
   target->add(ref, op, to->slot, to->ask, Clock::wall());
 }
 

@@ -7,34 +7,14 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/redis_url.h"
 #include "core/result.h"
 
 namespace weir::store {
 
 class TlsContext;
 
-/// Where a server listens: a host (name or address) and port, or the path of a Unix socket.
-struct Endpoint {
-  std::string host;
-  std::uint16_t port = 6379;
-  std::string path;  ///< not empty: a Unix socket
-  bool is_unix() const noexcept { return !path.empty(); }
-  std::string to_string() const;
-  friend bool operator==(const Endpoint&, const Endpoint&) = default;
-};
-
-/// `redis://[user[:password]@]host[:port][/database]`, `rediss://` (TLS) and
-/// `unix://[user[:password]@]/path[?db=N]`; user and password percent-encoded.
-struct Url {
-  Endpoint endpoint;
-  bool tls = false;
-  std::string user, password;
-  int database = 0;
-};
-/// Error::malformed; `why`, if given, gets a phrase for people.
-Result<Url> parse_url(std::string_view text, std::string* why = nullptr);
-/// `host:port`, `[::1]:port`, `host`; of Sentinels and cluster seeds.
-Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
+using Endpoint = RedisEndpoint;
 
 struct Credentials {
   std::string user, password;  ///< no password: none is sent

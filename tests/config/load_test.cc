@@ -378,6 +378,26 @@ TEST(Load, mutated_examples_never_crash) {
   }
 }
 
+TEST(Load, RedisIsOneServerOrSentinelsOrACluster) {
+  const auto redis = [](const std::string& text) {
+    const Loaded loaded = load_text("a.yaml", "weir: 1\nredis: " + text + "\n");
+    EXPECT_EQ(loaded.problems.errors(), 0U) << text;
+    return *loaded.model->server.redis;
+  };
+  const Server::Redis one = redis("{url: 'unix:///run/r.sock?db=2', timeout: 1s, budget: 20ms}");
+  EXPECT_EQ(one.parsed_url.endpoint.path, "/run/r.sock");
+  EXPECT_EQ(one.parsed_url.database, 2);
+  EXPECT_EQ(one.timeout, milliseconds(1'000));
+  EXPECT_EQ(one.budget, milliseconds(20));
+  const Server::Redis sentinel =
+      redis("{sentinel: {name: m, nodes: [a, 'b:1'], user: u, password_file: f}, keys: readable}");
+  EXPECT_EQ(sentinel.master->value, "m");
+  EXPECT_EQ(sentinel.sentinels[0].value.port, 26379);
+  EXPECT_EQ(sentinel.sentinels[1].value.to_string(), "b:1");
+  EXPECT_TRUE(sentinel.readable_keys);
+  EXPECT_EQ(redis("{cluster: ['[::1]:7000', n]}").cluster[0].value.host, "::1");
+}
+
 TEST(Schema, is_as_the_tables_say) {
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/schema.json", schema_json()), "");
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/reference.md", reference_markdown()), "");

@@ -131,7 +131,14 @@ TEST(Problems, of_the_file) {
                     {"unknown section, far from all", "zzzzzz: []\n"},
                     {"wrong shapes",
                      "fields: 5\nevents: []\nlists: x\ntables: [a]\npolicies: {a: b}\nnotify: 1\n"},
-                    {"later words", "redis: {url: x}\nclock: event\n"},
+                    {"later words", "clock: event\n"},
+                    {"redis",
+                     "redis: {url: \"redis://ann:secret@h:0\", sentinel: {nodes: [a, 'b c']}, "
+                     "cluster: [\"x:y\"],\n  tls: {cert: a}, keys: plain, budget: 1s}\n"},
+                    {"redis nowhere", "redis: {timeout: 1ms, user: x}\n"},
+                    {"redis with a password",
+                     "redis: {url: 'rediss://:secret@h', secret: s, secret_file: f, password: p, "
+                     "password_file: g,\n  tls: {ca: c, key: k, server_name: n}}\n"},
                     {"empty sections", "fields:\nevents:\npolicies:\n"},
                 });
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/version.txt",

@@ -56,25 +56,25 @@ TEST(KeyNames, HashedOnesKeepAllBits) {
 }
 
 TEST(Url, NamesHostSocketUserPasswordAndDatabase) {
-  const Url full = parse_url("rediss://ann:p%40ss%2F@redis.example:7000/3").value();
+  const RedisUrl full = parse_redis_url("rediss://ann:p%40ss%2F@redis.example:7000/3").value();
   EXPECT_TRUE(full.tls);
   EXPECT_EQ(full.endpoint.to_string(), "redis.example:7000");
   EXPECT_EQ(full.user, "ann");
   EXPECT_EQ(full.password, "p@ss/");
   EXPECT_EQ(full.database, 3);
-  EXPECT_EQ(parse_url("redis://localhost").value().endpoint.port, 6379);
-  EXPECT_EQ(parse_url("redis://[::1]:1/").value().endpoint.to_string(), "[::1]:1");
-  EXPECT_EQ(parse_url("redis://:secret@h").value().password, "secret");
-  const Url local = parse_url("unix:///run/redis.sock?db=2").value();
+  EXPECT_EQ(parse_redis_url("redis://localhost").value().endpoint.port, 6379);
+  EXPECT_EQ(parse_redis_url("redis://[::1]:1/").value().endpoint.to_string(), "[::1]:1");
+  EXPECT_EQ(parse_redis_url("redis://:secret@h").value().password, "secret");
+  const RedisUrl local = parse_redis_url("unix:///run/redis.sock?db=2").value();
   EXPECT_EQ(local.endpoint.path, "/run/redis.sock");
   EXPECT_EQ(local.database, 2);
-  EXPECT_EQ(parse_url("unix://u:p@/run/r.sock").value().user, "u");
+  EXPECT_EQ(parse_redis_url("unix://u:p@/run/r.sock").value().user, "u");
   for (const char* bad :
        {"", "localhost:6379", "http://x", "redis://", "redis://:0", "redis://h:99999",
         "redis://h:", "redis://h/x", "redis://h/-1", "unix://run/x", "unix:///x?db=-1",
         "unix:///x?y=1", "redis://%zz@h", "redis://a b", "redis://[::1"}) {
     std::string why;
-    EXPECT_FALSE(parse_url(bad, &why)) << bad;
+    EXPECT_FALSE(parse_redis_url(bad, &why)) << bad;
     EXPECT_FALSE(why.empty()) << bad;
   }
 }

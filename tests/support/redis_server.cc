@@ -167,6 +167,11 @@ bool RedisServer::read_line(std::string& line) {
 
 bool RedisServer::send(const std::vector<std::string>& command) {
   if (socket_ < 0) return false;
+  char byte;
+  if (buffer_.empty() && ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+    ::close(socket_);  // a Sentinel closes what clients a server has when its role changes
+    if (!connect()) return false;
+  }
   std::string out = "*" + std::to_string(command.size()) + "\r\n";
   for (const std::string& word : command) {
     out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";

@@ -140,9 +140,24 @@ local function run(o, parts, out)
   end
 end
 
-local out, key, clock = {0}, 0, nil
-for i = 1, #ARGV do
-  local packed = ARGV[i]
+-- The event alone, added for the first time, to one window without outcomes. False: not so simple.
+local function simple(packed, key, out)
+  local verb, count, flags, id, amount = unpack_('<BBBc12d', packed)
+  if verb ~= ADD or count ~= 1 or flags ~= 0 then return false end
+  local form, bits, metric, kind, limit, a, b = unpack_('<BBBBddd', packed, 56)
+  local fast = forms[form].fast
+  if not fast or bits >= 4 then return false end
+  local value, done = fast(key, id, amount, bits % 2 == 1, bits >= 2, metric, kind, limit, a, b)
+  if value == nil then return false end
+  local n = #out
+  out[n + 1] = done
+  out[n + 2] = spoken(value)
+  out[n + 3] = 0
+  return true
+end
+
+-- An operation and its parts; returns the last of its keys.
+local function opened(packed, key)
   local o, parts, count, flags, given, at = {}, {}, nil, nil, nil, nil
   o.verb, count, flags, o.id, o.amount, given, o.at, o.life, o.member, at =
     unpack_('<BBBc12ddddc8', packed)
@@ -163,23 +178,36 @@ for i = 1, #ARGV do
     parts[k] = p
   end
   o.datum = sub(packed, at)
-  explicit = given >= 0
-  if explicit then
-    now = given
-  else
-    if not clock then
-      local t = call('TIME')
-      clock = t[1] * 1000 + floor(t[2] / 1000)
-    end
-    now = clock
+  return o, parts, key
+end
+
+local out, key, clock = {0}, 0, nil
+for i = 1, #ARGV do
+  local packed = ARGV[i]
+  now = unpack_('<d', packed, 24)
+  explicit = now >= 0
+  sweep = explicit
+  if not explicit then
+    if not clock then clock = call('TIME') end
+    now = clock[1] * 1000 + floor(clock[2] / 1000)
+    sweep = clock[2] % 8 == 0
   end
   out[1] = now
   local before = #out
-  local ok, why = pcall(run, o, parts, out)
+  local ok, done = pcall(simple, packed, KEYS[key + 1], out)
+  if ok and done then
+    key = key + 1
+  elseif ok then
+    local o, parts
+    o, parts, key = opened(packed, key)
+    ok, done = pcall(run, o, parts, out)
+  else
+    key = key + 1
+  end
   if not ok then
     for k = #out, before + 1, -1 do out[k] = nil end
     out[before + 1] = -1
-    out[before + 2] = type(why) == 'table' and (why.err or '?') or tostring(why)
+    out[before + 2] = type(done) == 'table' and (done.err or '?') or tostring(done)
   end
 end
 return out

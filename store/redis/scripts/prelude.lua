@@ -14,6 +14,7 @@ local SLACK = 32 -- entries kept beyond `keep`, so that taking one back uncovers
 local TAGS, TAG_BYTES = 4, 6
 local NO_TAGS = string.rep('\0', TAGS * TAG_BYTES)
 local forms, now, explicit = {}, nil, false
+local sweep = false -- whether what has left a window is cleared away: at random, one time of eight
 
 local function clamp(v, real)
   if real then return v end
@@ -27,13 +28,30 @@ local function ttl(ms)
 end
 
 -- The last few events that a string has counted: an operation that is sent again finds itself.
-local function tag_of(o) return sub(o.id, 5, 10) end
+-- (The low bytes of the event's origin and number.)
+local function tag_of(o) return sub(o.id, 5, 6) .. sub(o.id, 9, 12) end
 local function tagged(tags, o) return find(tags, tag_of(o), 1, true) ~= nil end
 local function with_tag(tags, o) return tag_of(o) .. sub(tags, 1, (TAGS - 1) * TAG_BYTES) end
 local function without_tag(tags, o)
   local at = find(tags, tag_of(o), 1, true)
   if not at then return tags end
   return sub(tags, 1, at - 1) .. sub(tags, at + TAG_BYTES) .. string.rep('\0', TAG_BYTES)
+end
+
+-- Times as texts, for the arguments of commands: the same ones for a whole call of operations.
+local said_now, said_length, said
+local function spell(length)
+  if said_now == now and said_length == length then return said end
+  said_now, said_length = now, length
+  local low = max(now - length + 1, 1)
+  said = {
+    now = string.format('%.0f', max(now, 1)),
+    low = string.format('%.0f', low),
+    below = string.format('(%.0f', low),
+    high = string.format('%.0f', now + AHEAD),
+    ttl = string.format('%d', ttl(length)),
+  }
+  return said
 end
 
 -- The current window of a grid: the epoch's, or the calendar's as the caller's zone has it.

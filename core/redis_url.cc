@@ -1,8 +1,8 @@
-#include "store/redis/settings.h"
+#include "core/redis_url.h"
 
 #include <charconv>
 
-namespace weir::store {
+namespace weir {
 namespace {
 
 bool read_int(std::string_view text, int most, int& out) {
@@ -33,14 +33,14 @@ bool decode(std::string_view text, std::string& out) {
 
 }  // namespace
 
-std::string Endpoint::to_string() const {
+std::string RedisEndpoint::to_string() const {
   if (is_unix()) return "unix:" + path;
   const bool v6 = host.find(':') != std::string::npos;
   return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port) {
-  Endpoint out;
+Result<RedisEndpoint> parse_redis_endpoint(std::string_view text, std::uint16_t default_port) {
+  RedisEndpoint out;
   out.port = default_port;
   std::string_view port;
   if (text.starts_with('[')) {
@@ -73,12 +73,12 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_por
   return out;
 }
 
-Result<Url> parse_url(std::string_view text, std::string* why) {
+Result<RedisUrl> parse_redis_url(std::string_view text, std::string* why) {
   const auto fail = [&](const char* what) {
     if (why != nullptr) *why = what;
-    return Result<Url>(Error::malformed);
+    return Result<RedisUrl>(Error::malformed);
   };
-  Url out;
+  RedisUrl out;
   const std::size_t colon = text.find("://");
   if (colon == text.npos) return fail("it begins with redis://, rediss:// or unix://");
   const std::string_view scheme = text.substr(0, colon);
@@ -111,7 +111,7 @@ Result<Url> parse_url(std::string_view text, std::string* why) {
     return out;
   }
   const std::size_t path = rest.find('/');
-  const auto endpoint = parse_endpoint(rest.substr(0, path), 6379);
+  const auto endpoint = parse_redis_endpoint(rest.substr(0, path), 6379);
   if (!endpoint) return fail("its host is a name or address, with a port behind a colon");
   out.endpoint = *endpoint;
   if (path == rest.npos || path + 1 == rest.size()) return out;
@@ -120,4 +120,4 @@ Result<Url> parse_url(std::string_view text, std::string* why) {
   return out;
 }
 
-}  // namespace weir::store
+}  // namespace weir

@@ -1,0 +1,204 @@
+// G12: decisions a second on shared counters, through one connection, beside redis-benchmark's INCR
+// with one connection and 64 commands in flight; alternating rounds against one redis-server of its
+// own, medians. `weir_store_bench [ROUNDS]`.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "net/worker_pool.h"
+#include "store/key_names.h"
+#include "store/redis/redis_store.h"
+
+namespace {
+
+using namespace weir;
+using namespace weir::store;
+using limiter::SharedCounter;
+using limiter::SharedOp;
+using limiter::SharedPart;
+using limiter::SharedReply;
+using limiter::Window;
+
+struct Server {
+  Server() {
+    char name[] = "/tmp/weir-bench-XXXXXX";
+    if (::mkdtemp(name) == nullptr) std::exit(4);
+    directory = name;
+    socket = directory + "/redis.sock";
+    child = ::fork();
+    if (child == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(),
+               "--save", "", "--appendonly", "no", "--dir", directory.c_str(), "--logfile",
+               "/dev/null", static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+  }
+  ~Server() {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    std::filesystem::remove_all(directory);
+  }
+  std::string directory, socket;
+  pid_t child = -1;
+};
+
+struct Load final : Batch {
+  Load(net::Worker& w, RedisStore& s, const SharedCounter& counter, std::size_t depth,
+       std::size_t keys, bool windows)
+      : worker(w), store(s), windows_pass(windows) {
+    part.counter = &counter;
+    part.ceiling = limiter::Ceiling{Number(1'000'000'000), false};
+    const HashSecret secret = secret_of("bench");
+    for (std::size_t i = 0; i < keys; ++i) {
+      append_hashed_key(names.emplace_back(), secret.hash(std::to_string(i)));
+    }
+    list.resize(depth);
+    answers.resize(depth);
+    ops = list;
+    replies = answers;
+  }
+  void next() {
+    for (SharedOp& op : list) {
+      op.parts = {&part, 1};
+      op.key = names[at];
+      op.id = {9, ++sequence};
+      if (++at == names.size()) {
+        at = 0;
+        ++round;
+      }
+      // A millisecond a round: a window of 100 ms then holds 100 events of each key.
+      if (windows_pass) op.now = from_ms(1'700'000'000'000 + round);
+    }
+    if (store.submit(*this, worker.now() + milliseconds(5'000))) std::exit(4);
+  }
+  void on_replies() override {
+    for (const SharedReply& reply : answers) {
+      if (reply.error != limiter::SharedError::none || !reply.admitted) std::exit(4);
+    }
+    done += answers.size();
+    if (done < wanted) next();
+  }
+  /// Decisions a second.
+  double run(std::size_t n) {
+    done = 0;
+    wanted = n;
+    const auto begin = std::chrono::steady_clock::now();
+    worker.reactor().begin_turn();
+    next();
+    worker.reactor().end_turn();
+    while (done < wanted) {
+      worker.io().restart();
+      worker.io().run_one();
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return static_cast<double>(done) / took.count();
+  }
+
+  net::Worker& worker;
+  RedisStore& store;
+  bool windows_pass;
+  SharedPart part;
+  std::vector<std::string> names;
+  std::vector<SharedOp> list;
+  std::vector<SharedReply> answers;
+  std::size_t at = 0, done = 0, wanted = 0;
+  std::int64_t round = 0;
+  std::uint64_t sequence = 0;
+};
+
+double redis_benchmark(const std::string& socket) {
+  const std::string command =
+      "redis-benchmark -s " + socket + " -t incr -n 400000 -r 100000 -c 1 -P 64 --csv 2>/dev/null";
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  double rate = 0;
+  char line[512];
+  while (pipe != nullptr && std::fgets(line, sizeof line, pipe) != nullptr) {
+    if (std::sscanf(line, "\"INCR\",\"%lf\"", &rate) == 1) break;
+  }
+  if (pipe != nullptr) ::pclose(pipe);
+  return rate;
+}
+
+double median(std::vector<double> all) {
+  std::sort(all.begin(), all.end());
+  return all[all.size() / 2];
+}
+
+SharedCounter counter(Window window, std::int64_t ms, std::uint64_t id) {
+  limiter::CounterSpec spec;
+  spec.window = window;
+  spec.length = milliseconds(ms);
+  return SharedCounter({id, id}, spec);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds =
+      argc > 1 ? std::max(1, static_cast<int>(std::strtol(argv[1], nullptr, 10))) : 5;
+  Server server;
+  net::Worker worker(0);
+  worker.reactor().start();
+  Settings settings;
+  Endpoint endpoint;
+  endpoint.path = server.socket;
+  settings.endpoints = {endpoint};
+  settings.timeout = milliseconds(5'000);
+  RedisStore store(worker, settings, 1);
+  worker.reactor().begin_turn();
+  store.start();
+  worker.reactor().end_turn();
+  while (!store.stats().up) {
+    worker.io().restart();
+    worker.io().run_one();
+  }
+
+  const SharedCounter fixed = counter(Window::every, 3'600'000, 1);
+  const SharedCounter ring = counter(Window::ring, 600'000, 2);
+  const SharedCounter log = counter(Window::log, 100, 3);
+  struct Row {
+    const char* name;
+    Load load;
+    std::size_t decisions;
+    std::vector<double> rates;
+  };
+  std::array<Row, 6> rows = {{
+      {"fixed, 64 a turn", {worker, store, fixed, 64, 10'000, false}, 400'000, {}},
+      {"ring of 60 buckets, 64 a turn", {worker, store, ring, 64, 10'000, false}, 200'000, {}},
+      {"zset of 100 members, 64 a turn", {worker, store, log, 64, 1'000, true}, 200'000, {}},
+      {"fixed, one at a time", {worker, store, fixed, 1, 10'000, false}, 20'000, {}},
+      {"ring, one at a time", {worker, store, ring, 1, 10'000, false}, 20'000, {}},
+      {"zset, one at a time", {worker, store, log, 1, 1'000, true}, 20'000, {}},
+  }};
+  for (Row& row : rows) row.load.run(std::min<std::size_t>(row.decisions, 120'000));  // fills keys
+  std::vector<double> basis;
+  for (int i = 0; i < rounds; ++i) {
+    basis.push_back(redis_benchmark(server.socket));
+    for (Row& row : rows) row.rates.push_back(row.load.run(row.decisions));
+  }
+  const double incr = median(basis);
+  std::printf("redis-benchmark INCR -c 1 -P 64: %.0f/s (median of %d)\n", incr, rounds);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double rate = median(rows[i].rates);
+    std::printf("%-32s %8.0f/s  %.2fx of INCR", rows[i].name, rate, rate / incr);
+    if (i < 3) std::printf("  %.1fx of one at a time", rate / median(rows[i + 3].rates));
+    std::printf("  (%.0f .. %.0f)\n", *std::min_element(rows[i].rates.begin(), rows[i].rates.end()),
+                *std::max_element(rows[i].rates.begin(), rows[i].rates.end()));
+  }
+  std::printf(
+      "bytes of calls per decision: %.0f\n",
+      static_cast<double>(store.stats().bytes_out) / static_cast<double>(store.stats().operations));
+  store.stop();
+  worker.reactor().stop();
+}

@@ -1,0 +1,333 @@
+// What a real server can do to us: stop, die, run out of memory, forget, refuse. Bounds are kept,
+// and counting goes on within two seconds of its return.
+#include <dirent.h>
+
+#include <cmath>
+
+#include "tests/store/world.h"
+#include "tests/support/origin_server.h"
+#include "tests/support/redis_server.h"
+
+namespace weir::store {
+namespace {
+
+using limiter::SharedCounter;
+using limiter::SharedError;
+using limiter::SharedOp;
+using limiter::SharedPart;
+using limiter::SharedReply;
+using limiter::SharedVerb;
+using test::Ask;
+using test::World;
+using weir::test::RedisServer;
+
+Settings quick(const std::string& path) {
+  Settings out = test::unix_settings(path);
+  out.timeout = milliseconds(50);
+  out.budget = milliseconds(5);
+  return out;
+}
+
+const SharedCounter& hourly() {
+  static const SharedCounter counter({0xABCD, 1}, [] {
+    limiter::CounterSpec spec;
+    spec.window = limiter::Window::ring;
+    spec.length = milliseconds(3'600'000);
+    return spec;
+  }());
+  return counter;
+}
+
+std::uint64_t next_sequence() {
+  static std::uint64_t last = 0;
+  return ++last;
+}
+
+SharedReply add(World& world, SharedStore& store, const std::string& key = "k",
+                milliseconds deadline = milliseconds(1'000), bool patient = false) {
+  Ask ask;
+  SharedPart part;
+  part.counter = &hourly();
+  ask.add(SharedVerb::add, {part}, key).id = {77, next_sequence()};
+  ask.patient = patient;
+  ask.run(world, store, deadline);
+  return ask.answers[0];
+}
+
+std::int64_t value(const SharedReply& reply) { return reply.parts[0].reading.value.integer(); }
+
+/// Adds until one is counted; how long that took.
+milliseconds heals(World& world, SharedStore& store) {
+  const Clock clock;
+  const TimePoint begin = clock.now();
+  while (add(world, store, "healed", milliseconds(30)).error != SharedError::none) {
+    if (clock.now() - begin > milliseconds(20'000)) break;
+    world.until([] { return false; }, milliseconds(5));
+  }
+  return clock.now() - begin;
+}
+// The promise is two seconds; a machine that builds and tests at once gets more.
+constexpr milliseconds kHealed{8'000};
+
+std::size_t descriptors() {
+  std::size_t n = 0;
+  DIR* const dir = ::opendir("/proc/self/fd");
+  while (dir != nullptr && ::readdir(dir) != nullptr) ++n;
+  if (dir != nullptr) ::closedir(dir);
+  return n;
+}
+
+TEST(Faults, AStoppedServerCostsLittleAndIsPickedUpAgain) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, quick(redis.path()));
+  ASSERT_EQ(add(world, *store).error, SharedError::none);
+  const std::size_t before = descriptors();
+  redis.pause();
+  int waited = 0, at_once = 0;
+  for (int i = 0; i < 60; ++i) {
+    Ask ask;
+    SharedPart part;
+    part.counter = &hourly();
+    ask.add(SharedVerb::add, {part}, "k").id = {77, next_sequence()};
+    ask.list.assign(ask.all.begin(), ask.all.end());
+    ask.answers.resize(1);
+    ask.ops = ask.list;
+    ask.replies = ask.answers;
+    bool there = false;
+    world.turn([&] { there = store->submit(ask, world.worker.now() + milliseconds(5)); });
+    if (!there) {
+      ASSERT_TRUE(world.until([&] { return ask.told > 0; }));
+    }
+    const SharedError error = ask.answers[0].error;
+    EXPECT_TRUE(error == SharedError::timed_out || error == SharedError::unavailable ||
+                error == SharedError::lost)
+        << row_of(error).name;
+    ++(there ? at_once : waited);
+  }
+  EXPECT_GT(at_once, 20) << "the breaker is open";
+  EXPECT_LT(waited, 40);
+  EXPECT_FALSE(store->stats().up);
+  EXPECT_FALSE(store->why().empty());
+  redis.resume();
+  EXPECT_LT(heals(world, *store), kHealed);
+  EXPECT_LE(descriptors(), before + 1);
+}
+
+TEST(Faults, AKilledServerIsPickedUpWhenItComesAgain) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, quick(redis.path()));
+  ASSERT_EQ(value(add(world, *store)), 1);
+  for (int round = 0; round < 3; ++round) {
+    redis.kill();
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_NE(add(world, *store, "k", milliseconds(5)).error, SharedError::none);
+    }
+    redis.start();
+    EXPECT_LT(heals(world, *store), kHealed);
+    EXPECT_EQ(value(add(world, *store, "fresh")), 1) << "its data are gone";
+  }
+}
+
+TEST(Faults, StartsWithoutAServerAndSettlementsWaitForIt) {
+  RedisServer redis;
+  redis.kill();
+  World world;
+  auto store = std::make_unique<RedisStore>(world.worker, quick(redis.path()), 1);
+  world.turn([&] { store->start(); });
+  EXPECT_EQ(add(world, *store).error, SharedError::unavailable);
+  Ask patient;
+  SharedPart part;
+  part.counter = &hourly();
+  patient.add(SharedVerb::add, {part}, "patient").id = {77, next_sequence()};
+  patient.patient = true;
+  patient.list.assign(patient.all.begin(), patient.all.end());
+  patient.answers.resize(1);
+  patient.ops = patient.list;
+  patient.replies = patient.answers;
+  world.turn(
+      [&] { EXPECT_FALSE(store->submit(patient, world.worker.now() + milliseconds(20'000))); });
+  redis.start();
+  ASSERT_TRUE(world.until([&] { return patient.told > 0; }));
+  EXPECT_EQ(patient.answers[0].error, SharedError::none);
+  EXPECT_EQ(value(patient.answers[0]), 1);
+}
+
+TEST(Faults, EachHasItsErrorAndPasses) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  ASSERT_EQ(value(add(world, *store)), 1);
+
+  EXPECT_EQ(redis.text({"SCRIPT", "FLUSH"}), "+OK");
+  EXPECT_EQ(value(add(world, *store)), 2) << "SCRIPT FLUSH is not seen";
+
+  redis.text({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_EQ(add(world, *store).error, SharedError::out_of_memory);
+  redis.text({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_EQ(value(add(world, *store)), 3) << "what OOM refused was not counted";
+
+  redis.text({"REPLICAOF", "127.0.0.1", "1"});
+  EXPECT_EQ(add(world, *store).error, SharedError::read_only) << "asked a few times";
+  redis.text({"CONFIG", "SET", "replica-serve-stale-data", "no"});
+  EXPECT_EQ(add(world, *store).error, SharedError::cluster_down) << "MASTERDOWN";
+  redis.text({"REPLICAOF", "NO", "ONE"});
+  EXPECT_EQ(value(add(world, *store)), 4);
+
+  EXPECT_EQ(redis.text({"FLUSHALL"}), "+OK");
+  EXPECT_EQ(value(add(world, *store)), 1) << "counting goes on";
+
+  redis.text({"SET", "weir:" + hourly().name + ":{odd}", "short"});
+  EXPECT_NE(add(world, *store, "odd").error, SharedError::none);
+  redis.text({"DEL", "weir:" + hourly().name + ":{odd}"});
+  redis.integer({"LPUSH", "weir:" + hourly().name + ":{odd}", "x"});
+  EXPECT_EQ(add(world, *store, "odd").error, SharedError::wrong_type);
+  EXPECT_EQ(value(add(world, *store)), 2) << "other keys are undisturbed";
+}
+
+TEST(Faults, OneOperationsErrorIsNoOthersInTheSameCall) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  redis.integer({"LPUSH", "weir:" + hourly().name + ":{odd}", "x"});
+  Ask ask;
+  SharedPart part;
+  part.counter = &hourly();
+  for (const char* key : {"a", "odd", "b"}) {
+    ask.add(SharedVerb::add, {part}, key).id = {77, next_sequence()};
+  }
+  ask.run(world, *store);
+  EXPECT_EQ(store->stats().calls, 2U) << "one for NOSCRIPT, one with the text";
+  EXPECT_EQ(value(ask.answers[0]), 1);
+  EXPECT_EQ(ask.answers[1].error, SharedError::wrong_type);
+  EXPECT_EQ(value(ask.answers[2]), 1);
+}
+
+TEST(Faults, AWrongPasswordIsSaidAndANewOneTaken) {
+  RedisServer redis({"--requirepass", "right"});
+  World world;
+  Settings settings = quick(redis.path());
+  settings.credentials.password = "wrong";
+  RedisStore store(world.worker, settings, 1);
+  world.turn([&] { store.start(); });
+  ASSERT_TRUE(world.until([&] { return store.why().find("WRONGPASS") != std::string::npos; }))
+      << store.why();
+  EXPECT_EQ(add(world, store).error, SharedError::unavailable);
+  store.set_credentials({"default", "right"}, {});
+  EXPECT_LT(heals(world, store), kHealed);
+}
+
+TEST(Faults, ForbiddenCommandsAreSaidToBeDenied) {
+  RedisServer redis({"--rename-command", "EVALSHA", ""});
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  EXPECT_EQ(add(world, *store).error, SharedError::denied);
+  RedisServer inside({"--rename-command", "SET", ""});
+  World other;
+  const auto second = test::connected(other, test::unix_settings(inside.path()));
+  EXPECT_EQ(add(other, *second).error, SharedError::denied) << "what the scripts call";
+}
+
+TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
+  RedisServer redis;
+  redis.words({"ACL", "SETUSER", "weir", "on", ">pass", "~weir:*", "-@all", "+evalsha", "+eval",
+               "+time", "+ping", "+select", "+@read", "+@write"});
+  World world;
+  Settings settings = test::unix_settings(redis.path());
+  settings.credentials = {"weir", "pass"};
+  settings.database = 3;
+  const auto store = test::connected(world, settings);
+  EXPECT_EQ(value(add(world, *store)), 1);
+  EXPECT_EQ(redis.text({"GET", "weir:" + hourly().name + ":{k}"}), "$-1") << "another database";
+}
+
+/// A peer between us and Redis that loses the answers of its first connection.
+TEST(Faults, WhatIsSentAgainCountsOnce) {
+  using weir::testing::OriginServer;
+  using weir::testing::Stream;
+  RedisServer redis;
+  const std::string between = redis.directory() + "/between.sock";
+  OriginServer proxy(
+      [&](Stream& client, int number) {
+        Stream server = Stream::connect_unix(redis.path());
+        bool greeted = false;
+        while (client.fill()) {
+          server.write(client.buffer());
+          client.buffer().clear();
+          if (!server.fill()) return;
+          if (number == 1 && greeted) return;  // executed, and nobody hears of it
+          client.write(server.buffer());
+          server.buffer().clear();
+          greeted = true;
+        }
+      },
+      between);
+  World world;
+  const auto direct = test::connected(world, test::unix_settings(redis.path()));
+  std::deque<SharedCounter> counters;
+  for (const limiter::Kind& kind : limiter::kinds()) {
+    if (kind.shared == limiter::SharedForm::none) continue;
+    limiter::CounterSpec spec;
+    spec.metric = kind.metric;
+    spec.window = kind.window;
+    spec.real = kind.real;
+    spec.events = 5;
+    spec.capacity = 9;
+    spec.drain = milliseconds(100'000'000);
+    spec.length = milliseconds(3'600'000);
+    spec.unit = CalendarUnit::month;
+    spec.zone = TimeZone::find("UTC");
+    spec.outcome = kind.metric != limiter::Metric::last;
+    counters.emplace_back(Hash128{1000 + counters.size(), 5}, spec);
+  }
+  limiter::Datum datum;
+  datum.type = limiter::Datum::Type::text;
+  datum.text = "seen";
+  const auto fill = [&](Ask& ask, const std::string& key, SharedVerb verb) {
+    for (const SharedCounter& counter : counters) {
+      SharedPart part;
+      part.counter = &counter;
+      SharedOp& op = ask.add(verb, {part}, key);
+      op.event.amount = counter.spec.metric == limiter::Metric::count ? 2 : 3;
+      op.event.member = 0x1122334455667788U;
+      op.event.datum = &datum;
+      op.lifetime = milliseconds(60'000);
+      op.id = {79, next_sequence()};
+    }
+  };
+  const auto spelt = [](const SharedReply& reply) {
+    limiter::Reading r = reply.parts[0].reading;
+    for (Number* number : {&r.value, &r.settled}) {  // buckets drain meanwhile
+      if (number->is_real()) *number = Number::real(std::round(number->as_real() * 100) / 100);
+    }
+    return std::string(row_of(reply.error).name) + (reply.admitted ? " in " : " out ") +
+           (r.has_value ? r.value.to_string() : "none") + " " + r.settled.to_string() + " " +
+           std::to_string(r.in_flight);
+  };
+  for (const SharedVerb verb : {SharedVerb::add, SharedVerb::reserve}) {
+    const std::string tail = verb == SharedVerb::add ? "a" : "r";
+    Ask expected, sent, first, again;
+    fill(expected, "direct" + tail, verb);
+    expected.run(world, *direct);
+    fill(sent, "again" + tail, verb);
+    sent.patient = true;
+    const auto lossy = test::connected(world, test::unix_settings(between));
+    // The scripts are known to the server by now: the one attempt that is lost is executed.
+    sent.run(world, *lossy, milliseconds(20'000));
+    if (verb == SharedVerb::add) {
+      EXPECT_EQ(lossy->stats().resent, counters.size());
+    }
+    fill(first, "direct" + tail, SharedVerb::read);
+    first.run(world, *direct);
+    fill(again, "again" + tail, SharedVerb::read);
+    again.run(world, *direct);
+    for (std::size_t i = 0; i < counters.size(); ++i) {
+      EXPECT_EQ(spelt(sent.answers[i]), spelt(expected.answers[i])) << counters[i].kind->name;
+      EXPECT_EQ(spelt(again.answers[i]), spelt(first.answers[i])) << counters[i].kind->name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::store

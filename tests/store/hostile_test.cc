@@ -1,0 +1,187 @@
+// A peer that speaks RESP by a script: what no real server does, and what one must not do to us.
+#include <gtest/gtest.h>
+
+#include "tests/store/world.h"
+#include "tests/support/origin_server.h"
+#include "tests/support/temp_path.h"
+
+namespace weir::store {
+namespace {
+
+using limiter::SharedCounter;
+using limiter::SharedError;
+using limiter::SharedPart;
+using limiter::SharedVerb;
+using test::Ask;
+using test::World;
+using weir::testing::OriginServer;
+using weir::testing::Stream;
+
+/// Reads one command (our own RESP); false at the end.
+bool read_command(Stream& stream, std::vector<std::string>& words) {
+  words.clear();
+  const auto line = [&](std::string& out) {
+    std::size_t end;
+    while ((end = stream.buffer().find("\r\n")) == std::string::npos) {
+      if (!stream.fill()) return false;
+    }
+    out = stream.buffer().substr(0, end);
+    stream.buffer().erase(0, end + 2);
+    return true;
+  };
+  std::string text;
+  if (!line(text)) return false;
+  for (int n = std::stoi(text.substr(1)); n > 0; --n) {
+    if (!line(text)) return false;
+    const auto size = static_cast<std::size_t>(std::stoul(text.substr(1)));
+    while (stream.buffer().size() < size + 2) {
+      if (!stream.fill()) return false;
+    }
+    words.push_back(stream.buffer().substr(0, size));
+    stream.buffer().erase(0, size + 2);
+  }
+  return true;
+}
+
+struct SocketPath : weir::test::TempPath {
+  SocketPath() { ::unlink(path.c_str()); }  // the peer makes a socket of it
+};
+
+struct Case {
+  const char* name;
+  std::string answer;  // to every EVALSHA; empty: none, ever
+  SharedError error;
+};
+
+std::string nested(int depth) {
+  std::string out;
+  for (int i = 0; i < depth; ++i) out += "*1\r\n";
+  return out;
+}
+
+const SharedCounter& counter() {
+  static const SharedCounter made({0xFEED, 1}, limiter::CounterSpec{});
+  return made;
+}
+
+void add(Ask& ask) {
+  SharedPart part;
+  part.counter = &counter();
+  static std::uint64_t sequence = 0;
+  ask.add(SharedVerb::add, {part}, "k").id = {3, ++sequence};
+}
+
+TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
+  const Case cases[] = {
+      {"garbage", "HTTP/1.1 400 Bad Request\r\n\r\n", SharedError::malformed},
+      {"a header of 2 GB", "$2147483647\r\n", SharedError::malformed},
+      {"an array of 2^31", "*2147483648\r\n", SharedError::malformed},
+      {"an array of 2^32 - 1", "*4294967295\r\n", SharedError::malformed},
+      {"deep nesting", nested(100), SharedError::malformed},
+      {"an answer to another question", "+OK\r\n", SharedError::malformed},
+      {"an answer that is too short", "*2\r\n:1700000000000\r\n:1\r\n", SharedError::malformed},
+      {"an answer with texts for numbers", "*4\r\n:1\r\n:1\r\n$1\r\nx\r\n:0\r\n",
+       SharedError::malformed},
+      {"an answer with a flag that is none", "*4\r\n:1\r\n:7\r\n:1\r\n:0\r\n",
+       SharedError::malformed},
+      {"LOADING", "-LOADING Redis is loading the dataset in memory\r\n", SharedError::loading},
+      {"BUSY, again and again", "-BUSY Redis is busy running a script.\r\n", SharedError::busy},
+      {"NOSCRIPT even after EVAL", "-NOSCRIPT No matching script.\r\n", SharedError::no_script},
+      {"an error that nobody knows", "-WEIRD what\r\n", SharedError::refused},
+      {"MOVED outside of a cluster", "-MOVED 1 127.0.0.1:1\r\n", SharedError::moved},
+      {"silence", "", SharedError::timed_out},
+      {"a few bytes and then none", "*4\r\n:170000", SharedError::timed_out},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const SocketPath socket;
+    const std::string& path = socket.path;
+    OriginServer peer(
+        [&](Stream& stream, int) {
+          std::vector<std::string> words;
+          while (read_command(stream, words)) {
+            if (words[0] == "PING") stream.write("+PONG\r\n");
+            if (words[0].starts_with("EVAL")) stream.write(c.answer);
+          }
+        },
+        path);
+    World world;
+    Settings settings = test::unix_settings(path);
+    settings.timeout = milliseconds(50);
+    const auto store = test::connected(world, settings);
+    Ask ask;
+    add(ask);
+    ask.run(world, *store, milliseconds(2'000));
+    EXPECT_EQ(ask.answers[0].error, c.error) << row_of(ask.answers[0].error).name;
+    EXPECT_EQ(ask.told, 1);
+  }
+}
+
+TEST(Hostile, AnswersThatNobodyAskedForEndTheConnection) {
+  const SocketPath socket;
+  const std::string& path = socket.path;
+  OriginServer peer(
+      [&](Stream& stream, int) {
+        std::vector<std::string> words;
+        while (read_command(stream, words)) stream.write("+PONG\r\n+PONG\r\n");
+      },
+      path);
+  World world;
+  RedisStore store(world.worker, test::unix_settings(path), 1);
+  world.turn([&] { store.start(); });
+  EXPECT_TRUE(world.until([&] { return store.stats().connects >= 3; })) << "made anew each time";
+}
+
+TEST(Hostile, ALoadingServerIsNotUsedUntilItHasLoaded) {
+  const SocketPath socket;
+  const std::string& path = socket.path;
+  OriginServer peer(
+      [&](Stream& stream, int number) {
+        std::vector<std::string> words;
+        while (read_command(stream, words)) {
+          stream.write(number < 3 ? "-LOADING Redis is loading the dataset in memory\r\n"
+                                  : "+PONG\r\n");
+        }
+      },
+      path);
+  World world;
+  RedisStore store(world.worker, test::unix_settings(path), 1);
+  world.turn([&] { store.start(); });
+  EXPECT_TRUE(world.until([&] { return store.stats().up; }));
+  EXPECT_EQ(store.stats().connects, 3U);
+}
+
+TEST(Hostile, NodesThatSendKeysInACircleAreGivenUp) {
+  std::atomic<int> port = 0;
+  std::atomic<int> asked = 0;
+  OriginServer peer([&](Stream& stream, int) {
+    std::vector<std::string> words;
+    while (read_command(stream, words)) {
+      const std::string here = std::to_string(port);
+      if (words[0] == "PING") stream.write("+PONG\r\n");
+      if (words[0] == "CLUSTER") {
+        stream.write("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + here + "\r\n");
+      }
+      if (words[0] == "ASKING") stream.write("+OK\r\n");
+      if (words[0].starts_with("EVAL")) {
+        const std::string kind = ++asked % 2 == 0 ? "-ASK " : "-MOVED ";
+        stream.write(kind + "11 127.0.0.1:" + here + "\r\n");
+      }
+    }
+  });
+  port = peer.port();
+  World world;
+  Settings settings;
+  settings.mode = Settings::Mode::cluster;
+  settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
+  settings.timeout = milliseconds(2'000);
+  const auto store = test::connected(world, settings);
+  Ask ask;
+  add(ask);
+  ask.run(world, *store);
+  EXPECT_EQ(ask.answers[0].error, SharedError::moved);
+  EXPECT_LE(asked, 6);
+}
+
+}  // namespace
+}  // namespace weir::store
