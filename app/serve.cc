@@ -5,6 +5,7 @@
 #include "app/command.h"
 #include "app/exit_code.h"
 #include "app/wiring.h"
+#include "config/units.h"
 
 namespace weir::app {
 namespace {
@@ -20,7 +21,8 @@ constexpr std::string_view kExamples =
     "while weir runs; SIGHUP asks for it. SIGTERM and Ctrl-C drain, a second one ends at once.";
 
 struct Flags {
-  std::string config, listen, upstream, log_level;
+  std::string config, listen, upstream, log_level, record_size = "100MiB";
+  Recording::Options record;
 };
 
 int serve(const Flags& flags, const Globals& globals) {
@@ -38,6 +40,13 @@ int serve(const Flags& flags, const Globals& globals) {
                        environment.contains("WEIR_PROXY_UPSTREAM");
 
   Wiring::Options options;
+  options.record = flags.record;
+  const auto size = config::parse_size(flags.record_size);
+  if (!size.value || *size.value < RotatedFile::kSizeLeast) {
+    complain("--record-size is a size of 1MiB or more, such as 100MiB");
+    return kUsage;
+  }
+  options.record.size = *size.value;
   options.colours = globals.colours(STDERR_FILENO);
   options.watch_files = !no_file;
   if (no_file) {
@@ -60,6 +69,25 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
   app.add_option("--upstream", flags->upstream, "The app (proxy.upstream)")->type_name("URL");
   app.add_option("--log-level", flags->log_level, "trace, debug, info, warn or error")
       ->type_name("LEVEL");
+  app.add_option("--record", flags->record.path,
+                 "Write every event to this file, for weir replay --event request=FILE; what only "
+                 "says who it was is hashed")
+      ->type_name("FILE");
+  app.add_option("--record-sample", flags->record.sample,
+                 "Record this part of the callers only, such as 0.1, each with all its events")
+      ->type_name("PART")
+      ->check(CLI::Range(1e-6, 1.0).description(""));
+  app.add_option("--record-by", flags->record.subject,
+                 "The sample is one of this field's values instead of callers")
+      ->type_name("FIELD");
+  app.add_option("--record-size", flags->record_size, "The file is then moved aside, to FILE.1")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  app.add_option("--record-files", flags->record.files,
+                 "Files moved aside are kept up to this many")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000).description(""))
+      ->capture_default_str();
   return [flags, &globals] { return serve(*flags, globals); };
 }
 

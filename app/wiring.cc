@@ -197,12 +197,23 @@ int Wiring::build_workers() {
   connections_ = std::make_unique<net::ConnectionBudget>(settings_.limits.connections);
   proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
+  if (!options_.record.path.empty()) {
+    recording_ = std::make_unique<Recording>(control_, options_.record, secret_, log_,
+                                             metrics_->control());
+    if (auto opened = recording_->open(); !opened) {
+      return fail(kUnreachable, "--record: can't write " + options_.record.path + ": " +
+                                    opened.error().message());
+    }
+  }
   const std::size_t count = metrics_->writers() - 2;
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,
                                                 proxy_settings_, metrics_->cells(i),
                                                 report_->observer(i)));
+    if (recording_ != nullptr) {
+      workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
+    }
     workers_.back()->gate.use(set_);
   }
   return kOk;
@@ -299,6 +310,10 @@ void Wiring::begin_service() {
   if (options_.watch_files) reload_->watch();
   report_->start();
   if (state_ != nullptr) state_->start(clock_);
+  if (recording_ != nullptr) {
+    recording_->tell(*set_);
+    recording_->start();
+  }
   tick();
   LogLine line("weir is ready");
   line.add("version", kVersion)

@@ -16,6 +16,7 @@
 #include "app/configuration.h"
 #include "app/log.h"
 #include "app/machine.h"
+#include "app/recording.h"
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/state.h"
@@ -41,6 +42,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
     std::function<void(const News&)> viewer;
     /// Called once, when all doors are open.
     std::function<void(const config::Model&)> started;
+    Recording::Options record;
     bool colours = false;  ///< of what is printed when it can't start
   };
   explicit Wiring(Options options);
@@ -117,6 +119,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   boost::asio::steady_timer second_;
   net::TaskGroup tasks_;
   std::unique_ptr<Report> report_;
+  std::unique_ptr<Recording> recording_;  // null: nothing is recorded
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;

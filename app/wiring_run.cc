@@ -204,6 +204,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   }
   settings_.drain = server.drain;
   report_->use(next.model());
+  if (recording_ != nullptr) recording_->tell(*set);
   co_return std::string();
 }
 
@@ -236,6 +237,7 @@ void Wiring::end() {
   second_.cancel();
   pool_->stop();
   report_->stop();
+  if (recording_ != nullptr) recording_->stop();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
   signals_.cancel();

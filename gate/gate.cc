@@ -9,6 +9,7 @@ using telemetry::Metric;
 class Ticket {
  public:
   policies::Settlement settlement;
+  Recorder::Row row;  // open: the event is recorded
   bool answered = false;
 };
 
@@ -27,6 +28,7 @@ Gate::~Gate() = default;
 
 void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
   evaluator_.use(policies::load_on_worker(std::move(set), shared_.stats, worker_));
+  if (recorder_ != nullptr) recorder_->use(evaluator_.set());
 }
 
 policies::Instant Gate::instant(TimePoint now) const noexcept {
@@ -52,8 +54,11 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
         if (counter.reserves && counter.reading.refused) crowded_key_ = counter.key;
       }
-      return out;
+      return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
+      if (recorder_ != nullptr && recorder_->begin(evaluator_, &request, nullptr, now, row_)) {
+        recorder_->write(row_);
+      }
       if (verdict.crowded && verdict.effect == policies::Action::delay) metrics_.add(Metric::limit_held);
       return out;
     case policies::Verdict::Kind::hold:
@@ -61,8 +66,10 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
       break;
     case policies::Verdict::Kind::pass: break;
   }
-  if (evaluator_.must_observe()) {
-    out.ticket = take_ticket();
+  const bool recorded =
+      recorder_ != nullptr && recorder_->begin(evaluator_, &request, nullptr, now, row_);
+  if (recorded || evaluator_.must_observe()) {
+    out.ticket = take_ticket(recorded);
     evaluator_.keep(out.ticket->settlement);
   }
   return out;
@@ -76,8 +83,12 @@ Gate::Judged Gate::judge(const policies::Record& record, const Answer& answer, T
   advance_patterns(now);
   const policies::Verdict& verdict = evaluator_.judge(record, at, options);
   const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
-  if (verdict.kind != policies::Verdict::Kind::refuse && evaluator_.must_observe()) {
-    Ticket* const ticket = take_ticket();
+  const bool recorded =
+      recorder_ != nullptr && recorder_->begin(evaluator_, record.request, &record, now, row_);
+  if (verdict.kind == policies::Verdict::Kind::refuse) {
+    if (recorded) recorder_->write(row_);
+  } else if (recorded || evaluator_.must_observe()) {
+    Ticket* const ticket = take_ticket(recorded);
     evaluator_.keep(ticket->settlement);
     answered_body(*ticket, answer, now);
     finish(*ticket, End::complete, now);
@@ -97,14 +108,17 @@ Gate::Judged Gate::query(const policies::Record& record, TimePoint now, policies
   return {verdict, evaluator_.plan(), effect.status};
 }
 
-Ticket* Gate::take_ticket() {
+Ticket* Gate::take_ticket(bool recorded) {
+  Ticket* ticket = nullptr;
   if (free_tickets_.empty()) {
     tickets_.push_back(std::make_unique<Ticket>());
     free_tickets_.reserve(tickets_.capacity());
-    return tickets_.back().get();
+    ticket = tickets_.back().get();
+  } else {
+    ticket = free_tickets_.back();
+    free_tickets_.pop_back();
   }
-  Ticket* ticket = free_tickets_.back();
-  free_tickets_.pop_back();
+  if (recorded) std::swap(ticket->row, row_);
   return ticket;
 }
 
@@ -150,6 +164,9 @@ bool Gate::answered(Ticket& ticket, const Answer& answer, TimePoint now) {
 void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
   ticket.answered = true;
   evaluator_.answered(ticket.settlement, answer, instant(now));
+  if (ticket.row.open()) {
+    recorder_->answered(evaluator_, *ticket.settlement.loaded->set, answer, ticket.row);
+  }
   settled(ticket);
 }
 
@@ -163,6 +180,10 @@ void Gate::finish(Ticket& ticket, End end, TimePoint now) {
   }
   evaluator_.ended(ticket.settlement);
   if (!ticket.answered) settled(ticket);
+  if (ticket.row.open()) {
+    if (!ticket.answered && end == End::aborted) Recorder::aborted(ticket.row);
+    recorder_->write(ticket.row);
+  }
   ticket.answered = false;
   ticket.settlement.clear();
   free_tickets_.push_back(&ticket);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gate/judge.h"
+#include "gate/recorder.h"
 #include "gate/wait_queue.h"
 #include "policies/evaluator.h"
 #include "policies/verdict_text.h"
@@ -80,12 +81,15 @@ class Gate final : public Judge {
     evaluator_.use_patterns(shared_.patterns, matches);
   }
 
+  /// Gives every event to this recorder as well; null: to none. Before use().
+  void record_to(Recorder* recorder) { recorder_ = recorder; }
+
   /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing comes.
   void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
 
  private:
   policies::Instant instant(TimePoint now) const noexcept;
-  Ticket* take_ticket();
+  Ticket* take_ticket(bool recorded);
   void settled(const Ticket& ticket);
   void note_waiting();
 
@@ -96,6 +100,8 @@ class Gate final : public Judge {
   policies::Evaluator evaluator_;
   policies::VerdictText text_;
   policies::RowSink* rows_ = nullptr;
+  Recorder* recorder_ = nullptr;
+  Recorder::Row row_;  // of the event under judgement
   WaitQueue waiters_;
   Hash128 crowded_key_;                 // of the last judgement that was `wait`
   std::uint32_t waiting_noted_ = 0;

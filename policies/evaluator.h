@@ -87,6 +87,9 @@ class Evaluator final : private ListOracle {
   /// The same for an event that is no request.
   const Verdict& judge(const Record& record, Instant at, const Options& options);
   const Plan& plan() const noexcept { return plan_; }
+  /// What this slot of its set is, of the event judged or the answer looked at last; a view until the
+  /// next one.
+  Value value(SlotId slot) { return frame_.load(slot); }
 
   /// After a verdict that passes the request: whether anything is left to observe, and what.
   bool must_observe() const noexcept;

@@ -38,6 +38,11 @@ class Captured {
   void clear() noexcept { entries_.clear(); }
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t bytes() const noexcept;  ///< of memory held
+  /// A value known otherwise, also of the answer: a view that must outlive the use.
+  void add(const Preset& value) {
+    entries_.push_back({value.value, value.slot,
+                        value.value.is_null() ? MissReason::absent : MissReason::none});
+  }
 
  private:
   friend class Frame;

@@ -50,15 +50,24 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   options.rows = rows;
   options.line = line;
   const policies::Instant at{now, now};
-  const policies::Verdict& verdict =
-      kind.request
-          ? evaluator_.judge(row.request, at, options)
-          : evaluator_.judge(policies::Record{kind.event, row.time, row.values}, at, options);
+  policies::Record record{kind.event, row.time, row.values};
+  if (row.recorded) {
+    record.event = row.event.value_or(kind.event);
+    if (row.has_request) record.request = &row.request;
+  }
+  const policies::Verdict& verdict = kind.request && !row.recorded
+                                         ? evaluator_.judge(row.request, at, options)
+                                         : evaluator_.judge(record, at, options);
   const bool passed = verdict.kind == policies::Verdict::Kind::pass ||
                       verdict.kind == policies::Verdict::Kind::hold;
   if (passed && evaluator_.must_observe()) {
     evaluator_.keep(settlement_);
-    evaluator_.answered(settlement_, kind.request ? row.answer : Answer{}, at);
+    for (const policies::Preset& value : row.answered) settlement_.captured.add(value);
+    if (row.aborted) {
+      evaluator_.aborted(settlement_, at);
+    } else {
+      evaluator_.answered(settlement_, kind.request ? row.answer : Answer{}, at);
+    }
     evaluator_.ended(settlement_);
   }
   return verdict;

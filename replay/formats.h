@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,17 +9,24 @@
 
 #include "config/model.h"
 #include "core/event.h"
+#include "policies/policy_set.h"
 #include "policies/record.h"
 #include "policies/slots.h"
 
 /// How rows of files become events. A new format is a file under formats/ and a row of the table.
 namespace weir::replay {
 
-/// One event as a file tells it: a record, or (access logs only) a request with its answer. A view:
-/// alive until the format reads the next text, and as long as that text.
+/// One event as a file tells it: a record, a request with its answer (access logs), or both (what
+/// `weir serve --record` has written). A view: alive until the format reads the next text, and as
+/// long as that text.
 struct Row {
   TimePoint time;
   std::span<const policies::Preset> values;  ///< record
+  bool recorded = false;                     ///< the four below mean something
+  std::optional<policies::EventIndex> event;  ///< what was told by its name
+  bool has_request = true;
+  bool aborted = false;  ///< the client hung up before an answer
+  std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
   Request request;                           ///< request
   Answer answer;
 };
@@ -64,8 +72,12 @@ std::span<const FormatRow> format_rows();
 std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std::string_view event,
                                            const policies::SlotTable& slots);
 /// The reader of access logs as HTTP requests. `format`: as config::LogFormat; empty: combined or
-/// common, each line as it comes, whatever follows. Null: `problem` says why.
-std::unique_ptr<Format> make_request_format(std::string_view format, std::string& problem);
+/// common, each line as it comes, whatever follows; lines that begin with `{` are read by
+/// make_recording(). Null: `problem` says why.
+std::unique_ptr<Format> make_request_format(std::string_view format, const policies::PolicySet& set,
+                                            std::string& problem);
+/// The reader of what `weir serve --record` has written. `set` must outlive it.
+std::unique_ptr<Format> make_recording(const policies::PolicySet& set);
 
 // The formats.
 std::unique_ptr<Format> make_csv(const config::SourceDef&, std::string_view,

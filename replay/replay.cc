@@ -41,7 +41,7 @@ std::unique_ptr<Format> make_format(const Engine& engine, Engine::Kind kind,
                                     const std::string& log_format, bool& header,
                                     std::string& problem) {
   header = false;
-  if (kind.request) return make_request_format(log_format, problem);
+  if (kind.request) return make_request_format(log_format, engine.set(), problem);
   const std::string& source = engine.set().events[kind.event].source;
   for (const config::EventDef& def : engine.model().events) {
     if (def.name.value != source || !def.source) continue;

@@ -73,4 +73,9 @@
   X(api_events, counter, "weir_api_events_total", "result=\"judged\"",                              \
     "Events that came through the event API, by what became of them.")                              \
   X(api_queried, counter, "weir_api_events_total", "result=\"queried\"", "")                        \
-  X(api_bad, counter, "weir_api_events_total", "result=\"bad\"", "")
+  X(api_bad, counter, "weir_api_events_total", "result=\"bad\"", "")                                \
+  X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                            \
+    "Rows for --record; dropped: the queue was full.")                                              \
+  X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                    \
+  X(record_failed, counter, "weir_record_write_failures_total", "",                                 \
+    "Writes to the file of --record that failed; their rows are lost.")

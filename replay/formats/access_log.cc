@@ -51,13 +51,20 @@ class AccessLog final : public Format {
 /// Builds requests. Columns that the format lacks stay unknown, which is null in expressions.
 class RequestLog final : public Format {
  public:
-  explicit RequestLog(std::vector<LogFormat> formats) : tolerant_(formats.size() > 1) {
+  /// `recording`: reads the lines that begin with a brace; null: they are lines like others.
+  RequestLog(std::vector<LogFormat> formats, std::unique_ptr<Format> recording)
+      : tolerant_(formats.size() > 1), recording_(std::move(recording)) {
     for (LogFormat& format : formats) {
       kinds_.emplace_back(std::move(format));
     }
   }
 
   Got read(std::string_view text, Row& row) override {
+    if (text.starts_with('{') && recording_ != nullptr) {
+      const Got got = recording_->read(text, row);
+      return got == Got::bad ? bad(recording_->fault().column - 1, recording_->fault().why) : got;
+    }
+    row.recorded = false;
     // Lines of one file are mostly of one kind: the one that fitted last is tried first.
     Kind* kind = &kinds_[last_];
     if (!kind->splitter.split(text, tolerant_)) {
@@ -212,6 +219,7 @@ class RequestLog final : public Format {
   }
 
   bool tolerant_;
+  std::unique_ptr<Format> recording_;
   std::vector<Kind> kinds_;
   std::size_t last_ = 0;
   std::vector<HeaderField> headers_, answer_headers_;
@@ -228,7 +236,8 @@ std::unique_ptr<Format> make_access_log(const config::SourceDef& source, std::st
   return std::make_unique<AccessLog>(std::move(*format), source, event, slots);
 }
 
-std::unique_ptr<Format> make_request_format(std::string_view format, std::string& problem) {
+std::unique_ptr<Format> make_request_format(std::string_view format, const policies::PolicySet& set,
+                                            std::string& problem) {
   std::vector<LogFormat> formats;
   LogFormat::Problem wrong;
   const auto add = [&](std::string_view text) {
@@ -236,9 +245,11 @@ std::unique_ptr<Format> make_request_format(std::string_view format, std::string
     if (compiled) formats.push_back(std::move(*compiled));
     return compiled.has_value();
   };
+  std::unique_ptr<Format> recording;
   if (format.empty()) {
     add("combined");
     add("common");
+    recording = make_recording(set);
   } else if (!add(format)) {
     problem = wrong.message + (wrong.hint.empty() ? "" : "; " + wrong.hint);
     return nullptr;
@@ -251,7 +262,7 @@ std::unique_ptr<Format> make_request_format(std::string_view format, std::string
       return nullptr;
     }
   }
-  return std::make_unique<RequestLog>(std::move(formats));
+  return std::make_unique<RequestLog>(std::move(formats), std::move(recording));
 }
 
 }  // namespace weir::replay

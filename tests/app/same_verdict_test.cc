@@ -26,6 +26,7 @@ constexpr std::string_view kLog = "%h %t %m %U %s %{X-User}i %{X-Device}i %{X-Am
 struct Outcome {
   std::string rows;                   ///< readings, verdicts and matches as replay writes them
   std::vector<std::string> verdicts;  ///< of each event: a status, `held`, `pass`, `flag`, `gray`
+  std::string recording;              ///< of a gate
   std::map<std::string, std::size_t> words;  ///< how many events ended so
 };
 
@@ -61,6 +62,7 @@ class Rows final : public policies::RowSink, public policies::PatternSink {
 struct Door {
   explicit Door(const std::string& yaml) : world(yaml) {
     shared.patterns = &world.patterns;
+    gate.record_to(&recorder);
     gate.use(world.set_);
     gate.report_to(&rows, &rows);
   }
@@ -74,6 +76,7 @@ struct Door {
   telemetry::Metrics metrics{1};
   gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
   gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
+  gate::Recorder recorder{gate::Recorder::Settings{HashSecret::from_bytes({9})}, metrics.cells(0)};
   Rows rows{outcome.rows, world.set_->policies.size()};
 };
 
@@ -116,6 +119,7 @@ Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent
     }
     door.rows.end();
   }
+  door.recorder.take(door.outcome.recording);
   return std::move(door.outcome);
 }
 
@@ -166,10 +170,36 @@ Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>&
                                                                                       : word);
     door.rows.end();
   }
+  door.recorder.take(door.outcome.recording);
   return std::move(door.outcome);
 }
 
-/// What `weir replay` does with a log of it, or with a file of JSON.
+/// What `weir replay` does with such a file.
+Outcome replayed(const std::string& yaml, const std::string& event, const std::string& text,
+                 std::string_view log_format, std::size_t events) {
+  const replay::ScratchFiles files;
+  replay::Plan plan;
+  plan.sources = {{event, files.write("events", text)}};
+  plan.log_format = log_format;
+  Outcome out;
+  const replay::TestEngine engine(yaml);
+  replay::RowWriter rows([&](std::string_view piece) { out.rows += piece; },
+                         std::vector<bool>(engine->set().policies.size(), true));
+  std::string problem;
+  const auto replay = replay::Replay::make(std::move(plan), *engine, nullptr, &rows, problem);
+  EXPECT_NE(replay, nullptr) << problem;
+  while (replay != nullptr && replay->run(1'000)) {
+  }
+  rows.flush();
+  EXPECT_EQ(replay->rows(), events);
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    const std::size_t many = replay->tally().effect(row.action);
+    if (many != 0) out.words[row.verdict.empty() ? "pass" : std::string(row.verdict)] = many;
+  }
+  return out;
+}
+
+/// A log of it, or a file of JSON, replayed.
 Outcome through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
                        Traffic traffic) {
   std::string text;
@@ -189,26 +219,8 @@ Outcome through_replay(const std::string& yaml, const std::vector<RandomEvent>& 
                   event.status, or_dash(event.user), or_dash(event.device), or_dash(event.amount));
     text += line;
   }
-  const replay::ScratchFiles files;
-  replay::Plan plan;
-  plan.sources = {{traffic == Traffic::records ? "act" : "request", files.write("events", text)}};
-  if (traffic == Traffic::requests) plan.log_format = kLog;
-  Outcome out;
-  const replay::TestEngine engine(yaml);
-  replay::RowWriter rows([&](std::string_view piece) { out.rows += piece; },
-                         std::vector<bool>(engine->set().policies.size(), true));
-  std::string problem;
-  const auto replay = replay::Replay::make(std::move(plan), *engine, nullptr, &rows, problem);
-  EXPECT_NE(replay, nullptr) << problem;
-  while (replay != nullptr && replay->run(1'000)) {
-  }
-  rows.flush();
-  EXPECT_EQ(replay->rows(), events.size());
-  for (const policies::ActionRow& row : policies::action_rows()) {
-    const std::size_t many = replay->tally().effect(row.action);
-    if (many != 0) out.words[row.verdict.empty() ? "pass" : std::string(row.verdict)] = many;
-  }
-  return out;
+  return traffic == Traffic::records ? replayed(yaml, "act", text, {}, events.size())
+                                     : replayed(yaml, "request", text, kLog, events.size());
 }
 
 /// Without the lines of a match's events, which only a file has.
@@ -227,14 +239,21 @@ std::string without_match_lines(const std::string& rows) {
   return out;
 }
 
-/// Whether the loader takes it; generated policies ask for many a thing that cannot be.
-bool loads(const std::string& yaml) {
-  config::Loaded loaded = config::load_text("random.yaml", "weir: 1\n" + yaml);
-  const bool good = loaded.model && policies::compile(*loaded.model, loaded.problems) != nullptr;
-  if (!good && std::getenv("WEIR_TEST_SHOW") != nullptr) {
-    std::cerr << config::render_human(loaded.problems, loaded.views(), false);
+/// Keys as the number of their first appearance: in a recording they are others.
+std::string with_numbered_keys(const std::string& rows) {
+  static constexpr std::string_view kKey = "\"key\":[";
+  std::map<std::string, std::size_t> numbers;
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t key = 0; (key = rows.find(kKey, at)) != std::string::npos;) {
+    key += kKey.size();
+    const std::size_t end = rows.find(']', key);
+    out.append(rows, at, key - at);
+    const auto text = rows.substr(key, end - key);
+    out += std::to_string(numbers.try_emplace(text, numbers.size()).first->second);
+    at = end;
   }
-  return good;
+  return out + rows.substr(at);
 }
 
 /// The first line that differs, with what stands before it.
@@ -244,6 +263,23 @@ std::string difference(const std::string& a, const std::string& b) {
   const std::size_t from = at == 0 ? 0 : a.rfind('\n', at - 1) + 1;
   return "  " + a.substr(from, a.find('\n', at) - from) + "\n  " +
          b.substr(from, b.find('\n', at) - from);
+}
+
+void expect_recorded(const std::string& yaml, const Outcome& live, std::size_t events) {
+  const Outcome again = replayed(yaml, "request", live.recording, {}, events);
+  const std::string rows = with_numbered_keys(without_match_lines(live.rows));
+  const std::string after = with_numbered_keys(without_match_lines(again.rows));
+  EXPECT_TRUE(rows == after) << "live and its recording\n" << difference(rows, after);
+}
+
+/// Whether the loader takes it; generated policies ask for many a thing that cannot be.
+bool loads(const std::string& yaml) {
+  config::Loaded loaded = config::load_text("random.yaml", "weir: 1\n" + yaml);
+  const bool good = loaded.model && policies::compile(*loaded.model, loaded.problems) != nullptr;
+  if (!good && std::getenv("WEIR_TEST_SHOW") != nullptr) {
+    std::cerr << config::render_human(loaded.problems, loaded.views(), false);
+  }
+  return good;
 }
 
 struct Compared {
@@ -271,11 +307,13 @@ Compared compare_doors(Traffic traffic, std::uint64_t first, std::uint64_t seeds
          ++at) {
       ++out.verdicts;
     }
+    expect_recorded(yaml, api, events.size());
     if (traffic == Traffic::records) continue;
     const Outcome proxy = through_the_proxy(yaml, events);
     const std::string proxied = without_match_lines(proxy.rows);
     EXPECT_TRUE(proxied == rows) << "proxy and events\n" << difference(proxied, rows);
     EXPECT_EQ(proxy.verdicts, api.verdicts);
+    expect_recorded(yaml, proxy, events.size());
   }
   return out;
 }
@@ -304,6 +342,8 @@ TEST(SameVerdict, TheCardThroughTheProxyAndAsEvents) {
     const Outcome api = through_the_api(yaml, events, Traffic::requests);
     EXPECT_TRUE(proxy.rows == api.rows) << difference(proxy.rows, api.rows);
     EXPECT_EQ(proxy.verdicts, api.verdicts);
+    expect_recorded(yaml, proxy, events.size());
+    expect_recorded(yaml, api, events.size());
     for (const auto& [word, count] : api.words) words[word] += count;
   }
   EXPECT_EQ(words.size(), 5u) << "pass, flag, gray, challenge, deny";

@@ -41,9 +41,10 @@ struct Readers {
       all.push_back(weir::replay::make_record_format(*event.source, event.name.value, slots));
     }
     std::string problem;
-    all.push_back(weir::replay::make_request_format("", problem));
+    static const weir::policies::PolicySet set;
+    all.push_back(weir::replay::make_request_format("", set, problem));
     all.push_back(
-        weir::replay::make_request_format("%v:%p %h %t \"%r\" %>s %O %{Cookie}i", problem));
+        weir::replay::make_request_format("%v:%p %h %t \"%r\" %>s %O %{Cookie}i", set, problem));
   }
 };
 

@@ -6,7 +6,7 @@
 #include "config/render.h"
 #include "core/key.h"
 #include "replay/stream.h"
-#include "tests/replay/scratch_file.h"
+#include "tests/replay/world.h"
 
 namespace weir::replay {
 namespace {
@@ -166,7 +166,8 @@ TEST(AccessLog, combined) {
 /// `ts METHOD path?query ip host status headers...` of each request.
 std::vector<std::string> requests_of(const std::string& format, const std::string& text) {
   std::string problem;
-  auto reader = make_request_format(format, problem);
+  const policies::PolicySet set;
+  auto reader = make_request_format(format, set, problem);
   if (reader == nullptr) return {problem};
   const ScratchFiles files;
   Stream stream(files.write("f", text), std::move(reader), false);
@@ -227,6 +228,49 @@ TEST(Requests, formats_of_ones_own) {
       requests_of("%t %h", "x"),
       ElementsAre("requests need their caller, method and URL: %h and \"%r\", or %m and %U"));
   EXPECT_THAT(requests_of("%t %Q", "x"), ElementsAre(HasSubstr("\"%Q\" is no directive of a log")));
+}
+
+TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
+  const TestEngine engine(
+      "fields: {user: header.x_user, gold: int(header.x_gold)}\n"
+      "policies:\n"
+      "  - {name: p, watch: request, key: user, metric: sum(gold), window: 1m, when: status == 200,"
+      " then: [{over: 9, do: flag}]}\n");
+  std::string problem;
+  const ScratchFiles files;
+  Stream stream(files.write("f", R"({"ts":5,"method":"GET","path":"/a","ip":"1.2.3.4","fields":{"header.x_user":"#abcdefghijklmnop","header.x_gold":"7"},"status":200}
+{"ts":6,"method":"GET","path":"/a","ip":"::2","fields":{"header.x_gold":7,"header.other":1},"aborted":true}
+{"ts":7,"event":"nothing","fields":{}}
+{"ts":"7","method":"GET","path":"/a","ip":"::2"}
+{"ts":7,"path":"/a","ip":"::2"}
+{"ts":7,"method":"GET","path":"/a"}
+{"ts":7,"method":"GET",
+1.2.3.4 - - [17/May/2015:11:45:03 +0000] "GET / HTTP/1.1" 304 0
+)"),
+                make_request_format("", engine->set(), problem), false);
+  ASSERT_TRUE(stream.next());
+  EXPECT_TRUE(stream.row().recorded);
+  EXPECT_EQ(to_ms(stream.row().time), 5);
+  EXPECT_EQ(stream.row().request.path, "/a");
+  EXPECT_EQ(stream.row().request.client.to_string(), "1.2.3.4");
+  EXPECT_EQ(stream.row().answer.status, 200);
+  EXPECT_EQ(stream.row().values.size(), 2U);
+  ASSERT_TRUE(stream.next());
+  EXPECT_TRUE(stream.row().aborted);
+  EXPECT_EQ(stream.row().answer.status, 0);
+  EXPECT_TRUE(stream.row().values.empty()) << "a header is a text";
+  ASSERT_TRUE(stream.next());
+  EXPECT_FALSE(stream.row().recorded);
+  EXPECT_EQ(stream.row().answer.status, 304);
+  EXPECT_FALSE(stream.next());
+  std::vector<std::string> why;
+  for (const Stream::Fault& fault : stream.faults()) {
+    why.push_back(std::to_string(fault.line) + " " + fault.why);
+  }
+  EXPECT_THAT(why, ElementsAre("3 the configuration has no such event", "4 it has no time: ts",
+                               "5 it has no path, method and ip of a request",
+                               "6 it has no path, method and ip of a request",
+                               "7 broken JSON, or no recording of weir"));
 }
 
 }  // namespace

@@ -1,0 +1,185 @@
+#include "policies/recorded.h"
+
+#include <algorithm>
+#include <array>
+
+#include "policies/expr/program.h"
+#include "policies/extractors.h"
+
+namespace weir::policies {
+namespace {
+
+/// These stand in every row by themselves, or follow from what does.
+constexpr std::array<std::string_view, 6> kInEveryRow{"method", "path", "segment",
+                                                      "ip",     "time", "status"};
+
+bool in_every_row(const Slot& slot) {
+  if (slot.kind != Slot::Kind::attribute) return false;
+  return std::find(kInEveryRow.begin(), kInEveryRow.end(), slot.extractor->name) !=
+         kInEveryRow.end();
+}
+
+/// What each slot is used for.
+class Uses {
+ public:
+  explicit Uses(const PolicySet& set) : set_(set), marks_(set.slots.size()) {}
+
+  void look() {
+    for (const Event& event : set_.events) read(event.when);
+    for (const Policy& policy : set_.policies) look(policy);
+    for (const Pattern& pattern : set_.patterns) {
+      for (const Pattern::Step& step : pattern.steps) read(step.when);
+    }
+    for (const List& list : set_.lists) {
+      for (const auto* bindings : {&list.bindings, &list.releases}) {
+        for (const List::Binding& binding : *bindings) {
+          // An entry that stands in the file is a literal to compare with.
+          if (list.entries.empty()) {
+            key(binding.key);
+          } else {
+            for (const KeySlot& part : binding.key) read(part.slot);
+          }
+        }
+      }
+    }
+    for (const Reset& reset : set_.resets) key(reset.key);
+    for (const View& view : set_.views) {
+      const bool members = view.metric.starts_with("distinct");
+      for (const View::Binding& binding : view.bindings) {
+        read(binding.when);
+        key(binding.key);
+        for (const Expression& argument : binding.arguments) use(argument, members);
+      }
+    }
+  }
+
+  bool is_read(SlotId slot) const { return (marks_[slot] & kRead) != 0; }
+  bool is_key(SlotId slot) const { return (marks_[slot] & kKey) != 0; }
+  bool is_address(SlotId slot) const { return (marks_[slot] & kAddress) != 0; }
+
+ private:
+  static constexpr std::uint8_t kRead = 1, kKey = 2, kAddress = 4;
+
+  void look(const Policy& policy) {
+    using Kind = config::MetricDef::Kind;
+    const bool members = policy.metric == Kind::distinct || policy.metric == Kind::exists;
+    for (const Binding& binding : policy.bindings) {
+      read(binding.when);
+      key(binding.key);
+      for (const Expression& argument : binding.arguments) use(argument, members);
+      read(binding.reserve);
+      for (const Binding::RungPart& rung : binding.rungs) {
+        read(rung.condition);
+        if (const auto* limit = std::get_if<Expression>(&rung.limit.source)) use(*limit, false);
+        for (const SlotId slot : rung.limit.table_slots) read(slot);
+      }
+    }
+    for (const auto& rungs : policy.list_keys) {
+      for (const auto& part : rungs) key(part);
+    }
+  }
+
+  void key(const std::vector<KeySlot>& parts) {
+    for (const KeySlot& part : parts) {
+      if (part.is_place) {
+        read(part.slot);
+        continue;
+      }
+      marks_[part.slot] |= kKey;
+      if (part.is_address || part.reads_address) marks_[part.slot] |= kAddress;
+    }
+  }
+  void use(const Expression& expression, bool member) {
+    if (const auto slot = expression.slot(); slot && member) {
+      marks_[*slot] |= kKey;
+    } else {
+      for (const SlotId each : expression.slots()) read(each);
+    }
+  }
+  void read(const std::optional<Expression>& expression) {
+    if (expression) use(*expression, false);
+  }
+  void read(SlotId slot) {
+    if (is_read(slot)) return;
+    marks_[slot] |= kRead;
+    if (const auto& program = set_.slots[slot].program) {
+      for (const SlotId each : program->slots) read(each);
+    }
+  }
+
+  const PolicySet& set_;
+  std::vector<std::uint8_t> marks_;
+};
+
+std::optional<SlotId> subject_of(const PolicySet& set, const Event& event, std::string_view name) {
+  if (const auto field = event.fields.find(name); field != event.fields.end()) return field->second;
+  const std::string& source = set.events[event.base].source;
+  for (std::size_t i = 0; i < set.slots.size() && !source.empty(); ++i) {
+    const Slot& slot = set.slots[static_cast<SlotId>(i)];
+    if (slot.kind == Slot::Kind::column && slot.source == source && slot.argument.name == name) {
+      return static_cast<SlotId>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const RecordedField* RecordedFields::find(SlotId slot) const noexcept {
+  for (const auto* fields : {&request, &answer}) {
+    const auto found =
+        std::lower_bound(fields->begin(), fields->end(), slot,
+                         [](const auto& field, SlotId id) { return field.slot < id; });
+    if (found != fields->end() && found->slot == slot) return &*found;
+  }
+  return nullptr;
+}
+
+std::string RecordedFields::names(const PolicySet& set, bool hashed) const {
+  std::string out = plain_ip == hashed ? "" : "ip";
+  for (const auto* fields : {&request, &answer}) {
+    for (const RecordedField& field : *fields) {
+      if (field.hashed != hashed) continue;
+      if (!out.empty()) out += ", ";
+      const Slot& slot = set.slots[field.slot];
+      out += slot.kind == Slot::Kind::column ? slot.source + "." + slot.argument.name : slot.text;
+    }
+  }
+  return out;
+}
+
+RecordedFields recorded_fields(const PolicySet& set, std::string_view subject) {
+  Uses uses(set);
+  uses.look();
+  RecordedFields out;
+  for (std::size_t i = 0; i < set.slots.size(); ++i) {
+    const auto id = static_cast<SlotId>(i);
+    const Slot& slot = set.slots[id];
+    if (slot.kind == Slot::Kind::attribute && slot.extractor->name == "ip") {
+      out.plain_ip = uses.is_read(id);
+    }
+    const bool leaf = slot.kind == Slot::Kind::attribute || slot.kind == Slot::Kind::column;
+    if (in_every_row(slot) || slot.varies || (!leaf && slot.kind != Slot::Kind::computed)) continue;
+    // What is computed of what is read is computed again.
+    const bool hashed = uses.is_key(id) && !uses.is_read(id);
+    if (!leaf && uses.is_read(id)) out.told.push_back(id);
+    if (!hashed && !(leaf && uses.is_read(id))) continue;
+    auto& side = slot.side == Side::answer ? out.answer : out.request;
+    side.push_back({id, hashed, uses.is_address(id)});
+  }
+  out.subject.resize(set.events.size());
+  if (subject == "ip") return out;
+  out.subject_known = false;
+  for (std::size_t i = 0; i < set.events.size(); ++i) {
+    out.subject[i] = subject_of(set, set.events[i], subject);
+    out.subject_known = out.subject_known || out.subject[i].has_value();
+  }
+  return out;
+}
+
+bool fits_recorded(const Slot& slot, const RecordedField* field, const Value& value) noexcept {
+  if (value.is_null() || slot.type == Type::dyn || value.is(slot.type)) return true;
+  return field != nullptr && field->hashed && value.is(Type::text);
+}
+
+}  // namespace weir::policies
