@@ -157,6 +157,11 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
   char digits[32];
   out = "{\"ts\":";
   out.append(digits, Number{to_ms(now)}.to_chars(digits));
+  const TimePoint own = record != nullptr ? record->time : request->time;
+  if (own != now) {
+    out += ",\"time\":";
+    out.append(digits, Number{to_ms(own)}.to_chars(digits));
+  }
   if (record != nullptr && (record->event != policies::kRequestEvent || request == nullptr)) {
     out += ",\"event\":";
     append_json(out, set.events[record->event].name);

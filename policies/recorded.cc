@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "policies/expr/program.h"
 #include "policies/extractors.h"
@@ -22,7 +23,9 @@ bool in_every_row(const Slot& slot) {
 /// What each slot is used for.
 class Uses {
  public:
-  explicit Uses(const PolicySet& set) : set_(set), marks_(set.slots.size()) {}
+  explicit Uses(const PolicySet& set) : set_(set), marks_(set.slots.size()) {
+    for (std::size_t i = 0; i < marks_.size(); ++i) same_as_.push_back(static_cast<SlotId>(i));
+  }
 
   void look() {
     for (const Event& event : set_.events) read(event.when);
@@ -30,27 +33,29 @@ class Uses {
     for (const Pattern& pattern : set_.patterns) {
       for (const Pattern::Step& step : pattern.steps) read(step.when);
     }
-    for (const List& list : set_.lists) {
-      for (const auto* bindings : {&list.bindings, &list.releases}) {
-        for (const List::Binding& binding : *bindings) {
-          // An entry that stands in the file is a literal to compare with.
-          if (list.entries.empty()) {
-            key(binding.key);
-          } else {
-            for (const KeySlot& part : binding.key) read(part.slot);
-          }
-        }
-      }
-    }
-    for (const Reset& reset : set_.resets) key(reset.key);
     for (const View& view : set_.views) {
       const bool members = view.metric.starts_with("distinct");
       for (const View::Binding& binding : view.bindings) {
         read(binding.when);
-        key(binding.key);
-        for (const Expression& argument : binding.arguments) use(argument, members);
+        key(binding.key, &view);
+        members_of(binding.arguments, members, &view.metric);
       }
     }
+    for (const List& list : set_.lists) {
+      // An entry that stands in the file is a literal to compare with, and an expression may ask
+      // for whatever it likes.
+      const bool read_too = !list.entries.empty() || is_asked_for(list.name);
+      for (const auto* bindings : {&list.bindings, &list.releases}) {
+        for (const List::Binding& binding : *bindings) {
+          key(binding.key, &list);
+          for (const KeySlot& part : binding.key) {
+            if (read_too) read(part.slot);
+          }
+        }
+      }
+    }
+    for (const Reset& reset : set_.resets) key(reset.key, &set_.policies[reset.policy]);
+    spread();
   }
 
   bool is_read(SlotId slot) const { return (marks_[slot] & kRead) != 0; }
@@ -65,8 +70,8 @@ class Uses {
     const bool members = policy.metric == Kind::distinct || policy.metric == Kind::exists;
     for (const Binding& binding : policy.bindings) {
       read(binding.when);
-      key(binding.key);
-      for (const Expression& argument : binding.arguments) use(argument, members);
+      key(binding.key, &policy);
+      members_of(binding.arguments, members, &policy.metric);
       read(binding.reserve);
       for (const Binding::RungPart& rung : binding.rungs) {
         read(rung.condition);
@@ -75,12 +80,18 @@ class Uses {
       }
     }
     for (const auto& rungs : policy.list_keys) {
-      for (const auto& part : rungs) key(part);
+      for (std::size_t r = 0; r < rungs.size(); ++r) {
+        if (policy.rungs[r].list) key(rungs[r], &set_.lists[*policy.rungs[r].list]);
+      }
     }
   }
 
-  void key(const std::vector<KeySlot>& parts) {
-    for (const KeySlot& part : parts) {
+  /// `owner`: what holds such keys. Values of one part of its keys are compared with each other,
+  /// whichever event they come from.
+  void key(const std::vector<KeySlot>& parts, const void* owner) {
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      const KeySlot& part = parts[k];
+      compare(part.slot, owner, k);
       if (part.is_place) {
         read(part.slot);
         continue;
@@ -89,7 +100,44 @@ class Uses {
       if (part.is_address || part.reads_address) marks_[part.slot] |= kAddress;
     }
   }
+  void members_of(const std::vector<Expression>& arguments, bool members, const void* owner) {
+    for (std::size_t k = 0; k < arguments.size(); ++k) {
+      use(arguments[k], members);
+      const auto slot = arguments[k].slot();
+      if (members && slot) compare(*slot, owner, k);
+    }
+  }
+  void compare(SlotId slot, const void* owner, std::size_t place) {
+    const auto [first, fresh] = first_.try_emplace({owner, place}, slot);
+    if (!fresh) same_as_[root(slot)] = root(first->second);
+  }
+  SlotId root(SlotId slot) const {
+    while (same_as_[slot] != slot) slot = same_as_[slot];
+    return slot;
+  }
+  /// What is compared with something plain is plain: hashed it would never be equal.
+  void spread() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::vector<bool> plain(marks_.size());
+      for (std::size_t i = 0; i < marks_.size(); ++i) {
+        const auto id = static_cast<SlotId>(i);
+        if (is_read(id)) plain[root(id)] = true;
+      }
+      for (std::size_t i = 0; i < marks_.size(); ++i) {
+        const auto id = static_cast<SlotId>(i);
+        if (!is_key(id) || is_read(id) || !plain[root(id)]) continue;
+        read(id);
+        changed = true;
+      }
+    }
+  }
+  bool is_asked_for(const std::string& list) const {
+    return asked_.find("inList(\"" + list + "\"") != std::string::npos;
+  }
+
   void use(const Expression& expression, bool member) {
+    asked_ += expression.canonical();
     if (const auto slot = expression.slot(); slot && member) {
       marks_[*slot] |= kKey;
     } else {
@@ -102,6 +150,7 @@ class Uses {
   void read(SlotId slot) {
     if (is_read(slot)) return;
     marks_[slot] |= kRead;
+    asked_ += set_.slots[slot].text;
     if (const auto& program = set_.slots[slot].program) {
       for (const SlotId each : program->slots) read(each);
     }
@@ -109,6 +158,9 @@ class Uses {
 
   const PolicySet& set_;
   std::vector<std::uint8_t> marks_;
+  std::vector<SlotId> same_as_;  // towards the first of those that are compared with each other
+  std::map<std::pair<const void*, std::size_t>, SlotId> first_;
+  std::string asked_;  // all that is read
 };
 
 std::optional<SlotId> subject_of(const PolicySet& set, const Event& event, std::string_view name) {

@@ -53,6 +53,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   policies::Record record{kind.event, row.time, row.values};
   if (row.recorded) {
     record.event = row.event.value_or(kind.event);
+    record.time = row.own_time;
     if (row.has_request) record.request = &row.request;
   }
   const policies::Verdict& verdict = kind.request && !row.recorded

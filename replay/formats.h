@@ -22,8 +22,9 @@ namespace weir::replay {
 struct Row {
   TimePoint time;
   std::span<const policies::Preset> values;  ///< record
-  bool recorded = false;                     ///< the four below mean something
+  bool recorded = false;                     ///< the five below mean something
   std::optional<policies::EventIndex> event;  ///< what was told by its name
+  TimePoint own_time{};  ///< of the event itself; `time` is when it was judged
   bool has_request = true;
   bool aborted = false;  ///< the client hung up before an answer
   std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status

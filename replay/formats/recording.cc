@@ -56,7 +56,9 @@ class Recording final : public Format {
     row.has_request = !ip.is_null();
     const bool good = row.has_request ? read_request(ip, row) : row.event.has_value();
     if (!good) return bad(0, kNoRequest);
-    row.request.time = row.time;
+    const Value own = find(path("time")).value;
+    row.own_time = own.is(Type::integer) ? from_ms(own.as_integer()) : row.time;
+    row.request.time = row.own_time;
     const Value status = find(path("status")).value;
     if (status.is(Type::integer) && status.as_integer() > 0 && status.as_integer() < 1000) {
       row.answer.status = static_cast<int>(status.as_integer());

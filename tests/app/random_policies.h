@@ -19,6 +19,10 @@ struct RandomEvent {
   std::string ip, method, url, user, device, amount;  ///< the last three: empty is missing
   std::string body = {};                              ///< JSON
   int status = 200;
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::vector<std::pair<std::string, std::string>> answer_headers = {};
+  std::string answer_body = {};  ///< JSON
+  std::string told = {};         ///< not empty: a record, as an app tells of it in JSON
 };
 
 /// The policies of the project's card, and traffic for them.

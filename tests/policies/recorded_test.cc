@@ -44,6 +44,37 @@ TEST(Recorded, AnAddressThatAnExpressionOrAnEntryLooksIntoStaysPlain) {
   EXPECT_TRUE(recorded_fields(*listed.set_).plain_ip);
 }
 
+TEST(Recorded, WhatIsComparedWithSomethingPlainIsPlainToo) {
+  const std::string events =
+      "fields: {user: header.x_user}\n"
+      "events:\n"
+      "  login: {match: POST /login, fields: {user: body.name.lowerAscii()}}\n"
+      "  pay: {match: POST /pay}\n";
+  const auto hashed = [&](const std::string& more) {
+    World world(events + more);
+    return recorded_fields(*world.set_).names(*world.set_, true);
+  };
+  EXPECT_EQ(
+      hashed("policies: [{name: a, watch: [login, pay], key: user, window: 1m, missing: skip, "
+             "then: [{over: 2, do: flag}]}]\n"),
+      "ip, header.x_user, body.name.lowerAscii()");
+  EXPECT_EQ(
+      hashed("policies: [{name: a, watch: [login, pay], key: user, window: 1m, missing: skip, "
+             "then: [{over: 2, do: flag, if: 'header.x_user != \"u\"'}]}]\n"),
+      "ip");
+  const std::string list =
+      "lists: {new: {of: user, kind: gray}}\n"
+      "policies:\n"
+      "  - {name: a, watch: login, key: ip, window: 1m, then: [{over: 2, do: graylist, list: new, "
+      "for: 1m}]}\n";
+  EXPECT_EQ(hashed(list), "ip, header.x_user, body.name.lowerAscii()");
+  EXPECT_EQ(
+      hashed(list + "  - {name: b, watch: pay, then: [{if: 'inList(\"new\", header.x_u)', do: "
+                    "deny}]}\n"),
+      "ip")
+      << "what an expression asks a list for is compared with all that is on it";
+}
+
 TEST(Recorded, TheSubjectOfASampleIsWhatEachEventCallsIt) {
   World world(R"(
 fields: {user: header.x_user}

@@ -1,0 +1,304 @@
+#include "tests/app/doors.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "api/line_judge.h"
+#include "config/load.h"
+#include "core/text.h"
+#include "gate/gate.h"
+#include "policies/compile.h"
+#include "replay/rows.h"
+#include "tests/policies/world.h"
+#include "tests/replay/world.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kLog = "%h %t %m %U %s %{X-User}i %{X-Device}i %{X-Amount}i";
+
+/// Rows of a gate, in the words of replay. Matches have no line number: only files have lines.
+class Rows final : public policies::RowSink, public policies::PatternSink {
+ public:
+  explicit Rows(std::string& out, std::size_t policies)
+      : writer_([&out](std::string_view text) { out += text; }, std::vector<bool>(policies, true)) {
+  }
+  void reading(const Row& row) override { writer_.reading(row); }
+  void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+               std::optional<Number> limit) override {
+    writer_.verdict(row, rung, index, limit);
+  }
+  void pattern(const policies::MatchedPattern& match) override {
+    // Timers fire before the event is judged, whole matches are of its making.
+    if (match.kind == limiter::MatchKind::matched) return writer_.pattern(match);
+    std::string row;
+    replay::append_pattern(row, match);
+    writer_.line(row);
+  }
+  void begin(std::int64_t ms, std::uint64_t line) { writer_.begin(from_ms(ms), line); }
+  void end() {
+    writer_.end();
+    writer_.flush();
+  }
+
+ private:
+  replay::RowWriter writer_;
+};
+
+/// A gate over stores of its own.
+struct Door {
+  explicit Door(const std::string& yaml) : world(yaml) {
+    shared.patterns = &world.patterns;
+    gate.record_to(&recorder);
+    gate.use(world.set_);
+    gate.report_to(&rows, &rows);
+  }
+  void begin(const RandomEvent& event, std::uint64_t line) {
+    world.now = from_ms(event.ms);
+    rows.begin(event.ms, line);
+  }
+
+  Outcome outcome;
+  policies::World world;
+  telemetry::Metrics metrics{1};
+  gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
+  gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
+  gate::Recorder recorder{gate::Recorder::Settings{HashSecret::from_bytes({9})}, metrics.cells(0)};
+  Rows rows{outcome.rows, world.set_->policies.size()};
+};
+
+std::string after(std::string_view text, std::string_view begin, std::string_view end) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + begin.size());
+  return std::string(text.substr(0, text.find_first_of(end)));
+}
+
+std::string seen_by_caller_and_app(const Effect& effect) {
+  if (effect.kind == Effect::Kind::answer) return std::to_string(effect.status);
+  if (effect.kind == Effect::Kind::delay) return "held";
+  const std::string word = after(effect.upstream_headers, "X-Weir-Verdict: ", "\r");
+  return word.empty() ? "pass" : word;
+}
+
+}  // namespace
+
+Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events) {
+  Door door(yaml);
+  std::uint64_t line = 0;
+  for (const RandomEvent& event : events) {
+    door.begin(event, ++line);
+    policies::TestRequest request(event.method + " " + event.url, event.ip);
+    for (const auto& [name, value] : event.headers) request.header(name, value);
+    if (!event.user.empty()) request.header("X-User", event.user);
+    if (!event.device.empty()) request.header("X-Device", event.device);
+    if (!event.amount.empty()) request.header("X-Amount", event.amount);
+    if (!event.body.empty()) request.json(event.body);
+    const TimePoint now = door.world.now;
+    const gate::Judgement judged = door.gate.judge(request.view(now), now, false);
+    door.outcome.verdicts.push_back(seen_by_caller_and_app(judged.effect));
+    if (judged.effect.kind == Effect::Kind::delay) door.gate.unhold(now);
+    if (judged.ticket != nullptr) {
+      Answer answer;
+      answer.status = event.status;
+      std::vector<HeaderField> fields{{"content-type", "application/json"}};
+      for (const auto& [name, value] : event.answer_headers) fields.push_back({name, value});
+      answer.headers = fields;
+      if (door.gate.answered(*judged.ticket, answer, now)) {
+        answer.body_state = BodyState::complete;
+        answer.body = event.answer_body;
+        door.gate.answered_body(*judged.ticket, answer, now);
+      }
+      door.gate.finish(*judged.ticket, gate::End::complete, now);
+    }
+    door.rows.end();
+  }
+  door.recorder.take(door.outcome.recording);
+  return std::move(door.outcome);
+}
+
+namespace {
+
+std::string json_of(const RandomEvent& event, Traffic traffic) {
+  const auto text = [](std::string_view value) {
+    std::string out;
+    append_json(out, value);
+    return value.empty() ? std::string("null") : out;
+  };
+  if (traffic == Traffic::records) {
+    return "{\"event\":\"act\",\"at\":" + std::to_string(event.ms) + ",\"ip\":" + text(event.ip) +
+           ",\"path\":" + text(event.url) + ",\"user\":" + text(event.user) +
+           ",\"device\":" + text(event.device) + ",\"sum\":" + text(event.amount) +
+           ",\"state\":" + std::to_string(event.status) + "}";
+  }
+  if (!event.told.empty()) return event.told;
+  std::string headers;
+  const auto header = [&](std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    headers += (headers.empty() ? "\"" : ",\"") + std::string(name) + "\":" + text(value);
+  };
+  header("X-User", event.user);
+  header("x-device", event.device);
+  header("X-Amount", event.amount);
+  for (const auto& [name, value] : event.headers) header(name, value);
+  std::string answer;
+  if (!event.answer_headers.empty() || !event.answer_body.empty()) {
+    answer = ",\"response\":{\"header\":{";
+    for (const auto& [name, value] : event.answer_headers) {
+      answer += (answer.back() == '{' ? "" : ",") + text(name) + ":" + text(value);
+    }
+    answer += "}" + (event.answer_body.empty() ? "" : ",\"body\":" + event.answer_body) + "}";
+  }
+  return "{\"method\":" + text(event.method) + ",\"url\":" + text(event.url) +
+         ",\"ip\":" + text(event.ip) + ",\"header\":{" + headers + "}" +
+         (event.body.empty() ? "" : ",\"body\":" + event.body) +
+         ",\"status\":" + std::to_string(event.status) + answer +
+         ",\"time\":" + std::to_string(event.ms) + "}";
+}
+
+}  // namespace
+
+Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
+                        Traffic traffic) {
+  Door door(yaml);
+  api::LineJudge judge(door.gate, door.metrics.cells(0));
+  std::uint64_t line = 0;
+  for (const RandomEvent& event : events) {
+    door.begin(event, ++line);
+    std::string answer;
+    const auto wrong =
+        judge.judge(json_of(event, traffic), api::Ask::events, door.world.now, answer);
+    if (wrong) ADD_FAILURE() << wrong->what << " in " << json_of(event, traffic);
+    const std::string word = after(answer, "\"verdict\":\"", "\"");
+    const std::string status = after(answer, "\"status\":", ",}");
+    ++door.outcome.words[word];
+    door.outcome.verdicts.push_back(!status.empty()                                   ? status
+                                    : answer.find("\"hold_ms\"") != std::string::npos ? "held"
+                                                                                      : word);
+    door.rows.end();
+  }
+  door.recorder.take(door.outcome.recording);
+  return std::move(door.outcome);
+}
+
+namespace {}  // namespace
+
+Outcome replayed(const std::string& yaml, const std::string& event, const std::string& text,
+                 std::string_view log_format, std::size_t events) {
+  const replay::ScratchFiles files;
+  replay::Plan plan;
+  plan.sources = {{event, files.write("events", text)}};
+  plan.log_format = log_format;
+  Outcome out;
+  const replay::TestEngine engine(yaml);
+  replay::RowWriter rows([&](std::string_view piece) { out.rows += piece; },
+                         std::vector<bool>(engine->set().policies.size(), true));
+  std::string problem;
+  const auto replay = replay::Replay::make(std::move(plan), *engine, nullptr, &rows, problem);
+  EXPECT_NE(replay, nullptr) << problem;
+  while (replay != nullptr && replay->run(1'000)) {
+  }
+  rows.flush();
+  EXPECT_EQ(replay->rows(), events);
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    const std::size_t many = replay->tally().effect(row.action);
+    if (many != 0) out.words[row.verdict.empty() ? "pass" : std::string(row.verdict)] = many;
+  }
+  return out;
+}
+
+namespace {}  // namespace
+
+Outcome through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
+                       Traffic traffic) {
+  std::string text;
+  for (const RandomEvent& event : events) {
+    if (traffic == Traffic::records) {
+      text += json_of(event, traffic) + "\n";
+      continue;
+    }
+    const std::time_t seconds = event.ms / 1000;
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char time[40], line[200];
+    std::strftime(time, sizeof time, "%d/%b/%Y:%H:%M:%S", &parts);
+    const auto or_dash = [](const std::string& s) { return s.empty() ? "-" : s.c_str(); };
+    std::snprintf(line, sizeof line, "%s [%s.%03d +0000] %s %s %d %s %s %s\n", event.ip.c_str(),
+                  time, static_cast<int>(event.ms % 1000), event.method.c_str(), event.url.c_str(),
+                  event.status, or_dash(event.user), or_dash(event.device), or_dash(event.amount));
+    text += line;
+  }
+  return traffic == Traffic::records ? replayed(yaml, "act", text, {}, events.size())
+                                     : replayed(yaml, "request", text, kLog, events.size());
+}
+
+namespace {}  // namespace
+
+std::string without_match_lines(const std::string& rows) {
+  std::string out;
+  for (std::size_t at = 0; at < rows.size();) {
+    const std::size_t end = rows.find('\n', at) + 1;
+    std::string row = rows.substr(at, end - at);
+    at = end;
+    if (row.starts_with("{\"type\":\"view\"")) continue;  // live they are asked for
+    for (std::size_t line = 0; row.starts_with("{\"type\":\"pattern\"") &&
+                               (line = row.find("\"line\":", line)) != std::string::npos;) {
+      row.erase(line, row.find(',', line) + 1 - line);
+    }
+    out += row;
+  }
+  return out;
+}
+
+namespace {
+
+/// Keys as the number of their first appearance: in a recording they are others.
+std::string with_numbered_keys(const std::string& rows) {
+  static constexpr std::string_view kKey = "\"key\":[";
+  std::map<std::string, std::size_t> numbers;
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t key = 0; (key = rows.find(kKey, at)) != std::string::npos;) {
+    key += kKey.size();
+    const std::size_t end = rows.find(']', key);
+    out.append(rows, at, key - at);
+    const auto text = rows.substr(key, end - key);
+    out += std::to_string(numbers.try_emplace(text, numbers.size()).first->second);
+    at = end;
+  }
+  return out + rows.substr(at);
+}
+
+}  // namespace
+
+std::string difference(const std::string& a, const std::string& b) {
+  std::size_t at = 0;
+  while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
+  const std::size_t from = at == 0 ? 0 : a.rfind('\n', at - 1) + 1;
+  return "  " + a.substr(from, a.find('\n', at) - from) + "\n  " +
+         b.substr(from, b.find('\n', at) - from);
+}
+
+namespace {}  // namespace
+
+void expect_recorded(const std::string& yaml, const Outcome& live, std::size_t events) {
+  const Outcome again = replayed(yaml, "request", live.recording, {}, events);
+  const std::string rows = with_numbered_keys(without_match_lines(live.rows));
+  const std::string after = with_numbered_keys(without_match_lines(again.rows));
+  EXPECT_TRUE(rows == after) << "live and its recording\n" << difference(rows, after);
+}
+
+namespace {}  // namespace
+
+bool loads(const std::string& yaml) {
+  config::Loaded loaded = config::load_text("random.yaml", "weir: 1\n" + yaml);
+  const bool good = loaded.model && policies::compile(*loaded.model, loaded.problems) != nullptr;
+  if (!good && std::getenv("WEIR_TEST_SHOW") != nullptr) {
+    std::cerr << config::render_human(loaded.problems, loaded.views(), false);
+  }
+  return good;
+}
+
+namespace {}  // namespace
+}  // namespace weir::app

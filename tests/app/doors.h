@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/app/random_policies.h"
+
+/// The doors of weir as tests compare them: each judges the same traffic by the same configuration,
+/// with stores of its own, and says what came of it.
+namespace weir::app {
+
+inline constexpr std::int64_t kStart = 1'800'000'000'000;
+
+/// What came of it, as far as every door can tell.
+struct Outcome {
+  std::string rows;                   ///< readings, verdicts and matches as replay writes them
+  std::vector<std::string> verdicts;  ///< of each event: a status, `held`, `pass`, `flag`, `gray`
+  std::string recording;              ///< of a gate
+  std::map<std::string, std::size_t> words;  ///< how many events ended so
+};
+
+/// What the proxy does, with the answer at once.
+Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events);
+/// What `POST /v1/events` does.
+Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
+                        Traffic traffic);
+/// What `weir replay --event EVENT=FILE` does with a file of this text.
+Outcome replayed(const std::string& yaml, const std::string& event, const std::string& text,
+                 std::string_view log_format, std::size_t events);
+/// What it does with a log of the traffic, or with a file of JSON. Only of RandomPolicies.
+Outcome through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
+                       Traffic traffic);
+/// Replays the recording of a door: everything but the keys is as it was.
+void expect_recorded(const std::string& yaml, const Outcome& live, std::size_t events);
+
+/// Without the lines of a match's events, which only a file has, and without views.
+std::string without_match_lines(const std::string& rows);
+/// The first line that differs, of both.
+std::string difference(const std::string& a, const std::string& b);
+/// Whether the loader takes it; generated policies ask for many a thing that cannot be.
+bool loads(const std::string& yaml);
+
+}  // namespace weir::app
