@@ -18,7 +18,7 @@ struct ServeTest : testing::Test {
   ServeTest() {
     scratch.write(
         "weir.yaml",
-        "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(free_port()) +
+        "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(proxy) +
             ", upstream: http://127.0.0.1:" + std::to_string(free_port()) +
             "}\nadmin: {listen: 127.0.0.1:" + std::to_string(admin) +
             "}\nhealth: {listen: 127.0.0.1:" + std::to_string(health) +
@@ -26,9 +26,10 @@ struct ServeTest : testing::Test {
             "}\nstate: {dir: " + (scratch / "state") +
             "}\ndrain: {delay: 0s, timeout: 5s}\nlists:\n  banned: {of: ip, kind: deny}\n");
   }
-  std::unique_ptr<RunningWeir> start() {
-    auto weir = std::make_unique<RunningWeir>(
-        std::vector<std::string>{"serve", "-c", scratch / "weir.yaml"}, scratch / "log");
+  std::unique_ptr<RunningWeir> start(const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> arguments{"serve", "-c", scratch / "weir.yaml"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    auto weir = std::make_unique<RunningWeir>(arguments, scratch / "log");
     EXPECT_TRUE(eventually([&] {
       const auto answer = ask(health, "GET", "/readyz");
       return answer && answer->status == 200;
@@ -56,6 +57,7 @@ struct ServeTest : testing::Test {
   }
 
   Scratch scratch;
+  int proxy = free_port();
   int admin = free_port();
   int health = free_port();
   int api = free_port();
@@ -175,6 +177,35 @@ TEST_F(ServeTest, the_app_tells_of_events_and_gets_the_verdict_of_the_lists) {
   EXPECT_THAT(taken.err, HasSubstr("api: can't listen on"));
   weir->signal(SIGTERM);
   EXPECT_EQ(weir->wait(), 0);
+}
+
+TEST_F(ServeTest, records_what_replay_reads_back) {
+  const std::string file = scratch / "rec.ndjson";
+  {
+    const auto weir = start({"--record", file});
+    const auto told = ask(api, "POST", "/v1/events",
+                          R"({"method":"GET","path":"/told","ip":"203.0.113.5","status":200})");
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->status, 200) << told->body;
+    ASSERT_TRUE(ask(proxy, "GET", "/proxied?secret=1")) << "502: there is no app";
+    weir->signal(SIGTERM);
+    EXPECT_EQ(weir->wait(), 0) << scratch.read("log");
+  }
+  const std::string rows = scratch.read("rec.ndjson");
+  EXPECT_THAT(rows, HasSubstr(R"("method":"GET","path":"/told","ip":")"));
+  EXPECT_THAT(rows, HasSubstr(R"("fields":{},"status":200})"));
+  EXPECT_THAT(rows, HasSubstr(R"("path":"/proxied")"));
+  EXPECT_THAT(rows, testing::Not(HasSubstr("203.0.113.5")));
+  EXPECT_THAT(rows, testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(scratch.read("log"), HasSubstr(R"("hashed":"ip")"));
+  const Outcome replay = run_weir({"replay", "-c", scratch / "weir.yaml", "--event",
+                                   "request=" + file, "--lateness", "1m", "-o", "ndjson"});
+  EXPECT_EQ(replay.code, 0) << replay.err;
+  EXPECT_THAT(replay.out, HasSubstr(R"("rows":2,"bad":0,"late":0)"));
+
+  EXPECT_EQ(run_weir({"serve", "-c", scratch / "weir.yaml", "--record", scratch / "no/where"}).code,
+            4);
+  EXPECT_EQ(run_weir({"serve", "--record", file, "--record-size", "3KiB"}).code, 2);
 }
 
 TEST(Serve, a_second_weir_goes_without_the_event_API_that_nobody_asked_for) {
