@@ -252,7 +252,7 @@ void Evaluator::finish_verdict(Instant at) {
     verdict_.tell = config::Tell::retry;
     verdict_.retry_after = kCrowdedRetry;
   } else if (standing.until) {
-    verdict_.retry_after = *standing.until - at.now;
+    if (*standing.until < limiter::kForever) verdict_.retry_after = *standing.until - at.now;
   } else if (standing.rung >= 0) {
     const Policy& policy = set_->policies[*standing.policy];
     const Rung& rung = policy.rungs[static_cast<std::size_t>(standing.rung)];

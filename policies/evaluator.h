@@ -78,6 +78,9 @@ class Evaluator final : private ListOracle {
     bool dry = false;      ///< change nothing: what would the verdict be
     Trace* trace = nullptr;
     RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
+    /// When the event happened, to patterns and views; none: now. Live their deadlines and windows
+    /// end by the clock, so what is told late happens when it is told; files have their rows' times.
+    std::optional<TimePoint> happened;
     std::uint64_t line = 0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
   };
   /// Whether some policy reads the body of such a request before it is judged.
@@ -265,6 +268,7 @@ class Evaluator final : private ListOracle {
   std::vector<std::string_view> views_;
   std::vector<SlotId> captures_;
 
+  TimePoint happened_{};  // the event under judgement, to patterns and views
   limiter::PatternBank* pattern_bank_ = nullptr;
   PatternSink* pattern_sink_ = nullptr;
   limiter::PatternMatches matches_;

@@ -49,7 +49,7 @@ void Evaluator::keep(Settlement& into) {
   into.clear();
   into.loaded = loaded_;
   into.at = at_;
-  into.time = frame_.time();
+  into.time = happened_;
   into.judged = !plan_.allowed;
   for (const PlannedCounter& planned : plan_.counters) {
     if (planned.undo.what == limiter::Undo::What::nothing) continue;

@@ -48,6 +48,7 @@ template <class Occurrence>
 void Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& options) {
   plan_.clear();
   at_ = at;
+  happened_ = options.happened.value_or(at.now);
   line_ = options.line != 0 ? options.line : line_of(occurrence);
   hashed_.clear();
   frame_.begin(set_->slots, occurrence, this);

@@ -84,7 +84,7 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
     limiter::PatternView view;
     if (pattern_bank_ != nullptr) {
       view = pattern_bank_->peek(pattern.id, planned.key,
-                                 {frame_.time(), line_, planned.steps, planned.among, {}});
+                                 {happened_, line_, planned.steps, planned.among, {}});
     }
     planned.completes = view.completes;
     if (trace != nullptr) trace->pattern(policy, planned, view);
@@ -119,11 +119,11 @@ void Evaluator::feed_patterns() {
     const bool own = own_rung_refuses(planned);
     if (pattern.always || !(refused || (policy.shadow && own))) {
       if (planned.deferred() && !refused) continue;  // the answer tells
-      feed(planned, planned.steps, planned.among, frame_.time(), line_);
+      feed(planned, planned.steps, planned.among, happened_, line_);
     } else if (own) {
       matches_.clear();
       pattern_bank_->refuse(pattern.id, planned.key,
-                            {frame_.time(), line_, planned.steps, planned.among, {}}, matches_);
+                            {happened_, line_, planned.steps, planned.among, {}}, matches_);
       report_matches(policy, policy.bindings[planned.binding]);
     }
   }

@@ -35,7 +35,7 @@ void Evaluator::observe_views(Instant at) {
       if (binding.outcome) {
         open = true;
       } else if (happened(binding.event)) {
-        counted = count_in_view(view, binding, frame_.time(), at);
+        counted = count_in_view(view, binding, happened_, at);
       }
     }
     if (open && !counted) plan_.open_views.push_back(index);

@@ -155,7 +155,8 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
     return;
   }
   if (verdict.tell == config::Tell::nothing) return;
-  append_retry_after(response_, verdict.retry_after);
+  const bool ends = !standing.until || *standing.until < limiter::kForever;
+  if (ends) append_retry_after(response_, verdict.retry_after);
   if (verdict.tell != config::Tell::full) return;
   quota_policies_.clear();
   quota_limits_.clear();

@@ -49,6 +49,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   options.may_wait = false;  // nobody else is there whose reservations could end
   options.rows = rows;
   options.line = line;
+  options.happened = row.time;
   const policies::Instant at{now, now};
   policies::Record record{kind.event, row.time, row.values};
   if (row.recorded) {

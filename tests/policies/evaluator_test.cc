@@ -74,6 +74,14 @@ TestRequest reward(const std::string& user, int gold, const std::string& ocpc, c
   return request;
 }
 
+TEST(Bans, AnEntryWithoutEndPromisesNoTimeToComeBack) {
+  World world(R"(
+lists: {out: {of: ip, kind: deny, tell: retry, entries: [203.0.113.7]}}
+policies: []
+)");
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response, "");
+}
+
 TEST(Card, WrongLoginsOfOneAddressClimbTheLadder) {
   World world(kLogin);
   for (int i = 1; i <= 60; ++i) {

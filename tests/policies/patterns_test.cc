@@ -111,6 +111,39 @@ TEST_F(Patterns, what_is_refused_has_not_happened) {
   EXPECT_EQ(matches_.lines.size(), 2U);
 }
 
+TEST_F(Patterns, what_is_told_late_happens_when_it_is_told) {
+  World world(R"(
+events:
+  row: {source: {csv: [what, user, ts], time: {field: ts, as: millis}}}
+  order: {is: row, when: what == "order"}
+  pay: {is: row, when: what == "pay"}
+policies:
+  - {name: p, sequence: [order, no pay], key: user, within: 5s, then: [{do: graylist, for: 1m}]}
+views:
+  - {name: v, watch: row, by: user, window: {every: 1m}}
+)");
+  Matches matches;
+  world.evaluator.use_patterns(&world.patterns, &matches);
+  const PolicySet& set = *world.set_;
+  const auto tell = [&](std::string_view what) {
+    const Preset values[] = {{*set.slots.find("column row.what"), Value::text(what)},
+                             {*set.slots.find("column row.user"), Value::text("ann")}};
+    const auto row = static_cast<EventIndex>(
+        std::find_if(set.events.begin(), set.events.end(),
+                     [](const Event& event) { return event.name == "row"; }) -
+        set.events.begin());
+    world.evaluator.advance(world.now - milliseconds{1});
+    world.evaluator.judge(Record{row, world.now - milliseconds{3'600'000}, values},
+                          {world.now, world.now}, {});
+  };
+  tell("order");  // of an hour ago
+  world.now += milliseconds{1};
+  tell("pay");
+  world.now += milliseconds{60'000};
+  world.evaluator.advance(world.now);
+  EXPECT_THAT(matches.lines, ElementsAre());
+}
+
 TEST_F(Patterns, tries_count_with_charge_always) {
   start(
       "{name: p, sequence: [order, pay], key: user, within: 5s, charge: always, then: [{do: "
