@@ -29,18 +29,20 @@ using limiter::SharedPart;
 using limiter::SharedReply;
 using limiter::Window;
 
+constexpr const char* kPort = "17379";  // of the loopback
+constexpr double kIncrs = 400'000;
+
 struct Server {
   Server() {
     char name[] = "/tmp/weir-bench-XXXXXX";
     if (::mkdtemp(name) == nullptr) std::exit(4);
     directory = name;
-    socket = directory + "/redis.sock";
     child = ::fork();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(),
-               "--save", "", "--appendonly", "no", "--dir", directory.c_str(), "--logfile",
-               "/dev/null", static_cast<char*>(nullptr));
+      ::execlp("redis-server", "redis-server", "--port", kPort, "--bind", "127.0.0.1", "--save", "",
+               "--appendonly", "no", "--dir", directory.c_str(), "--logfile", "/dev/null",
+               static_cast<char*>(nullptr));
       ::_exit(127);
     }
   }
@@ -49,14 +51,26 @@ struct Server {
     ::waitpid(child, nullptr, 0);
     std::filesystem::remove_all(directory);
   }
-  std::string directory, socket;
+  /// Seconds of CPU that it has used.
+  double cpu() const {
+    FILE* const file = std::fopen(("/proc/" + std::to_string(child) + "/stat").c_str(), "r");
+    unsigned long user = 0, system = 0;
+    if (file == nullptr) return 0;
+    const int got = std::fscanf(
+        file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+    std::fclose(file);
+    return got == 2
+               ? static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))
+               : 0;
+  }
+  std::string directory;
   pid_t child = -1;
 };
 
 struct Load final : Batch {
   Load(net::Worker& w, RedisStore& s, const SharedCounter& counter, std::size_t depth,
-       std::size_t keys, bool windows)
-      : worker(w), store(s), windows_pass(windows) {
+       std::size_t keys)
+      : worker(w), store(s) {
     part.counter = &counter;
     part.ceiling = limiter::Ceiling{Number(1'000'000'000), false};
     const HashSecret secret = secret_of("bench");
@@ -73,12 +87,7 @@ struct Load final : Batch {
       op.parts = {&part, 1};
       op.key = names[at];
       op.id = {9, ++sequence};
-      if (++at == names.size()) {
-        at = 0;
-        ++round;
-      }
-      // A millisecond a round: a window of 100 ms then holds 100 events of each key.
-      if (windows_pass) op.now = from_ms(1'700'000'000'000 + round);
+      if (++at == names.size()) at = 0;
     }
     if (store.submit(*this, worker.now() + milliseconds(5'000))) std::exit(4);
   }
@@ -107,19 +116,17 @@ struct Load final : Batch {
 
   net::Worker& worker;
   RedisStore& store;
-  bool windows_pass;
   SharedPart part;
   std::vector<std::string> names;
   std::vector<SharedOp> list;
   std::vector<SharedReply> answers;
   std::size_t at = 0, done = 0, wanted = 0;
-  std::int64_t round = 0;
   std::uint64_t sequence = 0;
 };
 
-double redis_benchmark(const std::string& socket) {
-  const std::string command =
-      "redis-benchmark -s " + socket + " -t incr -n 400000 -r 100000 -c 1 -P 64 --csv 2>/dev/null";
+double redis_benchmark() {
+  const std::string command = std::string("redis-benchmark -p ") + kPort +
+                              " -t incr -n 400000 -r 100000 -c 1 -P 64 --csv 2>/dev/null";
   FILE* const pipe = ::popen(command.c_str(), "r");
   double rate = 0;
   char line[512];
@@ -152,7 +159,8 @@ int main(int argc, char** argv) {
   worker.reactor().start();
   Settings settings;
   Endpoint endpoint;
-  endpoint.path = server.socket;
+  endpoint.host = "127.0.0.1";
+  endpoint.port = 17'379;
   settings.endpoints = {endpoint};
   settings.timeout = milliseconds(5'000);
   RedisStore store(worker, settings, 1);
@@ -166,34 +174,48 @@ int main(int argc, char** argv) {
 
   const SharedCounter fixed = counter(Window::every, 3'600'000, 1);
   const SharedCounter ring = counter(Window::ring, 600'000, 2);
-  const SharedCounter log = counter(Window::log, 100, 3);
+  // A window that holds some 100 events of each of 1,000 keys, at the rate that it is asked at.
+  const SharedCounter probe = counter(Window::log, 1'000, 4);
+  Load probing(worker, store, probe, 64, 1'000);
+  probing.run(60'000);
+  const SharedCounter log =
+      counter(Window::log, static_cast<std::int64_t>(1e8 / probing.run(60'000)), 3);
   struct Row {
     const char* name;
     Load load;
     std::size_t decisions;
-    std::vector<double> rates;
+    std::vector<double> rates, cpu;
   };
   std::array<Row, 6> rows = {{
-      {"fixed, 64 a turn", {worker, store, fixed, 64, 10'000, false}, 400'000, {}},
-      {"ring of 60 buckets, 64 a turn", {worker, store, ring, 64, 10'000, false}, 200'000, {}},
-      {"zset of 100 members, 64 a turn", {worker, store, log, 64, 1'000, true}, 200'000, {}},
-      {"fixed, one at a time", {worker, store, fixed, 1, 10'000, false}, 20'000, {}},
-      {"ring, one at a time", {worker, store, ring, 1, 10'000, false}, 20'000, {}},
-      {"zset, one at a time", {worker, store, log, 1, 1'000, true}, 20'000, {}},
+      {"fixed, 64 a turn", {worker, store, fixed, 64, 10'000}, 400'000, {}, {}},
+      {"ring of 60 buckets, 64 a turn", {worker, store, ring, 64, 10'000}, 200'000, {}, {}},
+      {"zset of 100 members, 64 a turn", {worker, store, log, 64, 1'000}, 200'000, {}, {}},
+      {"fixed, one at a time", {worker, store, fixed, 1, 10'000}, 20'000, {}, {}},
+      {"ring, one at a time", {worker, store, ring, 1, 10'000}, 20'000, {}, {}},
+      {"zset, one at a time", {worker, store, log, 1, 1'000}, 20'000, {}, {}},
   }};
   for (Row& row : rows) row.load.run(std::min<std::size_t>(row.decisions, 120'000));  // fills keys
-  std::vector<double> basis;
+  std::vector<double> basis, basis_cpu;
   for (int i = 0; i < rounds; ++i) {
-    basis.push_back(redis_benchmark(server.socket));
-    for (Row& row : rows) row.rates.push_back(row.load.run(row.decisions));
+    double before = server.cpu();
+    basis.push_back(redis_benchmark());
+    basis_cpu.push_back((server.cpu() - before) / kIncrs);
+    for (Row& row : rows) {
+      before = server.cpu();
+      row.rates.push_back(row.load.run(row.decisions));
+      row.cpu.push_back((server.cpu() - before) / static_cast<double>(row.decisions));
+    }
   }
   const double incr = median(basis);
-  std::printf("redis-benchmark INCR -c 1 -P 64: %.0f/s (median of %d)\n", incr, rounds);
+  std::printf(
+      "redis-benchmark INCR -c 1 -P 64: %.0f/s, %.2f us of the server's CPU (median of %d)\n", incr,
+      median(basis_cpu) * 1e6, rounds);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double rate = median(rows[i].rates);
     std::printf("%-32s %8.0f/s  %.2fx of INCR", rows[i].name, rate, rate / incr);
     if (i < 3) std::printf("  %.1fx of one at a time", rate / median(rows[i + 3].rates));
-    std::printf("  (%.0f .. %.0f)\n", *std::min_element(rows[i].rates.begin(), rows[i].rates.end()),
+    std::printf("  %.2f us of the server's CPU (%.0f .. %.0f)\n", median(rows[i].cpu) * 1e6,
+                *std::min_element(rows[i].rates.begin(), rows[i].rates.end()),
                 *std::max_element(rows[i].rates.begin(), rows[i].rates.end()));
   }
   std::printf(

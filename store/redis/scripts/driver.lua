@@ -140,22 +140,6 @@ local function run(o, parts, out)
   end
 end
 
--- The event alone, added for the first time, to one window without outcomes. False: not so simple.
-local function simple(packed, key, out)
-  local verb, count, flags, id, amount = unpack_('<BBBc12d', packed)
-  if verb ~= ADD or count ~= 1 or flags ~= 0 then return false end
-  local form, bits, metric, kind, limit, a, b = unpack_('<BBBBddd', packed, 56)
-  local fast = forms[form].fast
-  if not fast or bits >= 4 then return false end
-  local value, done = fast(key, id, amount, bits % 2 == 1, bits >= 2, metric, kind, limit, a, b)
-  if value == nil then return false end
-  local n = #out
-  out[n + 1] = done
-  out[n + 2] = spoken(value)
-  out[n + 3] = 0
-  return true
-end
-
 -- An operation and its parts; returns the last of its keys.
 local function opened(packed, key)
   local o, parts, count, flags, given, at = {}, {}, nil, nil, nil, nil
@@ -181,33 +165,50 @@ local function opened(packed, key)
   return o, parts, key
 end
 
-local out, key, clock = {0}, 0, nil
+local out, key, clock, n = {0}, 0, nil, 1
 for i = 1, #ARGV do
   local packed = ARGV[i]
-  now = unpack_('<d', packed, 24)
-  explicit = now >= 0
-  sweep = explicit
-  if not explicit then
+  -- The head and the first part; what is not used here, opened() reads again.
+  local verb, count, flags, id, amount, given, _, _, _, form, bits, metric, kind, limit, a, b =
+    unpack_('<BBBc12ddddc8BBBBddd', packed)
+  explicit = given >= 0
+  if explicit then
+    now, sweep = given, true
+  else
     if not clock then clock = call('TIME') end
     now = clock[1] * 1000 + floor(clock[2] / 1000)
     sweep = clock[2] % 8 == 0
   end
   out[1] = now
-  local before = #out
-  local ok, done = pcall(simple, packed, KEYS[key + 1], out)
-  if ok and done then
-    key = key + 1
-  elseif ok then
-    local o, parts
-    o, parts, key = opened(packed, key)
-    ok, done = pcall(run, o, parts, out)
-  else
-    key = key + 1
+  local ok, value, done = true, nil, nil
+  -- The event alone, added for the first time, to one window without outcomes.
+  local fast = verb == ADD and count == 1 and flags == 0 and bits < 4 and forms[form].fast
+  if fast then
+    ok, value, done =
+      pcall(fast, KEYS[key + 1], id, amount, bits % 2 == 1, bits >= 2, metric, kind, limit, a, b)
   end
-  if not ok then
-    for k = #out, before + 1, -1 do out[k] = nil end
-    out[before + 1] = -1
-    out[before + 2] = type(done) == 'table' and (done.err or '?') or tostring(done)
+  if ok and value then
+    key = key + 1
+    out[n + 1] = done
+    out[n + 2] = spoken(value)
+    out[n + 3] = 0
+    n = n + 3
+  else
+    if ok then
+      local o, parts
+      o, parts, key = opened(packed, key)
+      ok, value = pcall(run, o, parts, out)
+    else
+      key = key + 1
+    end
+    if ok then
+      n = #out
+    else
+      for k = #out, n + 1, -1 do out[k] = nil end
+      out[n + 1] = -1
+      out[n + 2] = type(value) == 'table' and (value.err or '?') or tostring(value)
+      n = n + 2
+    end
   end
 end
 return out

@@ -1,0 +1,120 @@
+// TLS to a real server: whom we believe, and who we are.
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/store/world.h"
+#include "tests/support/redis_server.h"
+
+namespace weir::store {
+namespace {
+
+using limiter::SharedError;
+using limiter::SharedPart;
+using limiter::SharedVerb;
+using test::Ask;
+using test::World;
+using weir::test::RedisServer;
+
+/// A CA, and certificates of a server called redis.test and of a client.
+class Certificates {
+ public:
+  Certificates() {
+    char name[] = "/tmp/weir-tls-XXXXXX";
+    EXPECT_NE(::mkdtemp(name), nullptr);
+    dir = name;
+    std::ofstream(dir + "/san") << "subjectAltName=DNS:redis.test,IP:127.0.0.1\n";
+    make_key("ca");
+    run("req -x509 -key " + dir + "/ca.key -subj /CN=ours -days 2 -out " + dir + "/ca.pem");
+    make_key("other");
+    run("req -x509 -key " + dir + "/other.key -subj /CN=other -days 2 -out " + dir + "/other.pem");
+    for (const std::string who : {"server", "client"}) {
+      make_key(who);
+      run("req -new -key " + dir + "/" + who + ".key -subj /CN=" + who + " -out " + dir + "/csr");
+      run("x509 -req -in " + dir + "/csr -CA " + dir + "/ca.pem -CAkey " + dir +
+          "/ca.key -CAcreateserial -days 2 -extfile " + dir + "/san -out " + dir + "/" + who +
+          ".pem");
+    }
+  }
+  ~Certificates() { EXPECT_EQ(std::system(("rm -r " + dir).c_str()), 0); }
+  std::string dir;
+
+ private:
+  void run(const std::string& words) {
+    EXPECT_EQ(std::system(("openssl " + words + " 2>/dev/null").c_str()), 0) << words;
+  }
+  void make_key(const std::string& who) {
+    run("ecparam -genkey -name prime256v1 -noout -out " + dir + "/" + who + ".key");
+  }
+};
+
+TEST(Tls, TheServerMustProveItsNameAndWeOurs) {
+  const Certificates certificates;
+  const std::string& dir = certificates.dir;
+  const int port = RedisServer::free_port();
+  RedisServer redis({"--port", "0", "--bind", "127.0.0.1", "--tls-port", std::to_string(port),
+                     "--tls-cert-file", dir + "/server.pem", "--tls-key-file", dir + "/server.key",
+                     "--tls-ca-cert-file", dir + "/ca.pem", "--tls-auth-clients", "yes"});
+  struct Case {
+    const char* name;
+    TlsFiles files;
+    const char* server_name;
+    bool connects;
+    const char* why;
+  };
+  const TlsFiles good{dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"};
+  const Case cases[] = {
+      {"by name", good, "redis.test", true, ""},
+      {"by address", good, "", true, ""},
+      {"another name", good, "evil.test", false, "mismatch"},
+      {"another CA", {dir + "/other.pem", good.cert, good.key}, "redis.test", false, "certificate"},
+      {"no certificate of ours", {good.ca, "", ""}, "redis.test", false, ""},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    World world;
+    Settings settings;
+    settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
+    settings.timeout = milliseconds(2'000);
+    settings.server_name = c.server_name;
+    std::string why;
+    const auto context = TlsContext::open(c.files, why);
+    ASSERT_TRUE(context) << why;
+    settings.tls = *context;
+    RedisStore store(world.worker, settings, 1);
+    world.turn([&] { store.start(); });
+    ASSERT_TRUE(world.until([&] {
+      return store.stats().up || (store.why() != "not connected yet" && !store.why().empty());
+    }));
+    EXPECT_EQ(store.stats().up, c.connects) << store.why();
+    EXPECT_NE(store.why().find(c.why), std::string::npos) << store.why();
+    if (!c.connects) continue;
+    // Many at once: more than a record, both ways.
+    const limiter::SharedCounter counter({7, 7}, limiter::CounterSpec{});
+    Ask ask;
+    for (std::uint64_t i = 0; i < 3'000; ++i) {
+      SharedPart part;
+      part.counter = &counter;
+      ask.add(SharedVerb::add, {part}, c.name + std::to_string(i)).id = {1, i + 1};
+    }
+    ask.run(world, store, milliseconds(20'000));
+    for (const auto& answer : ask.answers) {
+      ASSERT_EQ(answer.error, SharedError::none);
+      ASSERT_EQ(answer.parts[0].reading.value, Number(1));
+    }
+  }
+}
+
+TEST(Tls, FilesThatCannotBeUsedAreNamed) {
+  const Certificates certificates;
+  const std::string& dir = certificates.dir;
+  std::string why;
+  EXPECT_FALSE(TlsContext::open({dir + "/none.pem", "", ""}, why));
+  EXPECT_NE(why.find("none.pem"), std::string::npos) << why;
+  EXPECT_FALSE(TlsContext::open({dir + "/ca.pem", dir + "/san", dir + "/client.key"}, why));
+  EXPECT_NE(why.find("san"), std::string::npos) << why;
+  EXPECT_FALSE(TlsContext::open({dir + "/ca.pem", dir + "/client.pem", dir + "/other.key"}, why));
+  EXPECT_NE(why.find("other.key"), std::string::npos) << why;
+}
+
+}  // namespace
+}  // namespace weir::store
