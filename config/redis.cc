@@ -115,7 +115,8 @@ constexpr Row<Redis> kRedis[] = {
 }  // namespace
 
 void read_redis(Reader& r, const Member& m, std::optional<Redis>& out) {
-  Redis& redis = out.emplace();
+  out = Redis{};  // (emplace: clang 16 does not see, inside of Server, that it can be made)
+  Redis& redis = *out;
   redis.where = m.key->where;
   r.walk(*m.value, "\"redis\"", kRedis, redis);
   const int ways = (redis.url ? 1 : 0) + (redis.sentinel ? 1 : 0) + (redis.cluster.empty() ? 0 : 1);

@@ -37,9 +37,7 @@ redisReplyObjectFunctions functions = {
     [](void*) {},
 };
 
-redisReader* raw(const std::unique_ptr<void, auto>& reader) noexcept {
-  return static_cast<redisReader*>(reader.get());
-}
+redisReader* raw(void* reader) noexcept { return static_cast<redisReader*>(reader); }
 
 }  // namespace
 
@@ -65,8 +63,8 @@ RespReader::~RespReader() = default;
 void RespReader::reset() {
   reader_.reset(redisReaderCreateWithFunctions(&functions));
   if (reader_ == nullptr) throw std::bad_alloc();
-  raw(reader_)->privdata = &reply_;
-  raw(reader_)->maxbuf = 0;  // its buffer is not thrown away after each large reply
+  raw(reader_.get())->privdata = &reply_;
+  raw(reader_.get())->maxbuf = 0;  // its buffer is not thrown away after each large reply
   guard_ = RespGuard();
   reply_.clear();
   complete_ = false;
@@ -74,7 +72,7 @@ void RespReader::reset() {
 
 bool RespReader::feed(std::string_view bytes) {
   return guard_.admit(bytes) &&
-         redisReaderFeed(raw(reader_), bytes.data(), bytes.size()) == REDIS_OK;
+         redisReaderFeed(raw(reader_.get()), bytes.data(), bytes.size()) == REDIS_OK;
 }
 
 RespReader::Step RespReader::next() {
@@ -83,7 +81,7 @@ RespReader::Step RespReader::next() {
     complete_ = false;
   }
   void* object = nullptr;
-  if (redisReaderGetReply(raw(reader_), &object) != REDIS_OK) return Step::broken;
+  if (redisReaderGetReply(raw(reader_.get()), &object) != REDIS_OK) return Step::broken;
   if (object == nullptr) return Step::more;
   complete_ = true;
   return Step::reply;
