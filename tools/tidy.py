@@ -137,6 +137,12 @@ def check_tests_mirror_rooms(report) -> None:
             report(f"tests/{room}", 1, "a room without tests")
 
 
+def check_commands(report) -> None:
+    for command in [ROOT / ".ci" / "run", *sorted((ROOT / "scripts").iterdir())]:
+        if command.is_file() and command.read_bytes().startswith(b"#!") and not command.stat().st_mode & 0o100:
+            report(str(command.relative_to(ROOT)), 1, "a command that cannot be run: chmod +x")
+
+
 def main() -> int:
     findings = []
 
@@ -146,6 +152,7 @@ def main() -> int:
     check_rooms(report)
     check_tables(report)
     check_tests_mirror_rooms(report)
+    check_commands(report)
     print("\n".join(findings) if findings else "tidy: nothing out of place")
     return 1 if findings else 0
 
