@@ -1,36 +1,15 @@
 #include "limiter/lists.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <deque>
-#include <map>
-#include <mutex>
-#include <set>
 
-#include "limiter/frame.h"
-#include "limiter/hot_list.h"
+#include "limiter/list_records.h"
+#include "limiter/lists_impl.h"
 
 namespace weir::limiter {
 namespace {
 
-constexpr std::size_t kListsMax = 16'384;
 constexpr std::size_t kEntriesMax = 10'000'000;
-constexpr std::size_t kTextMax = 256;
-constexpr std::size_t kPartsMax = 32;
-constexpr std::size_t kJournalMax = 1'000'000;
 constexpr std::uint8_t kListFrame = 'L';
-
-/// Keeps at most kTextMax bytes and never half a UTF-8 character: entries of a hostile client must
-/// not cost more than they are worth. The key itself is the hash of the whole text.
-std::string printable(std::string_view text) {
-  if (text.size() <= kTextMax) return std::string(text);
-  std::size_t n = kTextMax;
-  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0U) == 0x80U) --n;
-  return std::string(text.substr(0, n));
-}
-
-TimePoint clamp_time(TimePoint t) noexcept { return std::clamp(t, TimePoint{}, kForever); }
 
 /// t + d, at most kForever.
 TimePoint later(TimePoint t, milliseconds d) noexcept {
@@ -38,35 +17,20 @@ TimePoint later(TimePoint t, milliseconds d) noexcept {
   return t + std::clamp(d, milliseconds{0}, std::max(milliseconds{0}, most));
 }
 
-/// A list's entries. `terms` orders them by the end of their term: the first are those that may go.
-struct List {
-  List(std::string_view n, std::size_t m) : name(n), max(m), hot(new HotList(m)) {}
-  ~List() { delete hot.load(); }
-  List(const List&) = delete;
-  List& operator=(const List&) = delete;
+std::optional<ListChange> decode(std::string_view payload) {
+  Reader in(payload);
+  ListChange change;
+  ListEntry& e = change.entry;
+  change.list = in.text();
+  change.removed = in.get<std::uint8_t>() != 0;
+  e.key.lo = in.get<std::uint64_t>();
+  e.key.hi = in.get<std::uint64_t>();
+  if (!change.removed && !get_entry(in, e)) return std::nullopt;
+  if (!in.ok() || !in.at_end() || change.list.empty()) return std::nullopt;
+  return change;
+}
 
-  static TimePoint end_of(const ListEntry& e) { return std::max(e.until, e.forget_until); }
-  void take_out(std::map<Hash128, ListEntry>::iterator it) {
-    terms.erase({it->second.until, it->first});
-    hot.load(std::memory_order_relaxed)->erase(it->first);
-    entries.erase(it);
-    count.store(entries.size(), std::memory_order_relaxed);
-  }
-  bool make_room(TimePoint now);
-  bool put(ListEntry entry, TimePoint now);
-  void grow(std::size_t wanted);
-
-  const std::string name;
-  std::size_t max;
-  std::atomic<std::size_t> count{0};
-  std::atomic<std::uint64_t> refused{0};
-  std::atomic<HotList*> hot;
-  std::vector<std::unique_ptr<HotList>> outgrown;  // readers may still be in them
-  mutable std::mutex mutex;                        // guards all below, and writes to hot
-  std::map<Hash128, ListEntry> entries;            // ordered: pages are stable
-  std::set<std::pair<TimePoint, Hash128>> terms;
-  std::set<Hash128> changed;  // journal; a key that is no entry any more was removed
-};
+}  // namespace
 
 /// A new entry is coming. What is forgotten goes, a few at a time; in a full list also what has
 /// ended and is remembered only for its level. False: all are in force.
@@ -101,73 +65,6 @@ void List::grow(std::size_t wanted) {
   }
   max = wanted;
 }
-
-void put_time(std::string& out, TimePoint t) { put(out, to_ms(t)); }
-
-void put_number(std::string& out, Number n) {
-  put(out, static_cast<std::uint8_t>(n.is_real()));
-  if (n.is_real()) {
-    put(out, n.as_real());
-  } else {
-    put(out, n.integer());
-  }
-}
-
-Number get_number(Reader& in) {
-  return in.get<std::uint8_t>() != 0 ? Number::real(in.get<double>())
-                                     : Number(in.get<std::int64_t>());
-}
-
-TimePoint get_time(Reader& in) { return clamp_time(from_ms(in.get<std::int64_t>())); }
-
-std::optional<ListChange> decode(std::string_view payload) {
-  Reader in(payload);
-  ListChange change;
-  ListEntry& e = change.entry;
-  change.list = in.text();
-  change.removed = in.get<std::uint8_t>() != 0;
-  e.key.lo = in.get<std::uint64_t>();
-  e.key.hi = in.get<std::uint64_t>();
-  if (!change.removed) {
-    e.since = get_time(in);
-    e.until = get_time(in);
-    e.forget_until = get_time(in);
-    e.value = get_number(in);
-    e.limit = get_number(in);
-    e.times = in.varint();
-    e.level = in.get<std::uint16_t>();
-    e.policy = printable(in.text());
-    e.why = printable(in.text());
-    e.by = printable(in.text());
-    const std::uint64_t parts = in.varint();
-    if (parts > kPartsMax) return std::nullopt;
-    for (std::uint64_t i = 0; i < parts && in.ok(); ++i) e.parts.push_back(printable(in.text()));
-  }
-  if (!in.ok() || !in.at_end() || change.list.empty()) return std::nullopt;
-  return change;
-}
-
-}  // namespace
-
-struct ListBank::Impl {
-  List* list(ListId id) const noexcept {
-    return id.index < kListsMax ? by_index[id.index].load(std::memory_order_acquire) : nullptr;
-  }
-  void changed(List& list, const Hash128& key) {  // with the list's mutex held
-    if (!journal.load(std::memory_order_relaxed)) return;
-    if (list.changed.size() >= kJournalMax) {
-      lost.store(true, std::memory_order_relaxed);
-    } else {
-      list.changed.insert(key);
-    }
-  }
-
-  std::array<std::atomic<List*>, kListsMax> by_index{};
-  std::atomic<bool> journal{false}, lost{false};
-  mutable std::mutex mutex;  // guards what follows
-  std::map<std::string, ListId, std::less<>> by_name;
-  std::deque<List> all;
-};
 
 ListBank::ListBank() : impl_(std::make_unique<Impl>()) {}
 ListBank::~ListBank() = default;
@@ -223,7 +120,7 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
   }
   TimePoint until = kForever;
   if (l.until) {
-    until = clamp_time(*l.until);
+    until = clamp_list_time(*l.until);
   } else if (!l.durations.empty()) {
     until = later(now, l.durations[std::min<std::size_t>(e.level, l.durations.size() - 1)]);
   }
@@ -242,11 +139,12 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
   if (!in_force) {
     e.since = now;
     e.parts.clear();
-    for (const std::string_view part : l.parts.first(std::min(l.parts.size(), kPartsMax))) {
+    for (const std::string_view part : l.parts.first(std::min(l.parts.size(), kListPartsMax))) {
       e.parts.push_back(printable(part));
     }
   }
   if (out.kind != ListOutcome::Kind::kept) {  // why it holds until then
+    e.listed = now;
     e.policy = printable(l.policy);
     e.why = printable(l.why);
     e.by = printable(l.by);
@@ -258,6 +156,7 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
     return {};
   }
   impl_->changed(*list, l.key);
+  if (out.kind != ListOutcome::Kind::kept) impl_->share(*list, l.key, false, now);
   return out;
 }
 
@@ -270,6 +169,7 @@ bool ListBank::remove(ListId id, const Hash128& key, TimePoint now) {
   const bool in_force = it->second.until > now;
   list->take_out(it);
   impl_->changed(*list, key);
+  impl_->share(*list, key, true, now);
   return in_force;
 }
 
@@ -334,20 +234,7 @@ void ListBank::encode(const ListChange& change, std::string& out) {
   put(payload, static_cast<std::uint8_t>(change.removed));
   put(payload, e.key.lo);
   put(payload, e.key.hi);
-  if (!change.removed) {
-    put_time(payload, e.since);
-    put_time(payload, e.until);
-    put_time(payload, e.forget_until);
-    put_number(payload, e.value);
-    put_number(payload, e.limit);
-    put_varint(payload, e.times);
-    put(payload, e.level);
-    put_text(payload, e.policy);
-    put_text(payload, e.why);
-    put_text(payload, e.by);
-    put_varint(payload, e.parts.size());
-    for (const std::string& part : e.parts) put_text(payload, part);
-  }
+  if (!change.removed) put_entry(payload, e);
   append_frame(out, kListFrame, payload);
 }
 

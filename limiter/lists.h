@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,6 +62,7 @@ struct ListEntry {
   Hash128 key;
   std::vector<std::string> parts;
   TimePoint since{}, until{}, forget_until{};
+  TimePoint listed{};  ///< when it was listed last, newly or for longer
   std::string policy, why, by;
   Number value, limit;
   std::uint64_t times = 0;
@@ -72,6 +74,13 @@ struct ListChange {
   std::string list;
   bool removed = false;
   ListEntry entry;  ///< removed: only key is set
+};
+
+/// What happened here to a key of a shared list since other replicas were told last.
+struct LocalListChange {
+  Hash128 key;
+  std::optional<TimePoint> removed;  ///< last, and before `listed` if that is there too
+  std::optional<TimePoint> listed;   ///< last, newly or for longer
 };
 
 /// The dynamic entries of all lists, by name; they outlive reloads. (Static entries: static_list.h,
@@ -116,6 +125,26 @@ class ListBank {
   /// Changes since the last call, one per key (its latest). `lost`: there were more than a million;
   /// write everything.
   std::vector<ListChange> take_changes(bool* lost);
+
+  // Lists that other replicas share (store/lists).
+  /// `ring` is called when there are changes to take where there were none: from any thread, with a
+  /// lock held; it must be quick and not call back. Once, before any list is shared.
+  void on_shared_change(std::function<void()> ring);
+  /// From now on what add() and remove() change is kept for take_shared_changes, or no more.
+  void share(ListId list, bool shared);
+  /// Changes since the last call, one per key. `lost`: there were more than a million.
+  std::vector<LocalListChange> take_shared_changes(ListId list, bool* lost);
+  /// The entry of a key, be it in force or only remembered for its level.
+  std::optional<ListEntry> held(ListId list, const Hash128& key, TimePoint now) const;
+  /// page() with the entries that are only remembered.
+  std::vector<ListEntry> page_held(ListId list, TimePoint now, std::optional<Hash128> after,
+                                   std::size_t limit) const;
+  /// What another replica has listed: the later end wins, as in add(), but over an entry listed
+  /// at `removed` or before. Tells no replica.
+  void merge(ListId list, ListEntry entry, TimePoint now,
+             std::optional<TimePoint> removed = std::nullopt);
+  /// What another replica has removed. Tells no replica.
+  void merge_removal(ListId list, const Hash128& key);
 
   /// A checksummed record of each change; records may be written one after the other.
   static void encode(const ListChange& change, std::string& out);

@@ -66,6 +66,26 @@ void Node::send_group(ScriptIndex index) {
   connection_.sent(commands);
 }
 
+void Node::add_call(ScriptCall& call, bool asking) {
+  std::string& out = connection_.out();
+  const std::size_t before = out.size();
+  if (asking) {
+    append_command(out, {"ASKING"});
+    calls_.push({Call::What::asking, 0, 0});
+  }
+  append_count(out, '*', 3 + call.count);
+  append_bulk(out, call.bring_text_ ? "EVAL" : "EVALSHA");
+  append_bulk(out, call.bring_text_ ? call.script->text : call.script->sha1);
+  append_bulk(out, std::to_string(call.keys));
+  out += call.words;
+  calls_.push({Call::What::call, 0, 0});
+  single_.push(&call);
+  call.flying_ = true;
+  bytes_out_ += out.size() - before;
+  ++calls_made_;
+  connection_.sent(asking ? 2 : 1);
+}
+
 void Node::end_turn() {
   if (!connection_.ready()) return;
   if (gathered_ != 0) {
@@ -105,7 +125,10 @@ void Node::on_down(SharedError why) {
     group.ops.clear();
     group.key_count = 0;
   }
+  std::vector<ScriptCall*> single;
+  for (std::size_t i = 0; i < single_.size(); ++i) single.push_back(single_[i]);
   flying_.clear();
+  single_.clear();
   calls_.clear();
   gathered_ = 0;
   owner_.on_down(*this, why);
@@ -113,6 +136,10 @@ void Node::on_down(SharedError why) {
                             : why == SharedError::malformed ? SharedError::malformed
                                                             : SharedError::lost;
   for (std::size_t i = 0; i < lost_.size(); ++i) owner_.on_error(*this, lost_[i], error, {});
+  for (ScriptCall* const call : single) {
+    call->flying_ = false;
+    owner_.on_call_error(*this, *call, error, connection_.why());
+  }
 }
 
 void Node::on_timer(TimePoint now) {
@@ -135,6 +162,9 @@ void Node::on_reply(const Reply& reply) {
       break;
     case Call::What::script:
       answer(call, reply);
+      break;
+    case Call::What::call:
+      answer_single(reply);
       break;
   }
   if (breaker_.state() == Breaker::State::open && connection_.ready())
@@ -163,6 +193,16 @@ void Node::answer(const Call& call, const Reply& reply) {
   }
   if (!sound && connection_.ready() && connection_.connects() == before)
     connection_.drop(SharedError::malformed);
+}
+
+void Node::answer_single(const Reply& reply) {
+  ScriptCall& call = *single_.pop();
+  call.flying_ = false;
+  if (reply.is_error()) {
+    owner_.on_call_error(*this, call, error_of(reply.text()), reply.text());
+  } else {
+    call.on_answer(reply);
+  }
 }
 
 void Node::answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint store_time,

@@ -6,6 +6,7 @@
 
 #include "store/redis/connection.h"
 #include "store/redis/ring.h"
+#include "store/redis/script_call.h"
 #include "store/redis/scripts.h"
 #include "store/redis/tickets.h"
 
@@ -29,6 +30,8 @@ class Node final : Connection::Owner, net::Timer {
                           std::string_view text) = 0;
     virtual void on_answer(Node& node, OpRef ref) = 0;  ///< its reply is filled
     virtual void on_slots(Node& node, const Reply& reply) = 0;
+    virtual void on_call_error(Node& node, ScriptCall& call, limiter::SharedError error,
+                               std::string_view text) = 0;
 
    protected:
     ~Owner() = default;
@@ -47,6 +50,8 @@ class Node final : Connection::Owner, net::Timer {
   /// Operations of different slots never share a call; `slot` is 0 outside of a cluster. asking:
   /// the slot is being moved here. The node must be ready, and the operation still waited for.
   void add(OpRef ref, const limiter::SharedOp& op, unsigned slot, bool asking, TimePoint wall);
+  /// The call goes out with this turn. The node must be ready.
+  void add_call(ScriptCall& call, bool asking);
   void ask_slots();
   void end_turn();  ///< everything gathered goes out
 
@@ -62,7 +67,7 @@ class Node final : Connection::Owner, net::Timer {
     std::vector<OpRef> ops;
   };
   struct Call {
-    enum class What : std::uint8_t { script, asking, probe, slots };
+    enum class What : std::uint8_t { script, asking, probe, slots, call };
     What what = What::script;
     ScriptIndex script = 0;
     std::uint16_t ops = 0;
@@ -74,6 +79,7 @@ class Node final : Connection::Owner, net::Timer {
   void on_timer(TimePoint now) override;
   void send_group(ScriptIndex index);
   void answer(const Call& call, const Reply& reply);
+  void answer_single(const Reply& reply);
   void answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint store_time,
                   bool& sound);
 
@@ -88,6 +94,7 @@ class Node final : Connection::Owner, net::Timer {
   std::size_t gathered_ = 0;
   Ring<Call> calls_;
   Ring<OpRef> flying_;
+  Ring<ScriptCall*> single_;  // those of What::call
   std::vector<OpRef> lost_;
   std::uint64_t calls_made_ = 0, bytes_out_ = 0;
 };

@@ -55,7 +55,10 @@ void RedisStore::stop() {
   worker_.reactor().remove_hook(*this);
   net::Wheel::disarm(*this);
   if (sentinels_ != nullptr) sentinels_->stop();
-  for (auto& node : nodes_) node->connection().stop();
+  for (auto& node : nodes_) {
+    node->end_turn();  // what can still be said is said
+    node->connection().stop();
+  }
   parked_.clear();
 }
 
@@ -168,21 +171,57 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
 void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
   const auto to = parse_redirect(text);
   if (!to || !is_cluster() || ++ref.moved > kRedirectsMax) return finish(ref, SharedError::moved);
-  Endpoint endpoint = to->to;
-  if (endpoint.host.empty()) endpoint.host = node.connection().endpoint().host;
-  Node* const target = node_at(endpoint);
+  Node* const target = target_of(node, *to);
   if (target == nullptr) return finish(ref, SharedError::moved);
-  if (!to->ask) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].get() == target) slots_[to->slot] = static_cast<std::uint16_t>(i + 1);
-    }
-    want_slots(worker_.now());
-  }
   const SharedOp& op = *tickets_.op(ref);
   --ref.sent;  // nothing was executed
   if (!target->admits() || !target->has_room()) return park(ref, worker_.now() + kTryAgain);
   ++resent_;
   target->add(ref, op, to->slot, to->ask, Clock::wall());
+}
+
+/// Where an operation or call is to go instead. Null: too many nodes.
+Node* RedisStore::target_of(Node& node, const Redirect& to) {
+  Endpoint endpoint = to.to;
+  if (endpoint.host.empty()) endpoint.host = node.connection().endpoint().host;
+  Node* const target = node_at(endpoint);
+  if (target == nullptr || to.ask) return target;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].get() == target) slots_[to.slot] = static_cast<std::uint16_t>(i + 1);
+  }
+  want_slots(worker_.now());
+  return target;
+}
+
+bool RedisStore::call(ScriptCall& call) {
+  Node* const node = node_of(is_cluster() ? call.slot : 0);
+  if (node == nullptr || !node->admits()) {
+    if (is_cluster()) want_slots(worker_.now());
+    return false;
+  }
+  call.bring_text_ = false;
+  call.moved_ = 0;
+  node->add_call(call, false);
+  return true;
+}
+
+void RedisStore::on_call_error(Node& node, ScriptCall& call, SharedError error,
+                               std::string_view text) {
+  const bool again = ++call.moved_ <= kRedirectsMax;
+  if (again && error == SharedError::no_script && node.admits()) {
+    call.bring_text_ = true;
+    return node.add_call(call, false);
+  }
+  if (again && error == SharedError::moved && is_cluster()) {
+    const auto to = parse_redirect(text);
+    Node* const target = to ? target_of(node, *to) : nullptr;
+    if (target != nullptr && target->admits()) return target->add_call(call, to->ask);
+  }
+  if (error == SharedError::read_only && sentinels_ != nullptr) sentinels_->ask();
+  if ((error == SharedError::read_only || error == SharedError::cluster_down) && is_cluster())
+    want_slots(worker_.now());
+  ++errors_[static_cast<std::size_t>(error)];
+  call.on_failure(error, text);
 }
 
 void RedisStore::park(OpRef ref, TimePoint not_before) {

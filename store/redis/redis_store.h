@@ -45,6 +45,10 @@ class RedisStore final : public SharedStore,
   bool submit(Batch& batch, TimePoint deadline) override;
   void cancel(Batch& batch) noexcept override;
 
+  /// Sends the call with this turn. False: nobody can take it now, and it will not be heard of.
+  /// It is heard of at the latest when the connection has been silent for its timeout.
+  bool call(ScriptCall& call);
+
   /// Takes effect with the next connection (a reload has rotated the password).
   void set_credentials(const Credentials& credentials, const Credentials& sentinels);
 
@@ -67,6 +71,8 @@ class RedisStore final : public SharedStore,
   void on_error(Node& node, OpRef ref, limiter::SharedError error, std::string_view text) override;
   void on_answer(Node& node, OpRef ref) override;
   void on_slots(Node& node, const Reply& reply) override;
+  void on_call_error(Node& node, ScriptCall& call, limiter::SharedError error,
+                     std::string_view text) override;
   void on_master(const Endpoint& endpoint) override;
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
@@ -76,6 +82,7 @@ class RedisStore final : public SharedStore,
   Node* node_of(unsigned slot) noexcept;
   Node* node_at(const Endpoint& endpoint);
   void redirect(Node& node, OpRef ref, std::string_view text);
+  Node* target_of(Node& node, const Redirect& to);
   bool send(OpRef ref, const limiter::SharedOp& op);
   void park(OpRef ref, TimePoint not_before);
   void unpark();

@@ -78,6 +78,13 @@ const std::array<Owned, kScripts>& all() {
 
 const Script& script(ScriptIndex index) { return all()[index].view; }
 
+const Script& list_script() {
+  static const std::string text(file("list.lua"));
+  static const std::string sha = sha1(text);
+  static const Script script{"list", text, sha};
+  return script;
+}
+
 ScriptIndex script_of(const limiter::SharedOp& op) noexcept {
   const limiter::SharedForm first = op.parts.front().counter->kind->shared;
   for (const limiter::SharedPart& part : op.parts) {

@@ -20,6 +20,8 @@ struct Script {
 
 /// Made once, from the files beside this one. Thread-safe.
 const Script& script(ScriptIndex index);
+/// list.lua (store/lists): what replicas that share a list call.
+const Script& list_script();
 ScriptIndex script_of(const limiter::SharedOp& op) noexcept;
 
 }  // namespace weir::store

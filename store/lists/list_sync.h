@@ -1,0 +1,140 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "limiter/lists.h"
+#include "store/lists/list_wire.h"
+#include "store/redis/breaker.h"
+
+namespace weir::store {
+
+/// One replica's side of one shared list: what to tell the store next, what its answers mean for
+/// the ListBank. No sockets, no clock: time is an argument. Not thread-safe (the bank is).
+///
+///     bank --changes--> pending --ask()--> flying --answered()--> mirror
+///     bank <------------------------------------ records of other replicas
+///
+/// Of two listings of a key the later end wins; a removal ends what was listed before it. (Where a
+/// removal and listings on both its sides reach the store in another order than they happened, the
+/// entry may end as late as the longest of them; it is never lost.)
+///
+/// There is one call at a time. It brings what is due of this replica's changes and asks for what
+/// is new since the sequence known (list.lua). The mirror says what the store holds of each key.
+///
+/// A *round* compares both sides as a whole and repeats what the store lacks: over everything at
+/// the start and when the store's epoch has changed (it lost its memory), over the last minute's
+/// changes after any failure (a fail-over may have lost the latest).
+///
+/// Creations and removals are told at once. That an entry holds for longer is told in the first
+/// quarter of what is left of its former term, at most a minute late: nobody could notice before
+/// that term ends, and a key that is listed anew with every request costs one call a minute.
+///
+/// Times in the store are the store's own: each answer tells how far its clock is from ours, so
+/// that replicas need not agree on theirs.
+class ListSync {
+ public:
+  static constexpr std::size_t kOpsMax = 32;       ///< changes a call: some 0.2 ms of the server
+  static constexpr std::size_t kChangesMax = 128;  ///< records an answer
+  static constexpr std::size_t kPendingMax = 1'000'000;
+  static constexpr milliseconds kPollBusy{250}, kPollIdle{800};
+
+  /// `max`: of the list. `origin`: this process. `seed`: of jitter.
+  ListSync(limiter::ListBank& bank, limiter::ListId list, std::size_t max, ListOrigin origin,
+           std::uint64_t seed);
+
+  /// Takes what has changed in the bank.
+  void gather(TimePoint now);
+  /// When to call; TimePoint::max() while a call is on its way.
+  TimePoint due() const noexcept;
+  /// Begins a call: appends its arguments, as bulk strings, and returns how many.
+  unsigned ask(std::string& words, TimePoint now);
+  /// False: that was no answer (and the call has failed).
+  bool answered(const Reply& reply, TimePoint now);
+  void failed(TimePoint now);                   ///< the call; it may have been executed
+  void doubt() noexcept { uncertain_ = true; }  ///< the store may be another one than before
+
+  /// Whose listing made the entry, as the store has it: who notifies.
+  enum class Maker : std::uint8_t { here, elsewhere, not_known_yet };
+  Maker maker(const Hash128& key) const;
+
+  struct Stats {
+    std::uint64_t entries = 0;  ///< keys that the store is known to hold, tombstones included
+    std::uint64_t pending = 0;  ///< changes that it has not heard of
+    std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0;
+    std::uint64_t dropped = 0;  ///< removals that were not told: too much was pending
+    std::uint64_t refused = 0;  ///< entries for which the store's list had no room
+    std::optional<TimePoint> last_answer;
+  };
+  Stats stats() const;
+
+ private:
+  struct Pending {
+    std::optional<TimePoint> removed, listed;
+    TimePoint due{};
+  };
+  struct Flying {
+    Pending pending;
+    ListOp op;
+  };
+  struct Mirror {
+    std::int64_t sequence = 0, removed = 0, listed = 0, until = 0, needed = 0;
+    std::uint32_t seen = 0;  // in which round
+    bool made_here = false;
+  };
+  struct HashOfHash {
+    std::size_t operator()(const Hash128& key) const noexcept { return key.lo; }
+  };
+
+  std::int64_t to_store(TimePoint t) const noexcept;
+  TimePoint to_local(std::int64_t ms) const noexcept;
+  void measure(std::int64_t store_now, TimePoint now);
+  void put_pending(const Hash128& key, const Pending& newer);
+  void drop_pending(const Hash128& key);
+  bool make_op(const Hash128& key, const Pending& pending, TimePoint now, ListOp& op) const;
+  void take(const ListRecord& record, TimePoint now);
+  bool take_record(const ListRecord& record, TimePoint now);
+  void take_result(const Flying& flying, const ListResult& result, TimePoint now);
+  void begin_round(std::int64_t from);
+  void end_round(TimePoint now);
+  void repeat(const Hash128& key, std::int64_t removed, std::optional<TimePoint> listed,
+              TimePoint now);
+  void prune(TimePoint now);
+  const Mirror* mirror(const Hash128& key) const;
+  const Pending* local_change(const Hash128& key) const;
+
+  limiter::ListBank& bank_;
+  const limiter::ListId list_;
+  const std::size_t max_;
+  const ListOrigin origin_;
+  std::mt19937_64 random_;
+  Backoff backoff_;
+
+  std::map<Hash128, Pending> pending_;
+  std::set<std::pair<TimePoint, Hash128>> queue_;  // of pending_, by due
+  std::map<Hash128, Flying> flying_;
+  bool calling_ = false;
+  TimePoint asked_{}, next_{};
+  std::unordered_map<Hash128, Mirror, HashOfHash> mirror_;
+
+  std::optional<ListEpoch> epoch_;  // none: never heard
+  ListEpoch fresh_{};
+  std::uint64_t fresh_number_ = 0;
+  std::int64_t known_ = 0;
+  std::uint32_t round_ = 0;
+  bool in_round_ = false, uncertain_ = false;
+  bool lost_ = false;  // changes of the bank
+  std::int64_t round_from_ = 0;
+  bool spread_ = false;  // others begin the same round now
+
+  std::optional<std::int64_t> offset_;  // the store's clock - ours, in ms
+  int off_ = 0;                         // answers in a row by which it is not
+  TimePoint busy_until_{}, prune_at_{};
+  Stats stats_;
+};
+
+}  // namespace weir::store

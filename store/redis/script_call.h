@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "limiter/shared_op.h"
+#include "store/redis/resp_reader.h"
+#include "store/redis/scripts.h"
+
+namespace weir::store {
+
+/// One call of a script that is no operation on a counter: lists exchange their entries so. All its
+/// keys lie in one slot. The owner keeps it, as it is, until it has heard, or the store has
+/// stopped.
+class ScriptCall {
+ public:
+  /// The call's answer; `reply` is gone afterwards. Another call may be made from here.
+  virtual void on_answer(const Reply& reply) = 0;
+  /// lost, timed_out, malformed: it may have been executed.
+  virtual void on_failure(limiter::SharedError error, std::string_view text) = 0;
+  bool flying() const noexcept { return flying_; }
+
+  const Script* script = nullptr;
+  unsigned slot = 0;   ///< of the keys; outside of a cluster of no importance
+  unsigned keys = 0;   ///< how many of the words are keys
+  unsigned count = 0;  ///< of words
+  std::string words;   ///< keys and arguments, as bulk strings
+
+ protected:
+  ~ScriptCall() = default;
+
+ private:
+  friend class Node;
+  friend class RedisStore;
+  bool flying_ = false;
+  bool bring_text_ = false;  // NOSCRIPT was the answer
+  int moved_ = 0;
+};
+
+}  // namespace weir::store

@@ -1,0 +1,335 @@
+// list.lua against its model, and replicas that share lists through real servers which restart,
+// forget, stop, and move.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "store/lists/list_sharer.h"
+#include "store/redis/resp_writer.h"
+#include "tests/store/list_model.h"
+#include "tests/store/world.h"
+#include "tests/support/redis_server.h"
+
+namespace weir::store {
+namespace {
+
+using limiter::ListBank;
+using limiter::Listing;
+using test::ListModel;
+using test::World;
+using weir::test::RedisServer;
+
+constexpr milliseconds kHour{3'600'000};
+// The promise is one second; a machine that builds and tests at once gets more.
+constexpr milliseconds kSoon{5'000};
+
+Hash128 key(std::uint64_t n) { return {n * 0x9E3779B97F4A7C15ULL, n}; }
+
+/// A process that shares the list `gray`.
+struct Replica {
+  Replica(World& w, const Settings& settings, std::uint64_t number, const char* secret = "s")
+      : world(w), list(bank.open("gray", 10'000).value()) {
+    sharer = std::make_unique<ListSharer>(world.worker, bank, secret_of(secret), settings, number);
+    world.turn([&] {
+      sharer->use({{"gray", list, 10'000, {7, 7}}});
+      sharer->start();
+    });
+  }
+  ~Replica() {
+    world.turn([&] { sharer.reset(); });
+  }
+  void add(std::uint64_t n, milliseconds term = kHour) {
+    Listing listing;
+    listing.key = key(n);
+    listing.durations = {&term, 1};
+    listing.policy = "gold";
+    listing.value = 7;
+    listing.limit = 5;
+    bank.add(list, listing, clock.now());
+  }
+  bool has(std::uint64_t n) const { return bank.find(list, key(n), clock.now()).listed; }
+
+  World& world;
+  ListBank bank;
+  limiter::ListId list;
+  Clock clock;
+  std::unique_ptr<ListSharer> sharer;
+};
+
+class Shared : public testing::Test {
+ protected:
+  Replica& replica() {
+    return *replicas.emplace_back(
+        std::make_unique<Replica>(world, settings(), replicas.size() + 1));
+  }
+  virtual Settings settings() { return test::unix_settings(redis->path()); }
+  testing::AssertionResult all(std::uint64_t n, bool listed, milliseconds limit = kSoon) {
+    const bool good = world.until(
+        [&] {
+          return std::all_of(replicas.begin(), replicas.end(),
+                             [&](const auto& each) { return each->has(n) == listed; });
+        },
+        limit);
+    return good ? testing::AssertionSuccess()
+                : testing::AssertionFailure() << replicas[0]->sharer->stats().why;
+  }
+
+  World world;
+  std::unique_ptr<RedisServer> redis = std::make_unique<RedisServer>();
+  std::vector<std::unique_ptr<Replica>> replicas;
+};
+
+TEST_F(Shared, EntriesReasonsAndRemovalsAreEverywhereWithinASecond) {
+  Replica& first = replica();
+  Replica& second = replica();
+  replica();
+  ASSERT_TRUE(world.until([&] { return second.sharer->stats().up; }));
+  first.add(1);
+  EXPECT_TRUE(first.has(1)) << "at once where it was set";
+  ASSERT_TRUE(all(1, true));
+  const auto entry = second.bank.get(second.list, key(1), second.clock.now());
+  EXPECT_EQ(entry->policy, "gold");
+  EXPECT_EQ(entry->value.integer(), 7);
+  second.bank.remove(second.list, key(1), second.clock.now());
+  ASSERT_TRUE(all(1, false));
+  for (const std::string& name : redis->words({"KEYS", "*"})) {
+    EXPECT_TRUE(name.starts_with("weir:list:gray:{")) << name;
+    EXPECT_GT(redis->integer({"PTTL", name}), 0) << name;
+  }
+  const Replica stranger(world, settings(), 99, "another secret");
+  first.add(2);
+  ASSERT_TRUE(all(2, true));
+  ASSERT_TRUE(world.until([&] { return stranger.sharer->stats().up; }));
+  EXPECT_FALSE(stranger.has(2)) << "its hashes mean nothing here";
+}
+
+TEST_F(Shared, OneReplicaIsToldThatItMadeTheEntry) {
+  for (int i = 0; i < 3; ++i) replica();
+  ASSERT_TRUE(world.until([&] { return replicas[2]->sharer->stats().up; }));
+  int heard = 0, made = 0;
+  for (const auto& each : replicas) each->add(1);
+  world.turn([&] {
+    for (const auto& each : replicas) {
+      each->sharer->ask_maker(each->list, key(1), world.worker.now() + kSoon, [&](bool here) {
+        ++heard;
+        made += here ? 1 : 0;
+      });
+    }
+  });
+  ASSERT_TRUE(world.until([&] { return heard == 3; }));
+  EXPECT_EQ(made, 1);
+  // Without Redis each speaks for itself, after the deadline.
+  redis->kill();
+  heard = made = 0;
+  for (const auto& each : replicas) each->add(2);
+  world.turn([&] {
+    for (const auto& each : replicas) {
+      each->sharer->ask_maker(each->list, key(2), world.worker.now() + milliseconds{100},
+                              [&](bool here) {
+                                ++heard;
+                                made += here ? 1 : 0;
+                              });
+    }
+  });
+  ASSERT_TRUE(world.until([&] { return heard == 3; }));
+  EXPECT_EQ(made, 3);
+}
+
+TEST_F(Shared, ARestartedServerIsFilledFromTheReplicas) {
+  Replica& first = replica();
+  Replica& second = replica();
+  for (std::uint64_t n = 0; n < 500; ++n) first.add(n);
+  ASSERT_TRUE(all(499, true));
+  redis->kill();
+  ASSERT_TRUE(world.until([&] { return !second.sharer->stats().up; }));
+  EXPECT_FALSE(second.sharer->stats().why.empty());
+  second.add(1'000);  // meanwhile
+  first.bank.remove(first.list, key(3), first.clock.now());
+  redis->start();
+  Replica& late = replica();
+  ASSERT_TRUE(all(1'000, true));
+  ASSERT_TRUE(all(3, false));
+  ASSERT_TRUE(world.until([&] { return late.bank.size(late.list) == 500; }));
+}
+
+TEST_F(Shared, AFlushedServerIsFilledFromTheReplicas) {
+  Replica& first = replica();
+  replica();
+  for (std::uint64_t n = 0; n < 300; ++n) first.add(n);
+  ASSERT_TRUE(all(299, true));
+  redis->text({"FLUSHALL"});
+  Replica& late = replica();
+  ASSERT_TRUE(world.until([&] { return late.bank.size(late.list) == 300; }));
+  // Redis may also evict a part of it.
+  for (const std::string& name : redis->words({"KEYS", "*:order"})) redis->text({"DEL", name});
+  Replica& later = replica();
+  ASSERT_TRUE(world.until([&] { return later.bank.size(later.list) == 300; }));
+  redis->text({"SCRIPT", "FLUSH"});
+  first.add(7'000);
+  ASSERT_TRUE(all(7'000, true));
+}
+
+TEST_F(Shared, AStoppedServerDelaysNobody) {
+  Replica& first = replica();
+  Replica& second = replica();
+  first.add(1);
+  ASSERT_TRUE(all(1, true));
+  redis->pause();
+  first.add(2);
+  EXPECT_TRUE(first.has(2));
+  ASSERT_TRUE(world.until([&] { return !first.sharer->stats().up; }));
+  EXPECT_FALSE(second.has(2));
+  redis->resume();
+  ASSERT_TRUE(all(2, true));
+}
+
+TEST_F(Shared, ErrorsOfTheServerAreSaidAndOvercome) {
+  redis = std::make_unique<RedisServer>(std::vector<std::string>{"--maxmemory", "100mb"});
+  Replica& first = replica();
+  replica();
+  first.add(1);
+  ASSERT_TRUE(all(1, true));
+  redis->text({"CONFIG", "SET", "maxmemory", "1"});
+  first.add(2);
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().why.starts_with("out_of_memory"); }))
+      << first.sharer->stats().why;
+  redis->text({"CONFIG", "SET", "maxmemory", "0"});
+  ASSERT_TRUE(all(2, true));
+  const std::string name = redis->words({"KEYS", "*}"}).at(0);
+  redis->text({"DEL", name});
+  redis->text({"SET", name, "something else"});
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().why.starts_with("wrong_type"); }))
+      << first.sharer->stats().why;
+  redis->text({"DEL", name});
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().up; }));
+}
+
+TEST_F(Shared, AReloadTakesListsInAndOut) {
+  Replica& first = replica();
+  Replica& second = replica();
+  first.add(1);
+  ASSERT_TRUE(all(1, true));
+  world.turn([&] { first.sharer->use({}); });
+  first.add(2);
+  world.turn([&] { first.sharer->use({{"gray", first.list, 10'000, {7, 7}}}); });
+  ASSERT_TRUE(all(2, true)) << "what was listed meanwhile is told";
+  EXPECT_EQ(second.sharer->stats().lists, 1U);
+}
+
+TEST_F(Shared, TheLastChangeIsToldBeforeTheEnd) {
+  Replica& first = replica();
+  Replica& second = replica();
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().up && second.sharer->stats().up; }));
+  first.add(5);
+  world.turn([&] { first.sharer->stop(); });
+  ASSERT_TRUE(all(5, true));
+}
+
+TEST(ListScript, DoesWhatItsModelDoes) {
+  RedisServer redis;
+  ListModel model;
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto pick = [&](std::uint64_t n) { return random() % n; };
+  const auto names = list_keys("gray", {1, 2});
+  redis.text({"SCRIPT", "LOAD", std::string(list_script().text)});
+  struct Caller {
+    ListOrigin origin;
+    ListEpoch epoch_redis{}, epoch_model{};
+    std::int64_t known_redis = 0, known_model = 0;
+  };
+  std::vector<Caller> callers(3);
+  for (std::size_t i = 0; i < callers.size(); ++i) callers[i].origin = ListOrigin::of(i + 1);
+  // A call to the real script; the same words and time go to the model.
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  struct Call final : ScriptCall {
+    void on_answer(const Reply& reply) override {
+      answer = reply;
+      heard = true;
+    }
+    void on_failure(limiter::SharedError error, std::string_view text) override {
+      ADD_FAILURE() << limiter::row_of(error).name << ": " << text;
+      heard = true;
+    }
+    Reply answer;
+    bool heard = false;
+  };
+  std::string key_words;
+  for (const std::string& name : names) append_bulk(key_words, name);
+  std::int64_t now = to_ms(Clock::wall());
+  for (int step = 0; step < 3'000; ++step) {
+    if (pick(500) == 0) {
+      redis.text({"FLUSHALL"});
+      model.data = {};
+    }
+    Caller& caller = callers[pick(callers.size())];
+    std::vector<ListOp> ops(pick(4));
+    for (ListOp& op : ops) {
+      op.key = key(pick(12));
+      const auto near = [&] { return now - 3'000 + static_cast<std::int64_t>(pick(6'000)); };
+      if (pick(3) == 0) op.removed = near();
+      if (pick(4) != 0) {
+        op.listed = near();
+        op.until = now + 600'000 - static_cast<std::int64_t>(pick(20)) * 60'000;
+        op.needed = op.until + static_cast<std::int64_t>(pick(2)) * 900'000;
+        op.entry = "entry" + std::to_string(pick(100));
+      }
+    }
+    ListQuestion question;
+    question.origin = caller.origin;
+    question.fresh.fill(static_cast<char>('a' + pick(26)));
+    question.changes_most = 1 + pick(8);
+    question.keys_most = 10;
+    std::string arguments;
+    for (const ListOp& op : ops) append_op(arguments, op);
+    Call call;
+    call.script = &list_script();
+    call.keys = 3;
+    call.count = 4 + static_cast<unsigned>(ops.size());
+    question.epoch = caller.epoch_redis;
+    question.known = caller.known_redis;
+    call.words = key_words;
+    append_question(call.words, question);
+    call.words += arguments;
+    world.turn([&] { ASSERT_TRUE(store->call(call)); });
+    ASSERT_TRUE(world.until([&] { return call.heard; }));
+    ListAnswer real, said;
+    ASSERT_TRUE(read_answer(call.answer, ops.size(), real)) << step;
+    now = real.now;
+    question.epoch = caller.epoch_model;
+    question.known = caller.known_model;
+    std::string words;
+    append_question(words, question);
+    words += arguments;
+    const Reply spoken = model.call(words, static_cast<double>(now) * 1000);
+    ASSERT_TRUE(read_answer(spoken, ops.size(), said));
+    // Sequences are times and differ by microseconds; their order does not.
+    ASSERT_EQ(real.epoch, said.epoch) << step;
+    ASSERT_EQ(real.more, said.more) << step;
+    const auto same = [](const ListRecord& a, const ListRecord& b) {
+      return a.key == b.key && a.removed == b.removed && a.listed == b.listed &&
+             a.until == b.until && std::abs(a.needed - b.needed) < 1'000 && a.maker == b.maker &&
+             a.entry == b.entry;
+    };
+    ASSERT_EQ(real.records.size(), said.records.size()) << step;
+    for (std::size_t i = 0; i < real.records.size(); ++i) {
+      ASSERT_TRUE(same(real.records[i], said.records[i])) << step << " record " << i;
+    }
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      ASSERT_EQ(real.results[i].changed, said.results[i].changed) << step << " change " << i;
+      ASSERT_EQ(real.results[i].made_here, said.results[i].made_here) << step << " change " << i;
+      ASSERT_EQ(real.results[i].full, said.results[i].full) << step << " change " << i;
+      ASSERT_EQ(real.results[i].record.has_value(), said.results[i].record.has_value()) << step;
+    }
+    caller.epoch_redis = real.epoch;
+    caller.epoch_model = said.epoch;
+    caller.known_redis = real.known;
+    caller.known_model = said.known;
+  }
+  EXPECT_GT(model.data.records.size(), 4U);
+}
+
+}  // namespace
+}  // namespace weir::store
