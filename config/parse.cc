@@ -123,6 +123,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   Tree settings;
   read_environment(environment, reader, settings, model);
   check_references(model, complete, problems);
+  check_server(model.server, problems);
   problems.sort();
   return model;
 }

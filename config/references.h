@@ -10,4 +10,7 @@ namespace weir::config {
 /// `complete`: all files could be read; else a missing name may stand in a file that could not.
 void check_references(const Model& model, bool complete, Problems& problems);
 
+/// Settings of the server that cannot stand together, whoever set them: file or environment.
+void check_server(const Server& server, Problems& problems);
+
 }  // namespace weir::config

@@ -49,6 +49,12 @@ bool Address::is_v4() const noexcept {
   return std::equal(kMapped.begin(), kMapped.end(), bytes_.begin());
 }
 
+bool Address::is_loopback() const noexcept {
+  if (is_v4()) return bytes_[12] == 127;
+  constexpr std::array<std::uint8_t, 16> kSix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return bytes_ == kSix;
+}
+
 Address Address::masked(unsigned v4_bits, unsigned v6_bits) const noexcept {
   const unsigned keep = is_v4() ? 96 + std::min(v4_bits, 32U) : std::min(v6_bits, 128U);
   // Two big-endian halves; a shift by 64 would be undefined.

@@ -22,6 +22,7 @@ class Address {
   static std::optional<Address> parse(std::string_view text) noexcept;
 
   bool is_v4() const noexcept;
+  bool is_loopback() const noexcept;  ///< 127.0.0.0/8 or ::1
   const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
   /// Keeps the first `v4_bits` (0..32) of an IPv4 or the first `v6_bits` (0..128) of an IPv6 address.
   Address masked(unsigned v4_bits, unsigned v6_bits) const noexcept;

@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t kTokenBytesMax = 4096;
 
-bool is_loopback(const Address& address) noexcept {
-  if (address.is_v4()) return address.bytes()[12] == 127;
-  return address == *Address::parse("::1");
-}
-
 std::string_view trim(std::string_view text) noexcept {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kBlanks);
@@ -63,7 +58,7 @@ Result<void> TokenFile::check(std::string_view offered) {
 }
 
 bool DoorGuard::needs_token(const SocketAddress& bound) noexcept {
-  return !bound.is_unix() && !is_loopback(bound.address());
+  return !bound.is_unix() && !bound.is_loopback();
 }
 
 // A page of another site can make a browser resolve its own name to our address; then the Host is
@@ -77,7 +72,7 @@ bool DoorGuard::host_allowed(std::string_view authority) const {
   const auto address = Address::parse(*host);
   if (!address) return false;
   const bool any = bound_.address() == Address{} || bound_.address() == Address::v4(0);
-  return any || is_loopback(*address) || *address == bound_.address();
+  return any || address->is_loopback() || *address == bound_.address();
 }
 
 std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {

@@ -203,11 +203,7 @@ int socket_error(int fd) noexcept {
 }
 
 bool SocketAddress::is_loopback() const noexcept {
-  if (is_unix()) return false;
-  const Address host = address();
-  static const Cidr four = *Cidr::parse("127.0.0.0/8");
-  static const Cidr six = *Cidr::parse("::1/128");
-  return four.contains(host) || six.contains(host);
+  return !is_unix() && address().is_loopback();
 }
 
 void set_no_delay(int fd) noexcept { set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); }

@@ -24,6 +24,15 @@ TEST(Address, RefusesWhatIsNotAnAddress) {
   EXPECT_FALSE(Address::parse(std::string_view("1.2.3.4\0", 8)));
 }
 
+TEST(Address, LoopbackIsABlockOfIPv4AndOneAddressOfIPv6) {
+  for (const char* text : {"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(Address::parse(text)->is_loopback()) << text;
+  }
+  for (const char* text : {"0.0.0.0", "::", "126.255.255.255", "128.0.0.0", "::2", "1::1", "10.0.0.1"}) {
+    EXPECT_FALSE(Address::parse(text)->is_loopback()) << text;
+  }
+}
+
 TEST(Address, MasksByFamily) {
   EXPECT_EQ(Address::parse("203.0.113.77")->masked(24, 56).to_string(), "203.0.113.0");
   EXPECT_EQ(Address::parse("2001:db8:1:2ff:3::4")->masked(24, 56).to_string(), "2001:db8:1:200::");

@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+
+namespace weir::config {
+namespace {
+
+std::string shown(const Loaded& loaded) {
+  return render_human(loaded.problems, loaded.views(), false);
+}
+
+TEST(ServerChecks, a_door_that_others_can_reach_needs_a_token_at_its_line) {
+  EXPECT_EQ(
+      shown(load_text("weir.yaml",
+                      "weir: 1\nadmin: {listen: 0.0.0.0:8481}\n"
+                      "api:\n  listen: \"[2001:db8::1]:8484\"\n")),
+      R"(weir.yaml:2:17: error: admin.listen can be reached from other machines: it needs "admin.token_file"
+  2 | admin: {listen: 0.0.0.0:8481}
+    |                 ^~~~~~~~~~~~ or listen on 127.0.0.1 or a Unix socket
+weir.yaml:4:11: error: api.listen can be reached from other machines: it needs "api.token_file"
+  4 |   listen: "[2001:db8::1]:8484"
+    |           ^~~~~~~~~~~~~~~~~~~~ or listen on 127.0.0.1 or a Unix socket
+2 errors in 1 file
+)");
+}
+
+TEST(ServerChecks, the_environment_is_checked_like_the_file) {
+  const Loaded bad = load_texts({{"weir.yaml", "weir: 1\n"}}, {{"WEIR_ADMIN_LISTEN", ":8481"}});
+  EXPECT_NE(shown(bad).find("admin.listen can be reached"), std::string::npos) << shown(bad);
+  const Loaded good =
+      load_texts({{"weir.yaml", "weir: 1\nadmin: {listen: 10.0.0.7:8481}\n"}},
+                 {{"WEIR_ADMIN_TOKEN_FILE", "/run/weir/token"}, {"WEIR_API_LISTEN", "none"}});
+  EXPECT_EQ(shown(good), "");
+}
+
+TEST(ServerChecks, loopback_unix_sockets_and_doors_with_a_token_are_well) {
+  for (const char* text :
+       {"admin: {listen: 127.0.0.1:8481}\n", "admin: {listen: localhost:8481}\n",
+        "admin: {listen: 127.8.8.8:8481}\n", "admin: {listen: \"[::1]:8481\"}\n",
+        "admin: {listen: unix:/run/weir/admin.sock}\n", "api: {listen: none}\n", "admin: {}\n",
+        "api: {listen: :8484, token_file: /run/weir/token}\n", "health: {listen: :8482}\n",
+        "admin: {listen: \"[::ffff:127.0.0.1]:8481\"}\n"}) {
+    EXPECT_EQ(shown(load_text("weir.yaml", "weir: 1\n" + std::string(text))), "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace weir::config
