@@ -32,7 +32,10 @@ struct LoadReport {
   bool ok = false;
   TimePoint at{};
   std::string hash;                   ///< of the texts that were read
-  std::vector<ProblemLine> problems;  ///< warnings too
+  std::vector<ProblemLine> problems;  ///< errors, then warnings: the first kProblemsMost
+  std::size_t problem_count = 0;      ///< of all
+
+  static constexpr std::size_t kProblemsMost = 100;
 };
 
 struct StatusFacts {

@@ -47,7 +47,7 @@ json::object load_view(const LoadReport& report) {
   out["ok"] = report.ok;
   put_time(out, "at", report.at);
   out["hash"] = report.hash;
-  out["problem_count"] = report.problems.size();
+  out["problem_count"] = report.problem_count;
   out["problems"] = std::move(problems);
   return out;
 }

@@ -63,16 +63,18 @@ admin::LoadReport report_of(const Configuration& configuration, TimePoint at) {
   out.ok = configuration.good();
   out.at = at;
   out.hash = configuration.loaded.hash;
-  for (const config::Problem& problem : configuration.loaded.problems.all()) {
+  out.problem_count = configuration.loaded.problems.all().size();
+  for (const config::Problem* problem :
+       configuration.loaded.problems.first(admin::LoadReport::kProblemsMost)) {
     admin::ProblemLine line;
-    line.is_error = problem.severity == config::Problem::Severity::error;
-    if (problem.where.file < configuration.loaded.files.size()) {
-      line.file = configuration.loaded.files[problem.where.file].name;
+    line.is_error = problem->severity == config::Problem::Severity::error;
+    if (problem->where.file < configuration.loaded.files.size()) {
+      line.file = configuration.loaded.files[problem->where.file].name;
     }
-    line.line = problem.where.line;
-    line.column = problem.where.column;
-    line.message = problem.message;
-    line.hint = problem.hint;
+    line.line = problem->where.line;
+    line.column = problem->where.column;
+    line.message = problem->message;
+    line.hint = problem->hint;
     out.problems.push_back(std::move(line));
   }
   return out;

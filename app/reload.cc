@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "app/problem_log.h"
 #include "net/deadline.h"
 
 namespace weir::app {
@@ -41,7 +42,8 @@ void Reload::started_with(const Configuration& configuration) {
   last_ = report_of(configuration, Clock::wall());
   last_tried_hash_ = configuration.loaded.hash;
   directories_ = configuration.loaded.directories;
-  cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problems.size()));
+  in_force_ = InForce::of(configuration);
+  cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
 }
 
 void Reload::watch() {
@@ -118,6 +120,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
     watch_.watch(directories_);
     if (!polled && watch_.must_poll()) poll_later();
   }
+  refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
   std::string refusal;
   if (next.good()) {
@@ -129,12 +132,15 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
     refusal = co_await swap_.put_in_use(std::move(use));
     if (!refusal.empty()) {
       report.ok = false;
-      report.problems.push_back({true, {}, 0, 0, refusal, {}});
+      report.problems.insert(report.problems.begin(), {true, {}, 0, 0, refusal, {}});
+      ++report.problem_count;
+    } else {
+      in_force_ = InForce::of(next);
     }
   }
   tell(next, cause, refusal);
   cells_.add(report.ok ? Metric::reloads_ok : Metric::reloads_failed);
-  cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problems.size()));
+  cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problem_count));
   last_ = report;
   co_return report;
 }
@@ -142,13 +148,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
 void Reload::tell(const Configuration& configuration, const std::string& cause,
                   const std::string& refusal) {
   const bool good = configuration.good() && refusal.empty();
-  for (const config::Problem& problem : configuration.loaded.problems.all()) {
-    const bool error = problem.severity == config::Problem::Severity::error;
-    LogLine line(error ? "error in the configuration" : "warning about the configuration");
-    line.add("at", place_of(configuration, problem.where)).add("problem", problem.message);
-    if (!problem.hint.empty()) line.add("hint", problem.hint);
-    log_.write(error ? Level::error : Level::warn, line);
-  }
+  log_problems(log_, configuration);
   LogLine line(good ? "reloaded" : "not reloaded; the policies before it stay in force");
   line.add("cause", cause);
   if (!refusal.empty()) line.add("reason", refusal);

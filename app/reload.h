@@ -12,6 +12,7 @@
 #include "admin/operations.h"
 #include "app/configuration.h"
 #include "app/log.h"
+#include "app/loss.h"
 #include "config/watch.h"
 #include "net/task_group.h"
 #include "telemetry/metrics.h"
@@ -65,6 +66,7 @@ class Reload {
   Log& log_;
   telemetry::MetricCells& cells_;
   admin::LoadReport last_;
+  InForce in_force_;
   std::string last_tried_hash_;  // of the last load, good or not
   std::vector<std::string> directories_;
 

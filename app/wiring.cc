@@ -11,6 +11,7 @@
 #include "app/exit_code.h"
 #include "app/http_client.h"
 #include "app/memory_plan.h"
+#include "app/problem_log.h"
 #include "app/wiring_worker.h"
 #include "config/render.h"
 #include "core/text.h"
@@ -21,6 +22,9 @@ namespace {
 
 // The program itself, buffers of some thousand connections, lists: beside the counters.
 constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
+
+// A start that fails shows so many problems, errors first.
+constexpr std::size_t kProblemsShown = 50;
 
 const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
 
@@ -90,19 +94,25 @@ int Wiring::load() {
   const config::Problems& problems = first_.loaded.problems;
   if (!first_.good()) {
     complain("can't start with this configuration:");
-    const std::string text =
-        config::render_human(problems, first_.loaded.views(), options_.colours);
+    config::Problems shown;
+    for (const config::Problem* problem : problems.first(kProblemsShown)) {
+      if (problem->severity == config::Problem::Severity::error)
+        shown.error(problem->where, problem->message, problem->hint);
+      else
+        shown.warning(problem->where, problem->message, problem->hint);
+    }
+    shown.sort();
+    std::string text = config::render_human(shown, first_.loaded.views(), options_.colours);
+    if (problems.all().size() > kProblemsShown) {
+      text += "and " + std::to_string(problems.all().size() - kProblemsShown) +
+              " more; \"weir check\" lists them all\n";
+    }
     static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
     return kNo;
   }
   settings_ = first_.model().server;
   log_.use(level_named(settings_.log.level), settings_.log.json);
-  for (const config::Problem& problem : problems.all()) {
-    LogLine line("warning about the configuration");
-    line.add("at", place_of(first_, problem.where)).add("problem", problem.message);
-    if (!problem.hint.empty()) line.add("hint", problem.hint);
-    log_.write(Level::warn, line);
-  }
+  log_problems(log_, first_);
   if (!settings_.proxy.upstream) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"

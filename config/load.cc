@@ -125,6 +125,7 @@ std::string watched_directory(const std::string& directory, const std::string& p
 }
 
 struct Included {
+  std::vector<IncludePattern> patterns;
   std::vector<SourceText> texts;
   std::set<std::string> directories;
 };
@@ -137,6 +138,7 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, In
   for (const Text& pattern : patterns) {
     out.directories.insert(watched_directory(directory, pattern.value));
     const std::vector<std::string> paths = expand(directory, pattern.value);
+    out.patterns.push_back({pattern, paths.size()});
     if (paths.empty()) problems.warning(pattern.where, quoted(pattern.value) + " matches no file");
     for (const std::string& path : paths) {
       const auto id = identity(path);
@@ -229,6 +231,7 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));
   const std::string directory = directory_of(path);
   Loaded out = finish(std::move(texts), environment, std::move(problems), &directory);
+  out.includes = std::move(included.patterns);
   included.directories.insert(out.directories.begin(), out.directories.end());
   out.directories.assign(included.directories.begin(), included.directories.end());
   return out;

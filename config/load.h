@@ -18,12 +18,19 @@ struct SourceFile {
   std::string hash;  ///< of the content, 32 hex digits; empty for an environment variable
 };
 
+/// One pattern of `include:`.
+struct IncludePattern {
+  Text pattern;
+  std::size_t files = 0;  ///< that it matches
+};
+
 /// What a load brought: a model, or why there is none, and the texts to show it on.
 struct Loaded {
   std::optional<Model> model;            ///< only without errors
   Problems problems;                     ///< sorted; warnings stand here beside a model too
   std::vector<SourceFile> files;         ///< the main file first; indices are those of Where::file
   std::string hash;                      ///< over names and contents of all files, 32 hex digits
+  std::vector<IncludePattern> includes;
   std::vector<std::string> directories;  ///< to watch (config/watch.h): of every file and pattern
 
   std::vector<FileView> views() const;  ///< for render.h; valid as long as this

@@ -355,6 +355,7 @@ struct Model {
   std::vector<ListDef> lists;
   std::vector<TableDef> tables;
   std::vector<PolicyDef> policies;
+  bool no_policies = false;  ///< `policies: []`: said on purpose
   std::vector<ViewDef> views;
   std::vector<NotifyDef> notify;
 };

@@ -56,7 +56,10 @@ constexpr Row<FileDraft> kFile[] = {
      [](Reader& r, const Member& m, FileDraft& d) { read_tables(r, m, d.model->tables); }},
     {{"policies", R"({"type":"array","items":{"$ref":"#/$defs/policy"}})", "list of policies", "",
       "What is counted, and what follows."},
-     [](Reader& r, const Member& m, FileDraft& d) { read_policies(r, m, d.model->policies); }},
+     [](Reader& r, const Member& m, FileDraft& d) {
+       if (m.value->is_list() && m.value->items.empty()) d.model->no_policies = true;
+       read_policies(r, m, d.model->policies);
+     }},
     {{"views", R"({"type":"array","items":{"$ref":"#/$defs/view"}})", "list of views", "",
       "Numbers without a verdict."},
      [](Reader& r, const Member& m, FileDraft& d) { read_views(r, m, d.model->views); }},

@@ -50,6 +50,17 @@ void Problems::warning(Where where, std::string message, std::string hint) {
   all_.push_back({Problem::Severity::warning, where, std::move(message), std::move(hint)});
 }
 
+std::vector<const Problem*> Problems::first(std::size_t most) const {
+  std::vector<const Problem*> out;
+  for (const auto severity : {Problem::Severity::error, Problem::Severity::warning}) {
+    for (const Problem& problem : all_) {
+      if (out.size() >= most) return out;
+      if (problem.severity == severity) out.push_back(&problem);
+    }
+  }
+  return out;
+}
+
 void Problems::sort() {
   std::stable_sort(all_.begin(), all_.end(),
                    [](const Problem& a, const Problem& b) { return order(a) < order(b); });

@@ -26,6 +26,8 @@ class Problems {
   std::size_t errors() const noexcept { return errors_; }
   std::size_t warnings() const noexcept { return all_.size() - errors_; }
   const std::vector<Problem>& all() const noexcept { return all_; }
+  /// The first `most`, errors before warnings; valid until a problem is added.
+  std::vector<const Problem*> first(std::size_t most) const;
   void sort();  ///< by file, line, column; duplicates go
 
  private:

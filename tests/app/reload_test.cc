@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+#include "app/problem_log.h"
 #include "tests/app/scratch.h"
 
 namespace weir::app {
@@ -98,6 +99,78 @@ TEST_F(ReloadTest, says_why_a_good_configuration_could_not_be_put_in_use) {
   ASSERT_EQ(report.problems.size(), 1U);
   EXPECT_EQ(report.problems[0].message, "no room");
   EXPECT_EQ(metrics.sum(Metric::reloads_failed), 1);
+}
+
+constexpr std::string_view kIncludes = R"(weir: 1
+proxy: {upstream: http://127.0.0.1:1}
+include: [policies/*.yaml, more/*.yaml]
+)";
+constexpr std::string_view kPolicy =
+    "policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}]}]\n";
+
+TEST_F(ReloadTest, is_refused_when_included_files_have_vanished) {
+  std::filesystem::create_directories(scratch / "policies");
+  scratch.write("policies/a.yaml", kPolicy);
+  scratch.write("weir.yaml", kIncludes);
+  reload.started_with(load());
+  ASSERT_TRUE(run().ok) << "a pattern that never matched is a warning";
+  ASSERT_EQ(swap.in_use.size(), 1U);
+
+  std::filesystem::rename(scratch / "policies", scratch / "away");
+  const admin::LoadReport report = run();
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(swap.in_use.size(), 1U) << "the policies before it stay in force";
+  std::vector<std::string> errors;
+  for (const admin::ProblemLine& problem : report.problems) {
+    if (problem.is_error) errors.push_back(std::to_string(problem.line) + " " + problem.message);
+  }
+  EXPECT_THAT(errors, testing::UnorderedElementsAre(
+                          "3 \"policies/*.yaml\" matches no file any more",
+                          "0 no policies are left of 1"));
+  EXPECT_FALSE(run().ok) << "the same again: what is in force still counts, not what was refused";
+
+  std::filesystem::rename(scratch / "away", scratch / "policies");
+  EXPECT_TRUE(run().ok);
+  std::filesystem::remove(scratch / "policies/a.yaml");
+  std::string meant(kIncludes);
+  scratch.write("weir.yaml", meant.replace(meant.find("policies/*.yaml, "), 17, "") + "policies: []\n");
+  EXPECT_TRUE(run().ok) << "taken out on purpose";
+  EXPECT_EQ(metrics.sum(Metric::reloads_failed), 2);
+}
+
+TEST_F(ReloadTest, is_refused_when_no_policies_are_left_unless_the_file_says_so) {
+  reload.started_with(load());
+  const std::string head = "weir: 1\nproxy: {upstream: http://127.0.0.1:1}\n";
+  for (const char* rest : {"", "policies:\n"}) {
+    scratch.write("weir.yaml", head + rest);
+    const admin::LoadReport report = run();
+    EXPECT_FALSE(report.ok) << rest;
+    ASSERT_EQ(report.problems.size(), 1U);
+    EXPECT_EQ(report.problems[0].hint, "write policies: [] if that is meant");
+  }
+  scratch.write("weir.yaml", head + "policies: []\n");
+  EXPECT_TRUE(run().ok);
+  scratch.write("weir.yaml", head);
+  EXPECT_TRUE(run().ok) << "there are none to lose";
+}
+
+TEST_F(ReloadTest, a_flood_of_problems_is_cut_errors_first_and_counted) {
+  std::string text(kGood);
+  for (int i = 0; i < 3000; ++i)
+    text += "  - {name: w" + std::to_string(i) +
+            ", watch: request, key: ip, windw: 1m, then: [{over: 5, do: flag}]}\n";
+  scratch.write("weir.yaml", text);
+  testing::internal::CaptureStderr();
+  const admin::LoadReport report = run();
+  const std::string lines = testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(report.ok);
+  EXPECT_GE(report.problem_count, 3000U);
+  EXPECT_EQ(report.problems.size(), admin::LoadReport::kProblemsMost);
+  EXPECT_EQ(metrics.sum(Metric::config_problems), static_cast<std::int64_t>(report.problem_count));
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), static_cast<int>(kProblemLines) + 2) << lines;
+  EXPECT_NE(lines.find("\"count\":" + std::to_string(report.problem_count - kProblemLines)),
+            std::string::npos)
+      << lines;
 }
 
 TEST_F(ReloadTest, does_nothing_when_the_texts_are_the_same_and_nobody_insists) {
