@@ -313,10 +313,12 @@ void Session::on_timer(TimePoint /*now*/) {
       break;
     case Phase::connect:
       ctx_.metrics.add(Metric::timeout_connect);
+      ctx_.metrics.add(Metric::upstream_failures);
       fail(504, gate::End::not_sent);
       break;
     case Phase::answer:
       ctx_.metrics.add(Metric::timeout_answer);
+      ctx_.metrics.add(Metric::upstream_silent);
       fail(504, gate::End::upstream_failed);
       break;
     case Phase::write:

@@ -29,7 +29,7 @@ struct Settings {
   /// Shared by all workers, not owned. Null: unlimited.
   net::ConnectionBudget* connections = nullptr;
 
-  milliseconds connect{1'000};         ///< to the app
+  milliseconds connect{5'000};         ///< to the app
   milliseconds head_time{10'000};      ///< from the first byte of a head (or accept) to its end
   milliseconds body_time{30'000};      ///< between two reads of a request's body
   milliseconds answer{60'000};         ///< request sent to answer's head; also between reads of it

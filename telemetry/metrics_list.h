@@ -33,6 +33,7 @@
   X(upstream_reused, counter, "weir_upstream_reused_total", "", "Requests sent on a pooled connection.") \
   X(upstream_failures, counter, "weir_upstream_failures_total", "reason=\"connect\"",               \
     "Requests that got no good answer from upstream.")                                              \
+  X(upstream_silent, counter, "weir_upstream_failures_total", "reason=\"answer\"", "")              \
   X(upstream_malformed, counter, "weir_upstream_failures_total", "reason=\"malformed\"", "")        \
   X(upstream_cut, counter, "weir_upstream_failures_total", "reason=\"cut\"", "")                    \
   X(upstream_retries, counter, "weir_upstream_retries_total", "",                                   \

@@ -54,6 +54,8 @@ TEST_F(Faults, a_silent_app_is_a_504_at_the_answer_timeout) {
   EXPECT_EQ(c.get("/").body, "ok");
   EXPECT_TRUE(judge().wait_for("finish /silent upstream_failed"));
   EXPECT_EQ(metric(Metric::timeout_answer), 1);
+  EXPECT_EQ(metric(Metric::upstream_silent), 1);
+  EXPECT_EQ(metric(Metric::upstream_failures), 0);
 }
 
 TEST_F(Faults, an_app_that_does_not_take_connections_is_a_504_at_the_connect_timeout) {
@@ -74,6 +76,7 @@ TEST_F(Faults, an_app_that_does_not_take_connections_is_a_504_at_the_connect_tim
   auto c = client();
   EXPECT_EQ(c.get("/").status, 504);
   EXPECT_EQ(metric(Metric::timeout_connect), 1);
+  EXPECT_EQ(metric(Metric::upstream_failures), 1);
   EXPECT_TRUE(judge().wait_for("finish / not_sent"));
   ::close(fd);
 }
