@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "app/command.h"
 #include "app/exit_code.h"
@@ -68,7 +69,11 @@ int dev(const Flags& flags, const Globals& globals) {
       complain(no_recipe(name));
       return kUsage;
     }
-    texts.push_back({"recipes/" + name + ".yaml", std::string(recipe->text)});
+    const std::string file = "recipes/" + name + ".yaml";
+    const bool again = std::any_of(texts.begin(), texts.end(),
+                                   [&](const config::SourceText& text) { return text.name == file; });
+    if (again) continue;
+    texts.push_back({file, std::string(recipe->text)});
   }
   config::Environment environment = process_environment();
   environment["WEIR_PROXY_UPSTREAM"] = upstream_of(flags.target);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/merge.h"
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -84,6 +85,7 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
   } else if (kinds > 1) {
     reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
   }
+  event.spelling = spelling(*m.value);
   if (!event.name.value.empty()) out.push_back(std::move(event));
 }
 

@@ -1,3 +1,4 @@
+#include "config/merge.h"
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -198,6 +199,7 @@ void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out
     if (draft.entries != nullptr) read_entries(reader, *draft.entries, draft.list);
     if (reader.problems().errors() == errors || Reader::has(seen, kList, "kind"))
       check_list(reader, *m.key, draft);
+    draft.list.spelling = spelling(*m.value);
     if (!draft.list.name.value.empty()) out.push_back(std::move(draft.list));
   }
 }

@@ -73,6 +73,7 @@ struct EventDef {
   std::optional<SourceDef> source;  ///< records instead of requests
   std::optional<Text> when;   ///< expression
   std::vector<FieldDef> fields;
+  std::string spelling;  ///< of the definition (config/merge.h)
 };
 
 enum class ListKind : std::uint8_t { allow, gray, deny };
@@ -101,6 +102,7 @@ struct ListDef {
   std::optional<Text> release;  ///< an event of the same key that lifts the entry
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
   std::vector<ListEntryDef> entries;
+  std::string spelling;  ///< of the definition (config/merge.h)
 };
 
 /// A level of a table: either a limit or the values of the next dimension ("*" = any other). The
@@ -121,6 +123,7 @@ struct TableDef {
   std::vector<Text> by;  ///< names of fields, outermost first
   std::optional<Text> file;  ///< csv: one column per field of `by`, then the value
   TableNode values;
+  std::string spelling;  ///< of the definition (config/merge.h)
 };
 
 /// A place as part of a key: `near: {lon, lat, cell: 6}` or `near: {lon, lat, radius: 1000m}`;
@@ -268,6 +271,7 @@ struct NotifyDef {
   std::optional<Text> webhook;  ///< http:// or https:// URL
   bool log = false;
   unsigned per_minute = 10;
+  std::string spelling;  ///< of the definition (config/merge.h)
 };
 
 struct Endpoint {    ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"

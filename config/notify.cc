@@ -1,3 +1,4 @@
+#include "config/merge.h"
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -42,6 +43,7 @@ void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& 
     if (reader.problems().errors() == errors && !notify.webhook && !notify.log) {
       reader.error(*m.key, "a notification needs \"webhook\" or log: true");
     }
+    notify.spelling = spelling(*m.value);
     if (!notify.name.value.empty()) out.push_back(std::move(notify));
   }
 }

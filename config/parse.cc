@@ -1,6 +1,7 @@
 #include "config/parse.h"
 
 #include "config/environment.h"
+#include "config/merge.h"
 #include "config/references.h"
 #include "config/sections.h"
 #include "config/shapes.h"
@@ -34,7 +35,8 @@ constexpr Row<FileDraft> kFile[] = {
     {{"include", shape::kTexts, "path pattern, or a list of them", "",
       "More files, relative to the main file; patterns leave out hidden files and `*_test.yaml`. "
       "They hold `fields`, "
-      "`events`, `lists`, `tables`, `policies`, `views` and `notify`."},
+      "`events`, `lists`, `tables`, `policies`, `views` and `notify`; what two files define alike "
+      "(but policies and views) is one."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (!d.main) return r.error(*m.key, "only the main file includes others");
        r.texts(m);
@@ -125,6 +127,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   }
   Tree settings;
   read_environment(environment, reader, settings, model);
+  merge_equal(model);
   check_references(model, complete, problems);
   check_server(model.server, problems);
   problems.sort();

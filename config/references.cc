@@ -14,6 +14,17 @@ std::string place(const Model& model, const Where& where) {
   return file + ":" + std::to_string(where.line);
 }
 
+/// Of two files only what differs is left (merge.h); of policies and views there is one by a name.
+void tell_twice(const Model& model, std::string_view what, const Text& name, const Where& first,
+                Problems& problems) {
+  const bool mergeable = what != "policy" && what != "view";
+  const bool differs = mergeable && first.file != name.where.file;
+  problems.error(name.where,
+                 std::string(what) + " " + quoted(name.value) +
+                     (differs ? " is defined in two files, and differently" : " stands twice"),
+                 (differs ? "the other one is at " : "the first one is at ") + place(model, first));
+}
+
 /// The names of one section.
 class Names {
  public:
@@ -26,9 +37,7 @@ class Names {
         words_.push_back(def.name.value);
         places_.push_back(def.name.where);
       } else {
-        problems.error(def.name.where,
-                       std::string(what) + " " + quoted(def.name.value) + " stands twice",
-                       "the first one is at " + place(model, places_[first->second]));
+        tell_twice(model, what, def.name, places_[first->second], problems);
       }
     }
   }
@@ -93,8 +102,7 @@ void check_fields(const Model& model, const std::vector<FieldDef>& fields, Probl
   for (const FieldDef& field : fields) {
     const auto [first, fresh] = seen.emplace(field.name.value, &field);
     if (!fresh) {
-      problems.error(field.name.where, "field " + quoted(field.name.value) + " stands twice",
-                     "the first one is at " + place(model, first->second->name.where));
+      tell_twice(model, "field", field.name, first->second->name.where, problems);
     }
   }
 }

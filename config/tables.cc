@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "config/merge.h"
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -81,6 +82,7 @@ void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& o
         read_node(reader, *draft.values, 0, draft.table.by.size(), draft.table.values);
       }
     }
+    draft.table.spelling = spelling(*m.value);
     if (!draft.table.name.value.empty()) out.push_back(std::move(draft.table));
   }
 }

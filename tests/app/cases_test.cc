@@ -243,6 +243,15 @@ TEST_P(RecipeTest, LoadsWithoutAWordAndPassesItsCases) {
   EXPECT_GE(expectations, 2U);
 }
 
+TEST(Recipes, go_together_all_of_them) {
+  std::vector<config::SourceText> texts{{"dev_defaults.yaml", std::string(dev_defaults())}};
+  for (const Recipe& recipe : recipes())
+    texts.push_back({"recipes/" + recipe.name + ".yaml", std::string(recipe.text)});
+  const Configuration configuration = compile(config::load_texts(std::move(texts)));
+  EXPECT_TRUE(configuration.good()) << config::render_human(
+      configuration.loaded.problems, configuration.loaded.views(), false);
+}
+
 std::vector<std::string> recipe_names() {
   std::vector<std::string> out;
   for (const Recipe& recipe : recipes()) out.push_back(recipe.name);

@@ -485,14 +485,14 @@ TEST(Problems, across_files) {
        "weir: 1\nfields: {user: ip}\nevents: {a: {match: GET /}}\nlists: {l: {of: ip, kind: gray}, "
        "p: {of: ip, kind: gray}, ok: {of: ip, kind: allow}}\n"},
       {"policies/a.yaml",
-       "fields: {user: ip}\nevents: {a: {match: GET /}}\nlists: {l: {of: ip, kind: gray}}\ntables: "
+       "fields: {user: path}\nevents: {a: {match: GET /a}}\nlists: {l: {of: ip, kind: deny}}\ntables: "
        "{t: {by: os, values: {\"*\": 1}}}\nproxy: {}\ninclude: x\n"},
       {"policies/b.yaml",
-       "tables: {t: {by: os, values: {\"*\": 1}}}\nnotify: {n: {log: true}}\npolicies:\n"
+       "tables: {t: {by: os, values: {\"*\": 2}}}\nnotify: {n: {log: true}}\npolicies:\n"
        "  - {name: p, watch: a, window: 1m, then: [{over: 1, do: graylist, for: 1m}]}\n"
        "  - {name: q, watch: a, window: 1m, then: [{over: 1, do: graylist, for: 1m, list: ok}]}\n"},
       {"policies/c.yaml",
-       "notify: {n: {log: true}}\npolicies:\n  - {name: p, watch: a, window: 1m, then: [{over: 1, "
+       "notify: {n: {log: true, per_minute: 5}}\npolicies:\n  - {name: p, watch: a, window: 1m, then: [{over: 1, "
        "do: flag}]}\n"},
   });
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/across_files.txt", shown(loaded)), "");
