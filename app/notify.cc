@@ -1,9 +1,10 @@
 #include "app/notify.h"
-#include "core/text.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <exception>
+#include <utility>
 
+#include "core/text.h"
 
 namespace weir::app {
 
@@ -33,18 +34,31 @@ std::int64_t MinuteQuota::summary(TimePoint now) noexcept {
   return std::exchange(left_out_, 0);
 }
 
+struct Notifier::Unsaid {
+  std::int64_t count = 0;
+  TimePoint next{};
+
+  /// How many to log now: at once, then a minute's worth at a time.
+  std::int64_t take(TimePoint now) noexcept {
+    if (count == 0 || (now < next && next - now <= kMinute)) return 0;
+    next = now + kMinute;
+    return std::exchange(count, 0);
+  }
+};
+
 struct Notifier::Channel {
   std::string name;
   std::optional<Url> url;
   bool log = false;
   unsigned per_minute = 10;
   MinuteQuota quota;
+  Unsaid unsaid;
   std::deque<std::string> waiting;
   bool sending = false;
 };
 
 Notifier::Notifier(boost::asio::io_context& control, Log& log, telemetry::MetricCells& cells)
-    : control_(control), log_(log), cells_(cells) {}
+    : control_(control), log_(log), cells_(cells), lost_(std::make_unique<Unsaid>()) {}
 
 Notifier::~Notifier() = default;
 
@@ -96,7 +110,7 @@ void Notifier::notify(const News& news, std::string_view shown_key, TimePoint no
   if (found == channels_.end() || stopped_) return;
   const std::shared_ptr<Channel>& channel = found->second;
   if (!channel->quota.take(now, channel->per_minute)) {
-    cells_.add(Metric::notify_dropped);
+    drop(*channel);
     return;
   }
   if (channel->log) {
@@ -114,16 +128,30 @@ void Notifier::notify(const News& news, std::string_view shown_key, TimePoint no
   if (channel->url) send(channel, message_of(channel->name, news));
 }
 
+void Notifier::drop(Channel& channel) {
+  cells_.add(Metric::notify_dropped);
+  ++channel.unsaid.count;
+}
+
+void Notifier::lost(std::int64_t count) {
+  cells_.add(Metric::notify_dropped, count);
+  lost_->count += count;
+}
+
 void Notifier::tick(TimePoint now) {
+  if (const std::int64_t count = lost_->take(now); count != 0) {
+    log_.write(Level::warn,
+               LogLine("notifications lost: a worker's queue was full").add("count", count));
+  }
   for (const auto& [name, channel] : channels_) {
-    const std::int64_t left_out = channel->quota.summary(now);
-    if (left_out == 0) continue;
-    if (channel->log) {
-      log_.write(
-          Level::warn,
-          LogLine("notifications left out").add("notification", name).add("count", left_out));
+    if (const std::int64_t count = channel->unsaid.take(now); count != 0) {
+      log_.write(Level::warn,
+                 LogLine("notifications left out").add("notification", name).add("count", count));
     }
-    if (!channel->url) continue;
+    // The summary goes before whatever comes next; it waits for room itself.
+    if (channel->waiting.size() >= kWaitingMax) continue;
+    const std::int64_t left_out = channel->quota.summary(now);
+    if (left_out == 0 || !channel->url) continue;
     std::string message = "{\"notification\":";
     append_json(message, name);
     message +=
@@ -134,7 +162,8 @@ void Notifier::tick(TimePoint now) {
 
 void Notifier::send(const std::shared_ptr<Channel>& channel, std::string message) {
   if (channel->waiting.size() >= kWaitingMax) {
-    cells_.add(Metric::notify_dropped);
+    channel->quota.leave_out();
+    drop(*channel);
     return;
   }
   channel->waiting.push_back(std::move(message));

@@ -23,6 +23,8 @@ class MinuteQuota {
  public:
   /// Whether one more may be sent now.
   bool take(TimePoint now, unsigned per_minute) noexcept;
+  /// One that take() let through found no room.
+  void leave_out() noexcept { ++left_out_; }
   /// How many were left out in a minute that has ended, once; 0: none.
   std::int64_t summary(TimePoint now) noexcept;
 
@@ -33,7 +35,9 @@ class MinuteQuota {
 };
 
 /// Sends notifications: log lines and webhooks, one after the other per channel, each within 2 s,
-/// at most 128 waiting. Lives on the control thread and is never in the way of a request.
+/// at most kWaitingMax waiting. What is left out, for want of room or by the channel's quota, is
+/// counted, logged once a minute, and told by the channel's next summary. Lives on the control
+/// thread and is never in the way of a request.
 class Notifier {
  public:
   static constexpr std::size_t kWaitingMax = 128;
@@ -47,6 +51,8 @@ class Notifier {
   /// `shown_key`: as it may stand in the log. A webhook gets the key as it is: whoever receives it
   /// is named by the operator, and has to act on it.
   void notify(const News& news, std::string_view shown_key, TimePoint now);
+  /// So many never got here: a worker's queue was full.
+  void lost(std::int64_t count);
   void tick(TimePoint now);  ///< every second: summaries
   /// Drops what waits, and counts it.
   void stop();
@@ -56,6 +62,8 @@ class Notifier {
 
  private:
   struct Channel;
+  struct Unsaid;  // what is left out, until the log says so
+  void drop(Channel& channel);
   void send(const std::shared_ptr<Channel>& channel, std::string message);
   void deliver_next(std::shared_ptr<Channel> channel);
 
@@ -64,6 +72,7 @@ class Notifier {
   telemetry::MetricCells& cells_;
   std::shared_ptr<boost::asio::ssl::context> tls_;
   std::map<std::string, std::shared_ptr<Channel>, std::less<>> channels_;
+  std::unique_ptr<Unsaid> lost_;
   bool stopped_ = false;
 };
 

@@ -68,6 +68,9 @@ class Report::Reporter final : public policies::Observer {
     News* news = queue.reserve();
     if (news == nullptr) {
       count_left_out();
+      if (listed.created && listed.rung->notify) {
+        unnotified.store(unnotified.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      }
       return;
     }
     news->kind = News::Kind::listed;
@@ -98,6 +101,7 @@ class Report::Reporter final : public policies::Observer {
 
   Ring<News, kQueue> queue;
   std::atomic<std::int64_t> left_out{0};
+  std::atomic<std::int64_t> unnotified{0};  // of those: somebody was to be told
 
  private:
   void count_left_out() noexcept {
@@ -214,6 +218,13 @@ void Report::tick(TimePoint now) {
     log_.write(Level::info,
                LogLine("verdicts left out of the log").add("count", left_out - left_out_before_));
     left_out_before_ = left_out;
+  }
+  std::int64_t unnotified = 0;
+  for (const auto& reporter : reporters_)
+    unnotified += reporter->unnotified.load(std::memory_order_relaxed);
+  if (unnotified != unnotified_before_) {
+    notifier_->lost(unnotified - unnotified_before_);
+    unnotified_before_ = unnotified;
   }
   // A worker's bell that crossed drain() on its way may not have been heard.
   for (const auto& reporter : reporters_) {

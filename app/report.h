@@ -69,7 +69,7 @@ class Report {
   std::function<void(const News&)> viewer_;
   bool readable_keys_ = false;
   std::int64_t lines_ = 0;  // in this second
-  std::int64_t left_out_before_ = 0;
+  std::int64_t left_out_before_ = 0, unnotified_before_ = 0;
 
   std::atomic<Wanted> wanted_{Wanted::nothing};
   std::atomic<bool> muted_{false};

@@ -54,6 +54,60 @@ TEST(Notifier, tells_a_webhook_who_was_listed_and_why) {
       "\n");
 }
 
+struct NotifierTest : testing::Test {
+  /// The log lines of a tick.
+  std::string tick(TimePoint now) {
+    testing::internal::CaptureStderr();
+    notifier.tick(now);
+    return testing::internal::GetCapturedStderr();
+  }
+  void burst(int count, TimePoint now) {
+    News news = listed_news();
+    news.notify = std::string_view("ops");
+    for (int i = 0; i < count; ++i) notifier.notify(news, "#1", now);
+  }
+  static std::vector<config::NotifyDef> channel(unsigned per_minute) {
+    config::NotifyDef def;
+    def.name.value = "ops";
+    def.webhook = config::Text{"http://127.0.0.1:1/", {}};
+    def.per_minute = per_minute;
+    return {def};
+  }
+
+  boost::asio::io_context control;  // never run: nothing is delivered
+  Log log{Level::info, true};
+  telemetry::Metrics metrics{1};
+  Notifier notifier{control, log, metrics.control()};
+};
+
+TEST_F(NotifierTest, a_burst_that_finds_no_room_is_counted_and_logged_once_a_minute) {
+  constexpr auto kRoom = static_cast<int>(Notifier::kWaitingMax) + 1;  // one is on its way
+  notifier.use(channel(10'000));
+  burst(1'000, kStart);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::notify_dropped), 1'000 - kRoom);
+  const std::string line = tick(kStart + milliseconds{500});
+  EXPECT_NE(line.find("\"count\":" + std::to_string(1'000 - kRoom)), std::string::npos) << line;
+  burst(5, kStart + milliseconds{600});
+  EXPECT_EQ(tick(kStart + milliseconds{1'500}), "") << "not more than once a minute";
+  EXPECT_NE(tick(kStart + milliseconds{60'500}).find("\"count\":5"), std::string::npos);
+  EXPECT_EQ(tick(kStart + milliseconds{180'500}), "");
+  EXPECT_EQ(metrics.sum(telemetry::Metric::notify_dropped), 1'005 - kRoom);
+}
+
+TEST_F(NotifierTest, what_the_quota_leaves_out_is_logged_too) {
+  notifier.use(channel(10));
+  burst(47, kStart);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::notify_dropped), 37);
+  EXPECT_NE(tick(kStart).find("\"count\":37"), std::string::npos);
+}
+
+TEST_F(NotifierTest, what_a_full_worker_queue_has_lost_is_counted_and_logged) {
+  notifier.lost(3);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::notify_dropped), 3);
+  EXPECT_NE(tick(kStart).find("\"count\":3"), std::string::npos);
+  EXPECT_EQ(tick(kStart + milliseconds{1}), "");
+}
+
 TEST(VerdictLine, is_one_line_for_people) {
   EXPECT_EQ(verdict_line(listed_news(), false),
             "08:00:00.000  203.0.113.7\"\\u000a  listed  login-per-ip 11/10 in 10m, on gray, until "
