@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "config/patterns.h"
+#include "config/rung_order.h"
 #include "config/sections.h"
 #include "config/units.h"
 #include "config/yaml_text.h"
@@ -166,10 +167,15 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
 
 void check_policy(Reader& reader, const PolicyDraft& draft) {
   const PolicyDef& policy = draft.policy;
+  const std::size_t errors = reader.problems().errors();
   check_pattern(reader, draft);
   if (draft.sound) check_near(reader, policy);
   if (draft.sound) check_retain(reader, policy);
-  if (draft.pattern.key != nullptr) return;
+  if (draft.pattern.key != nullptr) {
+    if (draft.sound && reader.problems().errors() == errors)
+      check_rung_order(reader.problems(), policy);
+    return;
+  }
   if (!draft.has_watch) reader.error(*draft.map, "a policy needs \"watch\"");
   const bool counts = draft.metric != nullptr ||
                       std::any_of(policy.then.begin(), policy.then.end(),
@@ -196,6 +202,7 @@ void check_policy(Reader& reader, const PolicyDraft& draft) {
   check_rungs(reader, policy);
   check_keep(reader, policy);
   check_refused_before(reader, policy);
+  if (reader.problems().errors() == errors) check_rung_order(reader.problems(), policy);
 }
 
 }  // namespace weir::config

@@ -203,7 +203,11 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
 void add_rung_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kRung>(
       "rung", "a rung", "Rungs",
-      "`then:` is a list of maps with these keys: one threshold with its action each."));
+      "`then:` is a list of maps with these keys: one threshold with its action each. Of those that "
+      "hold the severest acts, alone: flag < graylist (its list's effect) < delay < challenge < deny; "
+      "of equally severe ones the later. A rung without `do` (`score`, `clear`, `notify`) is the least "
+      "severe: beside others that hold, give it their `do` as well. Several policies each have their "
+      "say."));
 }
 
 }  // namespace weir::config
