@@ -11,12 +11,14 @@ using policies::Action;
 namespace {
 
 void append_number(std::string& out, Number number) {
-  if (!number.is_finite()) {
-    out += "\"unlimited\"";
-    return;
-  }
   char digits[32];
-  out.append(digits, number.to_chars(digits));
+  out.append(digits, number.finite().to_chars(digits));
+}
+
+/// Of a table, where a limit may be that nothing reaches it.
+void append_limit(std::string& out, Number limit) {
+  if (limit.is_finite()) return append_number(out, limit);
+  out += "\"unlimited\"";
 }
 
 void append_value(std::string& out, const Value& value) {
@@ -85,7 +87,10 @@ void append_verdict(std::string& out, const policies::PolicySet& set,
     if (standing.rung >= 0) {
       append_member(out, "rung", standing.rung);
       if (standing.has_value) append_member(out, "value", standing.value);
-      if (standing.limit) append_member(out, "limit", *standing.limit);
+      if (standing.limit) {
+        append_member(out, "limit");
+        append_limit(out, *standing.limit);
+      }
       if (standing.window.count() > 0) append_member(out, "window_ms", standing.window.count());
     }
     if (standing.until && *standing.until < limiter::kForever) {
@@ -129,7 +134,10 @@ void QueryTrace::rung(const policies::Policy& policy, std::size_t rung, const Va
   append_member(out, "do", policies::action_row(policy.rungs[rung].action).name);
   if (policy.rungs[rung].shadow) append_member(out, "mode", "shadow");
   if (policy.has_metric) append_member(out, "value", value);
-  if (limit) append_member(out, "limit", *limit);
+  if (limit) {
+    append_member(out, "limit");
+    append_limit(out, *limit);
+  }
   append_member(out, "holds");
   out.append(holds ? "true}" : "false}");
 }

@@ -26,6 +26,13 @@ class Number {
   constexpr double as_real() const noexcept {
     return is_real_ ? real_ : static_cast<double>(integer_);
   }
+  /// For what can't say infinity, such as JSON: a sum of doubles that has overflown is the largest
+  /// double, as one of integers is the largest integer; so is NaN, the safe side.
+  Number finite() const noexcept {
+    if (is_finite()) return *this;
+    constexpr double kMost = std::numeric_limits<double>::max();
+    return real(real_ < 0 ? -kMost : kMost);
+  }
   bool is_finite() const noexcept { return !is_real_ || std::isfinite(real_); }
   bool is_negative() const noexcept { return is_real_ ? real_ < 0 : integer_ < 0; }
   bool is_zero() const noexcept { return is_real_ ? real_ == 0 : integer_ == 0; }

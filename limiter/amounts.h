@@ -18,6 +18,16 @@ inline std::int64_t integer_of(Number amount) noexcept {
   return up >= kEdge ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(up);
 }
 
+/// A sum that saturates. One that has reached the top stays there, whatever is taken off it later:
+/// how far above it was is not known, and a sum never undercounts.
+inline std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (a == kMost || b == kMost) return kMost;
+  std::int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? std::numeric_limits<std::int64_t>::min() : kMost;
+}
+
 /// How many events one event counts as: 0 .. 2^31-1.
 inline std::uint32_t count_of(const Amount& event) noexcept {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(

@@ -135,10 +135,11 @@ class WindowEntries {
       return a;
     } else if constexpr (kReal) {
       return a + b;
+    } else if constexpr (std::is_same_v<V, std::int64_t>) {
+      return saturating_sum(a, b);
     } else {
       V out;
-      if (!__builtin_add_overflow(a, b, &out)) return out;
-      return b < 0 ? std::numeric_limits<V>::min() : std::numeric_limits<V>::max();
+      return __builtin_add_overflow(a, b, &out) ? std::numeric_limits<V>::max() : out;
     }
   }
 

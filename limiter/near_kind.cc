@@ -9,6 +9,7 @@
 #include <bit>
 #include <limits>
 
+#include "limiter/amounts.h"
 #include "limiter/block_ops.h"
 #include "limiter/tally.h"
 
@@ -231,13 +232,8 @@ struct NearKind {
   static std::uint64_t added(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept {
     if (spec.real)
       return std::bit_cast<std::uint64_t>(std::bit_cast<double>(a) + std::bit_cast<double>(b));
-    const auto x = static_cast<std::int64_t>(a), y = static_cast<std::int64_t>(b);
-    std::int64_t sum;
-    if (__builtin_add_overflow(x, y, &sum)) {
-      sum = y < 0 ? std::numeric_limits<std::int64_t>::min()
-                  : std::numeric_limits<std::int64_t>::max();
-    }
-    return static_cast<std::uint64_t>(sum);
+    return static_cast<std::uint64_t>(
+        saturating_sum(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
   }
 
   static bool add(Subject& s, Journal& journal, Memory& memory, const Instant&,

@@ -314,6 +314,14 @@ class WindowOps : WindowEntries<V> {
         out.settled = static_cast<Sum>(e.total);
         for (std::uint32_t i = 0; i < first; ++i) out.settled -= Sum{e.value(i)};
       }
+      if constexpr (kSum && !kReal) {
+        // A bucket at the top has lost count (saturating_sum); the scan is for sums beyond 2^62.
+        constexpr V kMost = std::numeric_limits<V>::max();
+        if (out.settled > kMost / 2 && s.counter.rule.merge != Rule::Merge::none &&
+            e.find_value(kMost) < e.size) {
+          out.settled = Sum{kMost} * 2;
+        }
+      }
       if (event != nullptr)
         out.settled += kSum ? Sum{integer_of(event->amount)} : Sum{count_of(*event)};
       if constexpr (std::is_same_v<V, Unit>) out.settled = std::min<Sum>(out.settled, keep_of(s));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "limiter/amounts.h"
 #include "limiter/counter.h"
 #include "limiter/series.h"
 
@@ -259,8 +260,10 @@ void State<V>::shed() noexcept {
     V sum;
     if constexpr (std::is_same_v<V, double>) {
       sum = series.value(0) + series.value(1);
+    } else if constexpr (std::is_same_v<V, std::int64_t>) {
+      sum = saturating_sum(series.value(0), series.value(1));
     } else if (__builtin_add_overflow(series.value(0), series.value(1), &sum)) {
-      sum = series.value(0) < 0 ? std::numeric_limits<V>::min() : std::numeric_limits<V>::max();
+      sum = std::numeric_limits<V>::max();
     }
     series.set(1, sum);
     series.pop_front();

@@ -35,6 +35,26 @@ CounterSpec spec_of(Metric metric, Window window, std::int64_t length, bool outc
 
 BankLimits small() { return {std::uint64_t{4} << 20, 10'000}; }
 
+// How far above the top a sum was is not known: taking something off must not make it count less.
+TEST(Sums, OneThatHasSaturatedStaysSo) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const Window window : {Window::ring, Window::every}) {
+    CounterSpec spec = spec_of(Metric::sum, window, 60'000);
+    spec.buckets = 6;
+    Bank bank(small());
+    const CounterId id = bank.open({1, 1}, spec).value();
+    const auto charge = [&](std::int64_t amount) {
+      Amount event;
+      event.amount = Number(amount);
+      return bank.charge(id, {9, 9}, at(0), event, nullptr, nullptr).value;
+    };
+    EXPECT_EQ(charge(kMost - 10), Number(kMost - 10));
+    EXPECT_EQ(charge(-5), Number(kMost - 15));
+    EXPECT_EQ(charge(100), Number(kMost));
+    EXPECT_EQ(charge(-50), Number(kMost)) << "the true sum is beyond the top still";
+  }
+}
+
 // G10: no trailing window ever admits more than the limit, whatever the caller knows of our
 // buckets.
 TEST(Admission, NoTrailingWindowEverAdmitsMoreThanTheLimit) {
