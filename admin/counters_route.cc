@@ -16,14 +16,24 @@ struct Target {
   std::vector<std::string> parts;
 };
 
+std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy) {
+  if (policy.pattern) {
+    return "this policy counts nothing: it waits for a pattern; POST /v1/query on the event API says "
+           "what waits for an event";
+  }
+  if (policy.meters.empty()) return "this policy counts nothing: it is a plain rule";
+  std::string names;
+  for (const policies::PolicyIndex meter : policy.meters)
+    names.append(names.empty() ? "" : ", ").append(set.policies[meter].name);
+  return "this policy counts nothing by itself; its metrics do: " + names;
+}
+
 std::variant<Target, net::HttpReply> target_of(const Call& call) {
   if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
   Target target;
   target.policy = call.set->find_policy(call.name());
   if (target.policy == nullptr) return problem(404, "there is no policy of that name");
-  if (target.policy->counters.empty()) {
-    return problem(404, "this policy counts nothing: it is a plain rule");
-  }
+  if (target.policy->counters.empty()) return problem(404, why_no_counters(*call.set, *target.policy));
   auto parts = canonical_parts(call.query.all("key"), target.policy->bindings.front().key,
                                target.policy->key_names);
   if (auto* wrong = std::get_if<std::string>(&parts)) return problem(400, *wrong);
@@ -70,8 +80,8 @@ net::HttpReply get_counters(Call& call) {
     json::object row;
     row["what"] = policies::counter_text(counter);
     row["window"] = window_value(counter);
-    row["value"] = number_value(reading.value);
-    row["settled"] = number_value(reading.settled);
+    row["value"] = number_value(reading.value.finite());
+    row["settled"] = number_value(reading.settled.finite());
     row["in_flight"] = reading.in_flight;
     row["limits"] = limits_of(*call.set, *target.policy, i);
     rows.push_back(std::move(row));

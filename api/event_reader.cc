@@ -70,7 +70,38 @@ std::optional<JsonWrong> EventReader::read(std::string_view object, const polici
     record_.request = &request_;
   }
   record_.values = presets_;
-  return std::nullopt;
+  if (Wrong wrong = check_says_something()) return wrong;
+  return check_status(set);
+}
+
+// A request of which nothing is known is none: most likely a client's mistake.
+EventReader::Wrong EventReader::check_says_something() const {
+  for (const Member& member : members_.members()) {
+    const bool aside = member.name == "time" || member.name == "status" || member.name == "response";
+    if (!aside && member.kind != Kind::null) return std::nullopt;
+  }
+  return JsonWrong{0, "this says nothing of what happened: give `event`, or the request's `method` and `path`"};
+}
+
+// An event that a status tells (`is: login, when: status == 200`), reported by its own name with a
+// status that denies it: one of the two is wrong. What reads more than the status is not known here.
+EventReader::Wrong EventReader::check_status(const policies::PolicySet& set) {
+  const auto status = set.slots.find("status");
+  if (answer_.status == 0 || !status) return std::nullopt;
+  frame_.resume(set.slots, nothing_, answer_, record_.time, nullptr);
+  for (std::uint16_t index = record_.event;; index = set.events[index].parent) {
+    const policies::Event& event = set.events[index];
+    const bool by_status =
+        event.when && std::all_of(event.when->slots().begin(), event.when->slots().end(),
+                                  [&](SlotId slot) { return slot == *status; });
+    if (by_status && !event.when->eval(frame_).is_true()) {
+      const Member* at = members_.find("status");
+      if (at == nullptr) at = members_.find("response");
+      return JsonWrong{at == nullptr ? 0 : at->at, "`status` contradicts the event: " + event.name +
+                                                       " is when " + event.when->canonical()};
+    }
+    if (event.parent == index) return std::nullopt;
+  }
 }
 
 void EventReader::clear(TimePoint now) {

@@ -9,6 +9,7 @@
 
 #include "api/json_members.h"
 #include "core/event.h"
+#include "policies/frame.h"
 #include "policies/policy_set.h"
 #include "policies/record.h"
 
@@ -49,6 +50,8 @@ class EventReader {
   Wrong preset(const policies::PolicySet& set, policies::SlotId slot, const Member& member);
   void preset_what_is_not_known(const policies::PolicySet& set);
   void finish_request();
+  Wrong check_says_something() const;
+  Wrong check_status(const policies::PolicySet& set);
 
   // event_words.cc: what the built-in words mean.
   Wrong read_time(const Member& member);
@@ -87,6 +90,8 @@ class EventReader {
   std::deque<Address> addresses_;
   std::vector<char> path_room_;
   std::string scratch_;
+  policies::Frame frame_;  // of the answer alone
+  policies::Captured nothing_;
   bool has_ip_ = false, has_url_ = false, has_query_ = false;
 };
 

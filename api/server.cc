@@ -107,6 +107,12 @@ asio::awaitable<net::HttpReply> ApiServer::dispatch(net::HttpRequest request) {
                            "send one event as `Content-Type: application/json`, or one a line as "
                            "`Content-Type: application/x-ndjson`");
   }
+  const std::string_view encoding = request.field("content-encoding");
+  if (request.count("content-encoding") > 0 && !net::same_ignoring_case(encoding, "identity")) {
+    net::HttpReply reply = net::problem(415, "the body must come without Content-Encoding");
+    reply.fields.emplace_back("Accept-Encoding", "identity");
+    co_return reply;
+  }
   const bool lines = *form == Batch::Form::lines;
   const std::shared_ptr<Task> task = begin(request, lines, query ? Ask::query : Ask::events);
   if (task == nullptr) {

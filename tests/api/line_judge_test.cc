@@ -92,6 +92,23 @@ TEST_F(LineJudgeTest, WithoutAStatusNothingIsSettledButWhatWasNamed) {
   EXPECT_EQ(api.verdict(R"({"event":"login_failed","ip":"203.0.113.9","account":"bob"})"), "flag");
 }
 
+TEST_F(LineJudgeTest, AStatusThatAgreesWithTheEventIsWell) {
+  EXPECT_EQ(api.verdict(R"({"event":"login_failed","account":"b","status":403})"), "pass");
+  EXPECT_EQ(api.verdict(R"({"event":"login_ok","account":"b","response":{"status":200}})"), "pass");
+  EXPECT_EQ(api.verdict(R"({"event":"login","account":"b","status":500})"), "pass");
+}
+
+TEST_F(LineJudgeTest, ASumBeyondTheLargestDoubleIsANumberStill) {
+  ApiWorld sums{R"(
+events: {paid: {source: {json: true, time: {field: ts, as: seconds}}, fields: {amount: double(amount)}}}
+policies:
+  - {name: paid, watch: paid, metric: sum(amount), window: 1m, then: [{over: 5, do: flag}]}
+)"};
+  EXPECT_EQ(sums.verdict(R"({"event":"paid","amount":1e308})"), "flag");
+  EXPECT_THAT(sums.ask(R"({"event":"paid","amount":1e308})"),
+              HasSubstr(R"("value":1.7976931348623157e+308,"limit":5)"));
+}
+
 TEST_F(LineJudgeTest, ARightLoginResets) {
   const auto failed = [&](int n) {
     return api.verdict(R"({"event":"login_failed","account":"bob","ip":"203.0.113.)" +
@@ -197,6 +214,12 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
            {R"({"status":99})", "11 `status` is an integer between 100 and 599"},
            {R"({"status":"200"})", "11 `status` is an integer"},
            {R"({"status":200,"response":{"status":200}})", "36 the status is given twice"},
+           {R"({"event":"login_failed","account":"b","status":200})",
+            "48 `status` contradicts the event: login_failed is when "},
+           {R"({"event":"login_ok","response":{"status":401}})",
+            "32 `status` contradicts the event: login_ok is when "},
+           {"{}", "1 this says nothing of what happened"},
+           {R"({"status":401,"time":5})", "1 this says nothing of what happened"},
            {R"({"response":{"code":1}})", "14 `response` has status, header and body"},
            {R"({"time":"yesterday"})", "9 `time`: "},
            {R"({"time":-1})", "9 `time` in Unix milliseconds"},
@@ -205,7 +228,7 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
        }) {
     EXPECT_THAT(api.ask(c.event), StartsWith(c.wrong)) << c.event;
   }
-  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 35);
+  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 39);
   EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_events), 0);
 }
 
