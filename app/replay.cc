@@ -32,7 +32,7 @@ constexpr std::string_view kExamples =
     "row says. Files may be compressed (gzip, zstd); - is the standard input. See docs/replay.md.\n"
     "Exit codes: 0 ok, 1 problems in the configuration or a --fail-if that holds, 2 usage, 4 a "
     "file\n"
-    "can't be read.";
+    "can't be read, 5 this configuration can't be replayed.";
 
 struct Flags {
   std::string config, order = "arrival", lateness, against, from, to, log_format, report;
@@ -168,6 +168,10 @@ int run(replay::Replay& replay, const Flags& flags, const Globals& globals,
 int replay_command(const Flags& flags, const Globals& globals) {
   replay::Plan plan;
   if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
+  if (plan.sources.empty())
+    return wrong("nothing to replay: name a file, such as --event request=access.log");
+  if (!flags.readings.empty() && globals.output != Output::ndjson)
+    return wrong("--readings are rows of -o ndjson: give both");
   std::vector<FailIf> conditions;
   for (const std::string& text : flags.fail_if) {
     std::string problem;

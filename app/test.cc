@@ -19,7 +19,7 @@ constexpr std::string_view kExamples =
     "\n"
     "A case file holds requests and events with times and answers, and what is expected of them\n"
     "(docs/testing.md). Time is driven: a case over a week takes no time. Exit codes: 0 all pass,\n"
-    "1 some fail.";
+    "1 some fail, or none has run.";
 
 struct Flags {
   std::vector<std::string> paths;
@@ -64,11 +64,19 @@ int test(const Flags& flags, const Globals& globals) {
   const bool colour = !json && globals.colours(STDOUT_FILENO);
   std::vector<CaseFileResult> results;
   bool failed = false;
+  std::size_t ran = 0;
   for (const std::string& path : paths) {
     results.push_back(run_case_file(path, fallback, flags.filter, environment, colour));
     failed = failed || results.back().failed() != 0;
+    ran += results.back().cases.size();
   }
   print(json ? cases_to_json(results) : cases_to_text(results, flags.each, colour));
+  // A misspelt name would else be a test that passes for ever.
+  if (!failed && ran == 0) {
+    complain(flags.filter.empty() ? std::string("there are no cases in these files")
+                                  : "no case has \"" + flags.filter + "\" in its name");
+    return kNo;
+  }
   return failed ? kNo : kOk;
 }
 

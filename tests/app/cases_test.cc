@@ -178,6 +178,9 @@ TEST_F(CasesTest, TheProgramFindsCasesAndSaysHowManyPassed) {
   EXPECT_EQ(outcome.out, "ok    weir_test.yaml  1 case\n  ok    right\n1 passed, 0 failed\n");
   EXPECT_EQ(weir({"."}).code, 1);
   EXPECT_EQ(weir({".", "--case", "right"}).code, 0);
+  outcome = weir({"weir_test.yaml", "--case", "rihgt"});
+  EXPECT_EQ(outcome.code, 1) << "nothing has been tested";
+  EXPECT_EQ(outcome.err, "weir: no case has \"rihgt\" in its name\n");
   outcome = weir({"-o", "json", "weir_test.yaml"});
   EXPECT_EQ(
       outcome.out,

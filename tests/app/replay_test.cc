@@ -83,6 +83,15 @@ TEST_F(ReplayCommandTest, conditions_decide_the_exit_code) {
   EXPECT_EQ(out.err, "weir: --fail-if deny>=25%: 1 of 4 events\n");
 }
 
+TEST_F(ReplayCommandTest, what_would_do_nothing_is_a_mistake) {
+  const Outcome nothing = run({});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_THAT(nothing.err, StartsWith("weir: nothing to replay: name a file, such as --event "));
+  const Outcome unseen = run({"--event", "login=logins.csv", "--readings", "per-user"});
+  EXPECT_EQ(unseen.code, 2);
+  EXPECT_THAT(unseen.err, StartsWith("weir: --readings are rows of -o ndjson"));
+}
+
 TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
   scratch.write("broken.yaml", "weir: 1\npolicies: [{nam: x}]\n");
   scratch.write("damaged.gz", "\x1f\x8b\x08 nothing of the kind");
@@ -94,7 +103,7 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
   const Case kCases[] = {
       {{"--event", "logn=logins.csv"}, 2, "there is no event \"logn\"; did you mean \"login\"?"},
       {{"--event", "login"}, 2, "--event looks like NAME=FILE, not \"login\""},
-      {{"--event", "login=logins.csv", "--readings", "per-usr"},
+      {{"--event", "login=logins.csv", "-o", "ndjson", "--readings", "per-usr"},
        2,
        "there is no policy \"per-usr\"; did you mean \"per-user\"?"},
       {{"--event", "login=logins.csv", "--lateness", "5"}, 2, "--lateness: "},
