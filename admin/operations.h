@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/key.h"
+#include "core/number.h"
 #include "limiter/bank.h"
 #include "limiter/lists.h"
 #include "policies/plan.h"
@@ -38,6 +41,27 @@ struct LoadReport {
   static constexpr std::size_t kProblemsMost = 100;
 };
 
+/// A verdict, or a key that a rung has put on a list: what `weir ctl tail` shows.
+struct VerdictRow {
+  bool listed = false;
+  bool created = false;  ///< listed: a new entry
+  bool shadow = false;
+  int status = 0;  ///< 0: passed
+  TimePoint time{};
+  TimePoint until{};       ///< epoch: not known
+  milliseconds window{0};  ///< 0: none
+  Number value;            ///< only with a window
+  std::optional<Number> limit;
+  std::string effect;  ///< an action's name
+  std::string event, client, method, path, policy, list, key, defect;
+};
+
+struct VerdictPage {
+  std::uint64_t next = 0;    ///< what to ask for then
+  std::uint64_t missed = 0;  ///< that were there and are gone, or found no room
+  std::vector<VerdictRow> rows;
+};
+
 struct StatusFacts {
   std::string version;
   TimePoint started{};
@@ -58,6 +82,9 @@ class Operations {
   virtual std::shared_ptr<const policies::PolicySet> policies() const = 0;
   /// Reads the configuration again; with an error in it the running set stays.
   virtual boost::asio::awaitable<LoadReport> reload() = 0;
+  /// The verdicts from number `after` on, `most` of them; nullopt: those that are yet to come.
+  /// Keeps the last ones for some seconds after it was asked.
+  virtual VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) = 0;
   /// Begins to drain, or ends that again; says whether it is draining now.
   virtual bool drain(bool begin) = 0;
 };

@@ -19,6 +19,8 @@ constexpr std::array kRoutes{
     Route{"GET", "/v1/views", false, get_views, nullptr, "all views and what they hold"},
     Route{"GET", "/v1/views/{view}", false, get_view, nullptr,
           "the last complete windows of a view, and the running one"},
+    Route{"GET", "/v1/verdicts", false, get_verdicts, nullptr,
+          "verdicts as they come, for `weir ctl tail`"},
     Route{"GET", "/v1/lists", false, get_lists, nullptr, "all lists and how full they are"},
     Route{"GET", "/v1/lists/{list}", false, get_list, nullptr, "the entries of a list, by pages"},
     Route{"GET", "/v1/lists/{list}/entries", false, find_entry, nullptr, "the entries of a key"},

@@ -39,6 +39,7 @@ net::HttpReply get_counters(Call& call);  // counters_route.cc
 net::HttpReply reset_counters(Call& call);
 net::HttpReply get_views(Call& call);  // views_route.cc
 net::HttpReply get_view(Call& call);
+net::HttpReply get_verdicts(Call& call);  // verdicts_route.cc
 net::HttpReply get_lists(Call& call);  // lists_route.cc
 net::HttpReply get_list(Call& call);
 net::HttpReply find_entry(Call& call);  // entries_route.cc

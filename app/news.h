@@ -52,6 +52,7 @@ struct News {
   Address client;
   ShortText<16> method;
   ShortText<200> path;
+  ShortText<64> event;      ///< verdict: of one that did not come as a request; else empty
   ShortText<64> decider;    ///< policy or list
   ShortText<64> list_name;  ///< listed
   ShortText<64> notify;     ///< listed: empty: nobody asked

@@ -1,5 +1,4 @@
 #include "app/report.h"
-#include "core/text.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -7,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "core/text.h"
 
 namespace weir::app {
 namespace {
@@ -24,6 +24,33 @@ const policies::Standing* telling(const policies::Verdict& verdict) noexcept {
   return verdict.standings.empty() ? nullptr : &verdict.standings.front();
 }
 
+admin::VerdictRow row_of(const News& news) {
+  admin::VerdictRow row;
+  row.listed = news.kind == News::Kind::listed;
+  row.created = news.created;
+  row.shadow = news.shadow;
+  row.status = news.status;
+  row.time = news.time;
+  row.until = news.until;
+  row.window = news.window;
+  row.value = news.value;
+  row.limit = news.limit;
+  row.effect = policies::action_row(news.effect).name;
+  row.event = news.event.view();
+  if (news.client != Address{}) row.client = news.client.to_string();
+  row.method = news.method.view();
+  row.path = news.path.view();
+  if (row.listed) {
+    row.policy = news.decider.view();
+    row.list = news.list_name.view();
+  } else {
+    (news.list ? row.list : row.policy) = news.decider.view();
+  }
+  row.key = news.key.view();
+  row.defect = news.defect.view();
+  return row;
+}
+
 }  // namespace
 
 /// One worker's end. Called on that worker's thread within a judgement.
@@ -33,37 +60,12 @@ class Report::Reporter final : public policies::Observer {
 
   void judged(const policies::PolicySet& set, const Request& request,
               const policies::Verdict& verdict) override {
-    const Wanted wanted = report_.wanted_.load(std::memory_order_relaxed);
-    if (wanted == Wanted::nothing || (wanted == Wanted::refusals && !is_refusal(verdict))) return;
-    News* news = report_.muted_.load(std::memory_order_relaxed) ? nullptr : queue.reserve();
-    if (news == nullptr) {
-      count_left_out();
-      return;
-    }
-    news->kind = News::Kind::verdict;
-    news->time = request.time;
-    news->until = {};
-    news->client = request.client;
-    news->method = request.method;
-    news->path = request.path;
-    news->effect = verdict.effect;
-    news->status = static_cast<std::uint16_t>(verdict.status);
-    news->list_name.clear();
-    news->key.clear();
-    news->notify.clear();
-    news->decider.clear();
-    news->defect = verdict.defect;
-    news->shadow = false;
-    news->list = false;
-    news->limit.reset();
-    news->value = Number{};
-    news->window = {};
-    if (const policies::Standing* standing = telling(verdict); standing != nullptr)
-      tell(set, *standing, *news);
-    queue.publish();
-    report_.ring();
+    tell(set, &request, policies::kRequestEvent, request.time, verdict);
   }
-
+  void judged(const policies::PolicySet& set, const policies::Record& record,
+              const policies::Verdict& verdict) override {
+    tell(set, record.request, record.event, record.time, verdict);
+  }
   void listed(const policies::PolicySet& set, const Listed& listed, TimePoint now) override {
     News* news = queue.reserve();
     if (news == nullptr) {
@@ -79,6 +81,7 @@ class Report::Reporter final : public policies::Observer {
     news->client = {};
     news->method.clear();
     news->path.clear();
+    news->event.clear();
     news->effect = listed.rung->action;
     news->status = 0;
     news->shadow = listed.rung->shadow;
@@ -108,7 +111,46 @@ class Report::Reporter final : public policies::Observer {
     left_out.store(left_out.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  static void tell(const policies::PolicySet& set, const policies::Standing& standing,
+  void tell(const policies::PolicySet& set, const Request* request, policies::EventIndex event,
+            TimePoint time, const policies::Verdict& verdict) {
+    const Wanted wanted = report_.wanted_.load(std::memory_order_relaxed);
+    const bool logged =
+        wanted == Wanted::all || (wanted == Wanted::refusals && is_refusal(verdict));
+    const bool tailed = report_.tailing_.load(std::memory_order_relaxed);
+    if (!logged && !tailed) return;
+    const bool heard = tailed || !report_.muted_.load(std::memory_order_relaxed);
+    News* news = heard ? queue.reserve() : nullptr;
+    if (news == nullptr) {
+      count_left_out();
+      return;
+    }
+    news->kind = News::Kind::verdict;
+    news->time = time;
+    news->until = {};
+    news->client = request != nullptr ? request->client : Address{};
+    news->method = request != nullptr ? request->method : std::string_view();
+    news->path = request != nullptr ? request->path : std::string_view();
+    news->event = event != policies::kRequestEvent ? std::string_view(set.events[event].name)
+                                                   : std::string_view();
+    news->effect = verdict.effect;
+    news->status = static_cast<std::uint16_t>(verdict.status);
+    news->list_name.clear();
+    news->key.clear();
+    news->notify.clear();
+    news->decider.clear();
+    news->defect = verdict.defect;
+    news->shadow = false;
+    news->list = false;
+    news->limit.reset();
+    news->value = Number{};
+    news->window = {};
+    if (const policies::Standing* standing = telling(verdict); standing != nullptr)
+      fill(set, *standing, *news);
+    queue.publish();
+    report_.ring();
+  }
+
+  static void fill(const policies::PolicySet& set, const policies::Standing& standing,
                    News& news) noexcept {
     news.list = standing.list.has_value();
     news.decider = standing.list     ? std::string_view(set.lists[*standing.list].name)
@@ -193,22 +235,55 @@ void Report::drain() {
 }
 
 void Report::handle(const News& news) {
+  if (tailing_.load(std::memory_order_relaxed)) {
+    if (tail_.size() == kTail) tail_.pop_front();
+    tail_.push_back(news);
+    ++tail_next_;
+    // A busy proxy must not lose refusals in the log because somebody looks on: enough for now.
+    if (++tail_lines_ >= kLinesPerSecond) tailing_.store(false, std::memory_order_relaxed);
+  }
+  bool counts = viewer_ != nullptr;
   if (viewer_) {
     viewer_(news);
   } else {
     const bool refusal = policies::refuses(news.effect) || news.effect == policies::Action::delay ||
                          (news.status != 0 && !news.shadow);
     const bool notable = news.kind == News::Kind::listed ? news.created : refusal && !news.shadow;
-    log_.write(notable ? Level::info : Level::debug, line_of(news));
+    const Level level = notable ? Level::info : Level::debug;
+    counts = log_.wants(level);
+    if (counts) log_.write(level, line_of(news));
   }
   if (news.kind == News::Kind::verdict) {
-    if (++lines_ >= kLinesPerSecond) muted_.store(true, std::memory_order_relaxed);
+    if (counts && ++lines_ >= kLinesPerSecond) muted_.store(true, std::memory_order_relaxed);
   } else if (news.created && !news.notify.view().empty()) {
     notifier_->notify(news, shown_key(news.key.view()), news.time);
   }
 }
 
+admin::VerdictPage Report::verdicts(std::optional<std::uint64_t> after, std::size_t most,
+                                    TimePoint now) {
+  tail_until_ = now + kTailFor;
+  if (tail_lines_ < kLinesPerSecond) tailing_.store(true, std::memory_order_relaxed);
+  admin::VerdictPage page;
+  const std::uint64_t first = tail_next_ - tail_.size();
+  // A number of another process's life is none of ours: from here on.
+  if (!after || *after > tail_next_) after = tail_next_;
+  page.missed = *after < first ? first - *after : 0;
+  page.next = std::max(*after, first);
+  for (; page.next < tail_next_ && page.rows.size() < most; ++page.next) {
+    page.rows.push_back(row_of(tail_[static_cast<std::size_t>(page.next - first)]));
+  }
+  return page;
+}
+
 void Report::tick(TimePoint now) {
+  if (now >= tail_until_) {
+    tail_.clear();
+    tailing_.store(false, std::memory_order_relaxed);
+  } else {
+    tailing_.store(true, std::memory_order_relaxed);
+  }
+  tail_lines_ = 0;
   lines_ = 0;
   muted_.store(false, std::memory_order_relaxed);
   std::int64_t left_out = 0;
@@ -259,8 +334,11 @@ LogLine Report::line_of(const News& news) const {
   const bool verdict = news.kind == News::Kind::verdict;
   LogLine line(verdict ? "verdict" : "listed");
   if (verdict) {
-    line.add("client", shown_key(news.client.to_string()));
-    line.add("method", news.method.view()).add("path", news.path.view());
+    // An event that the app tells of need have none of a request's marks.
+    if (!news.event.view().empty()) line.add("event", news.event.view());
+    if (news.client != Address{}) line.add("client", shown_key(news.client.to_string()));
+    if (!news.method.view().empty()) line.add("method", news.method.view());
+    if (!news.path.view().empty()) line.add("path", news.path.view());
     line.add(news.shadow ? "shadow_effect" : "effect", policies::action_row(news.effect).name);
     if (news.status != 0) line.add("status", std::int64_t{news.status});
     if (!news.decider.view().empty()) line.add(news.list ? "list" : "policy", news.decider.view());

@@ -4,11 +4,13 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "admin/operations.h"
 #include "app/log.h"
 #include "app/news.h"
 #include "app/notify.h"
@@ -29,6 +31,8 @@ class Report {
  public:
   static constexpr std::size_t kQueue = 512;
   static constexpr std::int64_t kLinesPerSecond = 500;
+  static constexpr std::size_t kTail = 1000;
+  static constexpr milliseconds kTailFor{10'000};
 
   Report(boost::asio::io_context& control, std::size_t workers, const HashSecret& secret, Log& log,
          telemetry::MetricCells& cells);
@@ -45,6 +49,9 @@ class Report {
   void use(const config::Model& model);
   /// Sees every entry before it is logged; then nothing is logged.
   void watch(std::function<void(const News&)> viewer);
+  /// As admin::Operations says. Whoever asks is shown all verdicts for kTailFor from then on; while
+  /// nobody does, none is kept.
+  admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most, TimePoint now);
   void tick(TimePoint now);  ///< every second
   void drain();              ///< empties the queues now
   void stop();               ///< the last entries; then nothing wakes any more
@@ -71,7 +78,14 @@ class Report {
   std::int64_t lines_ = 0;  // in this second
   std::int64_t left_out_before_ = 0, unnotified_before_ = 0;
 
+  std::deque<News> tail_;        // the last ones, while somebody asks for them
+  std::uint64_t tail_next_ = 0;  // the number of the next
+  std::int64_t tail_lines_ = 0;  // in this second
+  TimePoint tail_until_{};
+
+  // What goes into the log, and whether verdicts go to the tail besides.
   std::atomic<Wanted> wanted_{Wanted::nothing};
+  std::atomic<bool> tailing_{false};
   std::atomic<bool> muted_{false};
   std::atomic<bool> rung_{false};
   boost::asio::posix::stream_descriptor bell_;

@@ -1,6 +1,6 @@
 #include "app/verdict_line.h"
-#include "core/text.h"
 
+#include "core/text.h"
 
 namespace weir::app {
 namespace {
@@ -47,13 +47,15 @@ std::string verdict_line(const News& news, bool colour) {
     return out + "\n";
   }
   std::string request;
-  append_plain(request, news.method.view());
-  request += ' ';
-  append_plain(request, news.path.view());
+  for (const std::string_view part : {news.event.view(), news.method.view(), news.path.view()}) {
+    if (part.empty()) continue;
+    if (!request.empty()) request += ' ';
+    append_plain(request, part);
+  }
   std::string effect(policies::action_row(news.effect).name);
   if (news.shadow) effect = "would " + effect;
   if (news.status != 0) effect += " " + std::to_string(news.status);
-  out += padded(news.client.to_string(), 15) + "  " + padded(std::move(request), 24) + "  " +
+  out += padded(news.client == Address{} ? "-" : news.client.to_string(), 15) + "  " + padded(std::move(request), 24) + "  " +
          paint(colour_of(news.shadow ? Action::none : news.effect), padded(std::move(effect), 9)) +
          "  ";
   append_reason(out, news);

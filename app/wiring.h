@@ -72,6 +72,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   policies::Instant instant() const override;
   std::shared_ptr<const policies::PolicySet> policies() const override { return set_; }
   boost::asio::awaitable<admin::LoadReport> reload() override;
+  admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
   bool drain(bool begin) override;
   // Pulse
   std::size_t workers() const override { return workers_.size(); }

@@ -111,6 +111,11 @@ policies::Instant Wiring::instant() const {
 
 asio::awaitable<admin::LoadReport> Wiring::reload() { return reload_->run("the admin API", false); }
 
+admin::VerdictPage Wiring::verdicts(std::optional<std::uint64_t> after, std::size_t most) {
+  report_->drain();  // what the workers have told by now
+  return report_->verdicts(after, most, Clock::wall());
+}
+
 bool Wiring::drain(bool begin) {
   if (ending_ || draining_ == begin) return draining_ || ending_;
   draining_ = begin;

@@ -50,9 +50,8 @@ const Verdict& Evaluator::judge(const Request& request, Instant at, const Option
 const Verdict& Evaluator::judge(const Record& record, Instant at, const Options& options) {
   begin(record, at, options);
   conclude(at, options);
-  if (!options.dry && record.request != nullptr && observer_ != nullptr &&
-      (!verdict_.standings.empty() || plan_.defect)) {
-    observer_->judged(*set_, *record.request, verdict_);
+  if (!options.dry && observer_ != nullptr && (!verdict_.standings.empty() || plan_.defect)) {
+    observer_->judged(*set_, record, verdict_);
   }
   return verdict_;
 }

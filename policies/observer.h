@@ -5,6 +5,7 @@
 #include "core/event.h"
 #include "limiter/lists.h"
 #include "policies/policy_set.h"
+#include "policies/record.h"
 #include "policies/verdict.h"
 
 namespace weir::policies {
@@ -17,6 +18,11 @@ class Observer {
   virtual ~Observer() = default;
   /// A verdict of a request with at least one standing (enforced or shadow).
   virtual void judged(const PolicySet& set, const Request& request, const Verdict& verdict) = 0;
+  /// The same of an event that did not come as a request: the API, a file. Those of a request go to
+  /// the other one unless this is overridden.
+  virtual void judged(const PolicySet& set, const Record& record, const Verdict& verdict) {
+    if (record.request != nullptr) judged(set, *record.request, verdict);
+  }
   /// A rung put a key on a list, or would have notified: `created` says whether the entry is new.
   struct Listed {
     const Policy* policy;

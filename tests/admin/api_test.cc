@@ -137,6 +137,37 @@ TEST_F(ApiTest, ReloadTellsTheHashOrEveryProblem) {
   EXPECT_EQ(body.at("problems").at(0).at("message"), json::value("unknown key \"windw\""));
 }
 
+TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
+  admin::VerdictRow denied;
+  denied.time = process.now;
+  denied.status = 429;
+  denied.effect = "deny";
+  denied.client = "203.0.113.7";
+  denied.policy = "logins";
+  denied.window = milliseconds{60'000};
+  denied.value = Number::real(std::numeric_limits<double>::infinity());
+  denied.limit = Number{5};
+  admin::VerdictRow listed;
+  listed.listed = listed.created = true;
+  listed.time = process.now;
+  listed.until = limiter::kForever;
+  listed.effect = "graylist";
+  listed.key = "k\xff";
+  process.verdict_page = {44, 2, {denied, listed}};
+  const json::value body = get("/v1/verdicts?after=40");
+  EXPECT_EQ(process.asked_verdicts.first, 40U);
+  EXPECT_EQ(body.at("next"), json::value(44));
+  EXPECT_EQ(body.at("missed"), json::value(2));
+  EXPECT_EQ(body.at("verdicts").at(0).at("value").as_double(), std::numeric_limits<double>::max());
+  EXPECT_FALSE(body.at("verdicts").at(0).as_object().contains("path"));
+  EXPECT_EQ(body.at("verdicts").at(1).at("kind"), json::value("listed"));
+  EXPECT_TRUE(body.at("verdicts").at(1).at("until").is_null());
+  get("/v1/verdicts");
+  EXPECT_FALSE(process.asked_verdicts.first) << "from now on";
+  for (const char* bad : {"?after=", "?after=x", "?after=-1", "?after=1x", "?after=99999999999999999999", "?from=1"})
+    EXPECT_EQ(call("GET", std::string("/v1/verdicts") + bad).status, 400) << bad;
+}
+
 TEST_F(ApiTest, DrainBeginsAndEnds) {
   EXPECT_EQ(call("POST", "/v1/drain", R"({"begin":true})").body, "{\"draining\":true}\n");
   EXPECT_TRUE(process.facts.draining);

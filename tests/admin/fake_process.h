@@ -28,6 +28,10 @@ class FakeProcess final : public admin::Operations {
   policies::Instant instant() const override { return {now, now}; }
   std::shared_ptr<const policies::PolicySet> policies() const override { return set; }
   boost::asio::awaitable<admin::LoadReport> reload() override;
+  admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override {
+    asked_verdicts = {after, most};
+    return verdict_page;
+  }
   bool drain(bool begin) override { return facts.draining = begin; }
 
   /// Counts one request of the live traffic and returns its verdict's effect.
@@ -36,6 +40,8 @@ class FakeProcess final : public admin::Operations {
 
   admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
 
+  std::pair<std::optional<std::uint64_t>, std::size_t> asked_verdicts;
+  admin::VerdictPage verdict_page;
   TimePoint now;
   admin::StatusFacts facts;
   admin::LoadReport next_reload;

@@ -1,0 +1,63 @@
+#include <boost/json/array.hpp>
+#include <charconv>
+
+#include "admin/routes.h"
+#include "policies/describe.h"
+
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kRowsMost = 500;
+
+void put_text(json::object& row, std::string_view name, const std::string& text) {
+  if (!text.empty()) row[name] = utf8_text(text);
+}
+
+json::object row_view(const VerdictRow& from) {
+  json::object row;
+  row["kind"] = from.listed ? "listed" : "verdict";
+  row["time"] = policies::time_text(from.time);
+  row["effect"] = from.effect;
+  row["shadow"] = from.shadow;
+  if (from.listed) row["created"] = from.created;
+  if (from.status != 0) row["status"] = from.status;
+  put_text(row, "event", from.event);
+  put_text(row, "client", from.client);
+  put_text(row, "method", from.method);
+  put_text(row, "path", from.path);
+  put_text(row, "policy", from.policy);
+  put_text(row, "list", from.list);
+  put_text(row, "key", from.key);
+  put_text(row, "defect", from.defect);
+  if (from.window.count() != 0) {
+    row["value"] = number_value(from.value.finite());
+    if (from.limit) row["limit"] = number_value(*from.limit);
+    row["window_ms"] = from.window.count();
+  }
+  if (from.until != TimePoint{}) put_time(row, "until", from.until);
+  return row;
+}
+
+}  // namespace
+
+net::HttpReply get_verdicts(Call& call) {
+  if (auto refused = call.refuse_unknown({"after"})) return std::move(*refused);
+  std::optional<std::uint64_t> after;
+  if (call.query.has("after")) {
+    const auto text = call.query.one("after");
+    std::uint64_t number = 0;
+    const char* const end = text ? text->data() + text->size() : nullptr;
+    const auto read = text ? std::from_chars(text->data(), end, number) : std::from_chars_result{};
+    if (!text || text->empty() || read.ptr != end || read.ec != std::errc{})
+      return problem(400, "`after` is what an answer before gave as `next`");
+    after = number;
+  }
+  const VerdictPage page = call.operations.verdicts(after, kRowsMost);
+  json::array rows;
+  for (const VerdictRow& row : page.rows) rows.push_back(row_view(row));
+  return json_reply({{"next", page.next}, {"missed", page.missed}, {"verdicts", std::move(rows)}});
+}
+
+}  // namespace weir::admin
