@@ -1,144 +1,244 @@
 #include <CLI/CLI.hpp>
-#include <boost/json/parse.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "app/columns.h"
 #include "app/command.h"
 #include "app/configuration.h"
+#include "app/ctl_call.h"
+#include "app/ctl_text.h"
 #include "app/ctl_view.h"
+#include "app/ctl_watch.h"
 #include "app/exit_code.h"
-#include "app/files.h"
-#include "app/http_client.h"
 #include "app/outline.h"
-#include "app/webhook.h"
+#include "config/problem.h"
 #include "config/units.h"
-#include "core/text.h"
 
 namespace weir::app {
 namespace {
 
-constexpr milliseconds kLimit{10'000};
+namespace json = boost::json;
 
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  weir ctl status\n"
+    "  weir ctl top                     which policies are busy, every two seconds\n"
+    "  weir ctl tail                    verdicts as they come\n"
+    "  weir ctl policy login-per-ip\n"
+    "  weir ctl counter login-per-ip 203.0.113.7\n"
+    "  weir ctl list gray_users         its entries; with a key: whether it is listed\n"
+    "  weir ctl list banned 203.0.113.7 --add --for 1h --why scraping\n"
+    "  weir ctl list banned 203.0.113.7 --remove\n"
     "  weir ctl view hot-pages\n"
     "  weir ctl reload\n"
     "  weir ctl drain --begin           not ready any more, but still serving; --end takes it "
     "back\n"
     "  weir ctl --admin unix:/run/weir/admin.sock status\n"
     "\n"
-    "Exit codes: 0 done, 1 weir says no, 4 nobody answers, 5 not permitted.";
+    "A key of several parts is several words, in the order of the policy's or list's key. -o json\n"
+    "prints what the admin API answered. Exit codes: 0 done, 1 weir says no, 2 usage, 4 nobody\n"
+    "answers, 5 not permitted.";
 
 struct Flags {
-  std::string admin, token_file;
+  AdminDoor door;
+  std::string name;
+  std::vector<std::string> key;
+  bool reset = false;
+  bool add = false, remove = false;
+  std::string duration, until, why, effect;
+  unsigned limit = 100;
   bool begin = false, end = false;
-  std::string view;  // empty: all of them
   unsigned windows = 12;
+  WatchOptions watch;
 };
 
-/// The admin door, as $WEIR_ADMIN_LISTEN or --admin name it.
-struct Door {
-  net::SocketAddress address;
-  std::string authority;
-};
-
-std::optional<Door> find_door(const std::string& given) {
-  if (given.starts_with("unix:")) {
-    const auto address = net::SocketAddress::unix_path(given.substr(5));
-    if (address) return Door{*address, "localhost"};
-    complain("\"" + given + "\": " + address.error().message());
-    return std::nullopt;
+/// What is wrong, and the name that was probably meant.
+int complain_of_name(const Flags& flags, AdminAnswer answer, const char* target, const char* list) {
+  if (answer.status == 404) {
+    const AdminAnswer all = ask_admin(flags.door, "GET", target);
+    std::vector<std::string> names;
+    for (const json::value& each : items(all.body, list)) names.push_back(cell(each, "name"));
+    const std::string_view near = config::nearest(flags.name, {names.begin(), names.end()});
+    if (!near.empty() && near != flags.name)
+      answer.problem += "; did you mean \"" + std::string(near) + "\"?";
   }
-  const auto url = Url::parse(given.find("://") == std::string::npos ? "http://" + given : given);
-  if (!url || url->tls) {
-    complain("\"" + given + "\" is neither HOST:PORT nor unix:/path");
-    return std::nullopt;
-  }
-  std::string why;
-  const auto address = resolve(url->host, url->port_number(), &why);
-  if (!address) {
-    complain("can't resolve " + url->host + ": " + (why.empty() ? address.error().message() : why));
-    return std::nullopt;
-  }
-  return Door{*address, url->authority()};
+  return complain_of(answer);
 }
 
-/// One request; prints what is wrong and gives an exit code unless the answer is 2xx.
-int call(const Flags& flags, const char* method, const char* target, const std::string& body,
-         boost::json::value& out) {
-  const auto door = find_door(flags.admin);
-  if (!door) return kUsage;
-  std::string lines;
-  if (!flags.token_file.empty()) {
-    auto token = read_file(flags.token_file, 4096);
-    if (!token) {
-      complain(flags.token_file + ": " + token.error().message());
-      return kUnreachable;
-    }
-    while (!token->empty() && static_cast<unsigned char>(token->back()) <= ' ') token->pop_back();
-    lines += "Authorization: Bearer " + *token + "\r\n";
-  }
-  // The admin door wants it of every change, with a body or without.
-  if (std::string_view(method) != "GET") lines += "Content-Type: application/json\r\n";
-  const auto answer =
-      http_request(door->address, method, target, door->authority, lines, body, kLimit);
-  if (!answer) {
-    complain(flags.admin + " does not answer: " + answer.error().message());
-    return kUnreachable;
-  }
-  boost::system::error_code broken;
-  out = boost::json::parse(answer->body, broken);
-  if (answer->status / 100 == 2 && !broken) return kOk;
-  std::string why = "status " + std::to_string(answer->status);
-  if (!broken && out.is_object()) {
-    for (const char* name : {"detail", "title"}) {
-      const auto* text = out.as_object().if_contains(name);
-      if (text == nullptr || !text->is_string()) continue;
-      why = text->as_string().c_str();
-      break;
-    }
-    if (const auto* problems = out.as_object().if_contains("problems")) {
-      if (problems->is_array()) {
-        for (const auto& problem : problems->as_array())
-          why += "\n  " + boost::json::serialize(problem);
-      }
-    }
-  }
-  std::string safe;
-  for (std::size_t from = 0; from <= why.size();) {
-    const std::size_t line_end = std::min(why.find('\n', from), why.size());
-    append_plain(safe, std::string_view(why).substr(from, line_end - from));
-    if (line_end < why.size()) safe += '\n';
-    from = line_end + 1;
-  }
-  complain(safe);
-  return answer->status == 401 || answer->status == 403 ? kRefused : kNo;
+int show_status(const Flags& flags, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(flags.door, "GET", "/v1/status");
+  if (answer.code != kOk) return complain_of(answer);
+  show(globals, answer.body, outline(answer.body));
+  return kOk;
 }
 
-void show(const boost::json::value& value, Output output) {
-  print(output == Output::human ? outline(value) : boost::json::serialize(value) + "\n");
+int show_policy(const Flags& flags, const Globals& globals) {
+  const bool all = flags.name.empty();
+  const AdminAnswer answer = ask_admin(
+      flags.door, "GET", all ? "/v1/policies" : admin_target("/v1/policies/{}", flags.name));
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
+  show(globals, answer.body, all ? policies_table(answer.body) : outline(answer.body));
+  return kOk;
 }
 
-int run(const Flags& flags, const Globals& globals, const char* method, const char* target,
-        const std::string& body) {
-  boost::json::value answer;
-  const int code = call(flags, method, target, body, answer);
-  if (code == kOk) show(answer, globals.output);
-  return code;
+int show_counter(const Flags& flags, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(flags.door, flags.reset ? "DELETE" : "GET",
+                                       admin_target("/v1/counters/{}", flags.name, flags.key));
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
+  show(globals, answer.body,
+       flags.reset ? counters_emptied(answer.body) : counters_table(answer.body));
+  return kOk;
+}
+
+int change_list(const Flags& flags, const Globals& globals) {
+  AdminAnswer answer;
+  if (flags.remove) {
+    answer = ask_admin(flags.door, "DELETE",
+                       admin_target("/v1/lists/{}/entries", flags.name, flags.key));
+  } else {
+    json::object body;
+    body["key"] = json::array(flags.key.begin(), flags.key.end());
+    if (!flags.duration.empty()) body["for"] = flags.duration;
+    if (!flags.until.empty()) body["until"] = flags.until;
+    if (!flags.why.empty()) body["why"] = flags.why;
+    if (!flags.effect.empty()) body["effect"] = flags.effect;
+    answer = ask_admin(flags.door, "POST", admin_target("/v1/lists/{}/entries", flags.name),
+                       json::serialize(body));
+  }
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/lists", "lists");
+  show(globals, answer.body, entry_change(answer.body));
+  return kOk;
+}
+
+int show_list(const Flags& flags, const Globals& globals) {
+  const bool change = flags.add || flags.remove;
+  if (change && flags.key.empty()) {
+    complain(std::string(flags.add ? "--add" : "--remove") +
+             " needs a list and a key: weir ctl list NAME KEY");
+    return kUsage;
+  }
+  if (flags.add == (flags.duration.empty() && flags.until.empty())) {
+    complain(flags.add ? "--add needs --for, a duration such as 15m, or --until, a time"
+                       : "--for and --until go with --add");
+    return kUsage;
+  }
+  if (change) return change_list(flags, globals);
+  std::string target = "/v1/lists";
+  if (!flags.key.empty()) {
+    target = admin_target("/v1/lists/{}/entries", flags.name, flags.key);
+  } else if (!flags.name.empty()) {
+    target = admin_target("/v1/lists/{}", flags.name) + "?limit=" + std::to_string(flags.limit);
+  }
+  const AdminAnswer answer = ask_admin(flags.door, "GET", target);
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/lists", "lists");
+  show(globals, answer.body,
+       flags.name.empty() ? lists_table(answer.body) : entries_table(answer.body));
+  return !flags.key.empty() && !is_true(answer.body, "listed") ? kNo : kOk;
 }
 
 int show_view(const Flags& flags, const Globals& globals) {
-  boost::json::value answer;
   std::string target = "/v1/views";
-  if (!flags.view.empty()) target += "/" + flags.view + "?windows=" + std::to_string(flags.windows);
-  const int code = call(flags, "GET", target.c_str(), {}, answer);
-  if (code != kOk) return code;
-  if (globals.output != Output::human) {
-    show(answer, globals.output);
-  } else {
-    print(flags.view.empty() ? views_table(answer) : view_windows(answer));
-  }
+  if (!flags.name.empty()) target += "/" + flags.name + "?windows=" + std::to_string(flags.windows);
+  const AdminAnswer answer = ask_admin(flags.door, "GET", target);
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/views", "views");
+  show(globals, answer.body,
+       flags.name.empty() ? views_table(answer.body) : view_windows(answer.body));
   return kOk;
+}
+
+int reload(const Flags& flags, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(flags.door, "POST", "/v1/reload");
+  // A configuration with errors is an answer, and the reason why one asked.
+  const bool refused = answer.status == 422;
+  if (answer.code != kOk && !refused) return complain_of(answer);
+  show(globals, answer.body, reload_text(answer.body));
+  return refused ? kNo : kOk;
+}
+
+int drain(const Flags& flags, const Globals& globals) {
+  if (flags.begin == flags.end) {
+    complain("drain needs --begin or --end");
+    return kUsage;
+  }
+  const AdminAnswer answer = ask_admin(flags.door, "POST", "/v1/drain",
+                                       flags.begin ? R"({"begin":true})" : R"({"begin":false})");
+  if (answer.code != kOk) return complain_of(answer);
+  show(globals, answer.body, drain_text(answer.body));
+  return kOk;
+}
+
+using Run = int (*)(const Flags&, const Globals&);
+using Runs = std::vector<std::pair<CLI::App*, Run>>;
+
+void declare_lookups(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& runs) {
+  const auto command = [&](const char* name, const char* help, Run run) {
+    runs.emplace_back(app.add_subcommand(name, help), run);
+    return runs.back().first;
+  };
+  command("status", "What is running: configuration, workers, memory", show_status);
+  CLI::App* policy =
+      command("policy", "All policies with what they have done, or one", show_policy);
+  policy->add_option("name", flags->name, "The policy")->type_name("NAME");
+
+  CLI::App* counter =
+      command("counter", "What a policy has counted for a key; never counts", show_counter);
+  counter->add_option("policy", flags->name, "The policy, or one of its metrics: POLICY.METRIC")
+      ->type_name("POLICY")
+      ->required();
+  counter->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
+  counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
+
+  CLI::App* list = command("list", "All lists, the entries of one, or those of a key", show_list);
+  list->add_option("name", flags->name, "The list, or a policy for the list of its own")
+      ->type_name("NAME");
+  list->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
+  CLI::Option* add = list->add_flag("--add", flags->add, "Put the key on the list, or extend it");
+  list->add_flag("--remove", flags->remove, "Take the key off the list")->excludes(add);
+  CLI::Option* duration =
+      list->add_option("--for", flags->duration, "For so long")->type_name("DURATION");
+  list->add_option("--until", flags->until, "Until then (RFC 3339)")
+      ->type_name("TIME")
+      ->excludes(duration);
+  list->add_option("--why", flags->why, "The reason, for people")->type_name("TEXT")->needs(add);
+  list->add_option("--effect", flags->effect, "Which one, if a policy has several lists")
+      ->type_name("EFFECT")
+      ->needs(add);
+  list->add_option("--limit", flags->limit, "So many entries at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+
+  CLI::App* view =
+      command("view", "What views have counted: all, or the windows of one", show_view);
+  view->add_option("name", flags->name, "The view")
+      ->type_name("NAME")
+      ->check([](const std::string& s) {
+        const bool name = config::is_name(s, true);
+        return name ? std::string() : "\"" + s + "\" is no name of a view";
+      });
+  view->add_option("--windows", flags->windows, "So many complete windows at most")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+}
+
+void declare_watches(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& runs) {
+  CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
+  runs.emplace_back(top,
+                    [](const Flags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
+  CLI::App* tail = app.add_subcommand("tail", "Verdicts and listings as they come");
+  runs.emplace_back(
+      tail, [](const Flags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });
+  for (CLI::App* each : {top, tail}) {
+    each->add_option("--interval", flags->watch.interval, "Ask so often")
+        ->type_name("DURATION")
+        ->default_str(each == top ? "2s" : "500ms");
+    each->add_option("-n,--count", flags->watch.count,
+                     each == top ? "So many times; else until Ctrl-C, or once if it is no terminal"
+                                 : "So many verdicts; else until Ctrl-C")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000));
+  }
 }
 
 std::function<int()> declare(CLI::App& app, const Globals& globals) {
@@ -149,45 +249,29 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
     return found == environment.end() || found->second.empty() ? std::string(otherwise)
                                                                : found->second;
   };
-  flags->admin = from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481");
-  flags->token_file = from("WEIR_ADMIN_TOKEN_FILE", "");
-  app.add_option("--admin", flags->admin, "The admin door; else $WEIR_ADMIN_LISTEN")
+  flags->door.address = from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481");
+  flags->door.token_file = from("WEIR_ADMIN_TOKEN_FILE", "");
+  app.add_option("--admin", flags->door.address, "The admin door; else $WEIR_ADMIN_LISTEN")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--token-file", flags->token_file, "Its token; else $WEIR_ADMIN_TOKEN_FILE")
+  app.add_option("--token-file", flags->door.token_file, "Its token; else $WEIR_ADMIN_TOKEN_FILE")
       ->type_name("FILE");
   app.require_subcommand(1);
   app.fallthrough();
-  CLI::App* status =
-      app.add_subcommand("status", "What is running: configuration, workers, memory");
-  CLI::App* view =
-      app.add_subcommand("view", "What views have counted: all, or the windows of one");
-  view->add_option("name", flags->view, "The view")
-      ->type_name("NAME")
-      ->check([](const std::string& s) {
-        const bool name = config::is_name(s, true);
-        return name ? std::string() : "\"" + s + "\" is no name of a view";
-      });
-  view->add_option("--windows", flags->windows, "So many complete windows at most")
-      ->type_name("N")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  CLI::App* reload = app.add_subcommand("reload", "Load the configuration again, now");
-  CLI::App* drain =
+  Runs runs;
+  declare_lookups(app, flags, runs);
+  declare_watches(app, flags, runs);
+  runs.emplace_back(app.add_subcommand("reload", "Load the configuration again, now"), reload);
+  CLI::App* leave =
       app.add_subcommand("drain", "Leave the load balancer's list, but go on serving");
-  auto* begin = drain->add_flag("--begin", flags->begin, "Not ready any more (for a preStop hook)");
-  auto* end = drain->add_flag("--end", flags->end, "Ready again");
-  begin->excludes(end);
-  return [=, &globals] {
-    if (status->parsed()) return run(*flags, globals, "GET", "/v1/status", {});
-    if (view->parsed()) return show_view(*flags, globals);
-    if (reload->parsed()) return run(*flags, globals, "POST", "/v1/reload", {});
-    if (drain->parsed() && flags->begin == flags->end) {
-      complain("drain needs --begin or --end");
-      return int{kUsage};
+  auto* begin = leave->add_flag("--begin", flags->begin, "Not ready any more (for a preStop hook)");
+  leave->add_flag("--end", flags->end, "Ready again")->excludes(begin);
+  runs.emplace_back(leave, drain);
+  return [flags, runs, &globals] {
+    for (const auto& [command, run] : runs) {
+      if (command->parsed()) return run(*flags, globals);
     }
-    return run(*flags, globals, "POST", "/v1/drain",
-               flags->begin ? R"({"begin":true})" : R"({"begin":false})");
+    return int{kUsage};
   };
 }
 

@@ -98,13 +98,13 @@ const char* unknown_command(int argc, char** argv, const std::vector<std::string
 
 int explain_usage(const CLI::App& root, const CLI::ParseError& error) {
   const CLI::App* command = &root;
+  std::string see = "weir";
   for (const CLI::App* used = command; used != nullptr;) {
     command = used;
+    if (command != &root) see += " " + command->get_name();
     const auto chosen = used->get_subcommands();
     used = chosen.empty() ? nullptr : chosen.front();
   }
-  std::string see = "weir";
-  if (command != &root) see += " " + command->get_name();
   for (const std::string& left : root.remaining(true)) {
     if (!left.starts_with('-')) continue;
     const std::string flag = left.substr(0, left.find('='));

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Answers of the admin API in columns, for people. What comes from elsewhere is made plain;
+/// members that are missing or of another shape are empty.
+namespace weir::app {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Columns side by side, each as wide as its widest cell, without blanks at the end of a line. With
+/// a heading (the first row), a column that has nothing below it is left out.
+std::string columns(const Rows& rows, std::string_view indent = {}, bool heading = true);
+
+/// A value as it stands in a cell: numbers in shortest form, lists joined by commas, null nothing.
+std::string plain(const boost::json::value& value);
+/// Null: there is none.
+const boost::json::value* member(const boost::json::value& of, std::string_view name);
+std::string cell(const boost::json::value& of, std::string_view name);
+/// The items of a list member; none if it is no list.
+const boost::json::array& items(const boost::json::value& of, std::string_view name);
+/// An integer member, else 0.
+std::int64_t count_of(const boost::json::value& of, std::string_view name);
+bool is_true(const boost::json::value& of, std::string_view name);
+
+}  // namespace weir::app

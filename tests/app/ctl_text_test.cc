@@ -1,0 +1,142 @@
+#include "app/ctl_text.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "app/ctl_call.h"
+#include "app/verdict_line.h"
+
+namespace weir::app {
+namespace {
+
+boost::json::value read(std::string_view text) { return boost::json::parse(text); }
+
+TEST(CtlText, PoliciesAreATableAndPatternsSayWhatTheyWaitFor) {
+  EXPECT_EQ(
+      policies_table(read(R"json({"policies":[
+        {"name":"login","mode":"enforce","watch":["login_failed"],"key":["ip"],"metric":"count","window":"the last 10m","pattern":null,
+         "totals":{"verdicts":{"none":0,"flag":1200,"graylist":30,"delay":0,"challenge":0,"deny":4},"shadows":{"deny":0},"listed":30,"missing":0}},
+        {"name":"unpaid","mode":"shadow","watch":["a"],"key":["order"],"metric":"none","window":null,"pattern":"create, no pay within 15m",
+         "totals":{"verdicts":{},"shadows":{"flag":2},"listed":0,"missing":0}}],
+        "disabled":["old"]})json")),
+      "NAME    MODE      WATCH                      KEY    METRIC  WINDOW        VERDICTS  SHADOWS  LISTED\n"
+      "login   enforce   login_failed               ip     count   the last 10m  1234               30\n"
+      "unpaid  shadow    create, no pay within 15m  order                        0         2\n"
+      "old     disabled\n");
+  EXPECT_EQ(policies_table(read(R"({"policies":[],"disabled":[]})")), "no policies are configured\n");
+}
+
+TEST(CtlText, ListsAndTheirEntriesAreTables) {
+  EXPECT_EQ(lists_table(read(R"json({"lists":[
+        {"name":"office","kind":"allow","effect":"flag","of":["ip"],"max":100000,"entries":0,"static_entries":2,"refused":0},
+        {"name":"gray","kind":"gray","effect":"delay","of":["user","device"],"max":100,"entries":7,"static_entries":0,"refused":3}]})json")),
+            "NAME    KIND   EFFECT  OF            ENTRIES  STATIC  MAX     REFUSED\n"
+            "office  allow          ip            0        2       100000\n"
+            "gray    gray   delay   user, device  7                100     3\n");
+  EXPECT_EQ(
+      entries_table(read(R"json({"name":"gray","entries":[
+        {"key":["u\u001b[2J","d"],"effect":"flag","until":"2026-11-21T09:00:00.000Z","left_seconds":90.5,"times":2,"by":"policy","why":"","policy":"login","value":11,"limit":10},
+        {"key":["10.0.0.0/8"],"effect":"flag","until":null,"left_seconds":null,"by":"config","why":"partner"}],"next":"0s2"})json")),
+      "KEY            EFFECT  LEFT      UNTIL                     TIMES  BY      WHY\n"
+      "u\\u001b[2J, d  flag    1m30s     2026-11-21T09:00:00.000Z  2      policy  login 11/10\n"
+      "10.0.0.0/8     flag    for good                                   config  partner\n"
+      "and more: --limit shows up to 1000\n");
+  EXPECT_EQ(entries_table(read(R"({"listed":false,"entries":[]})")), "not listed\n");
+  EXPECT_EQ(entries_table(read(R"({"entries":[],"next":null})")), "the list is empty\n");
+}
+
+TEST(CtlText, ChangesOfAListSayWhatBecameOfThem) {
+  EXPECT_EQ(entry_change(read(
+                R"({"result":"created","list":"b","key":["k"],"until":"2026-11-21T09:00:00.000Z"})")),
+            "k is on b until 2026-11-21T09:00:00.000Z\n");
+  EXPECT_EQ(entry_change(read(R"({"result":"kept","list":"b","key":["k"],"until":"x"})")),
+            "k is on b until x (as before: an entry is never shortened)\n");
+  EXPECT_EQ(entry_change(read(R"({"name":"b","key":["k"],"removed":1})")), "k is off b\n");
+  EXPECT_EQ(entry_change(read(R"({"name":"b","key":["k"],"removed":0})")), "k was not listed\n");
+}
+
+TEST(CtlText, CountersShowTheirRungs) {
+  EXPECT_EQ(counters_table(read(R"json({"policy":"login","key":["203.0.113.7"],"counters":[
+        {"what":"count over 10m","window":"the last 10m","value":7,"settled":6,"in_flight":1,
+         "limits":[{"rung":"over 5: flag","limit":5},{"rung":"over 10: deny","limit":10}]}]})json")),
+            "login  203.0.113.7\n"
+            "  COUNTER         VALUE  SETTLED  IN FLIGHT  RUNGS\n"
+            "  count over 10m  7      6        1          over 5: flag; over 10: deny\n");
+  EXPECT_EQ(counters_emptied(read(R"({"policy":"login","key":["a"],"reset":1})")),
+            "login: 1 counter emptied for a; list entries stay\n");
+}
+
+TEST(CtlText, AReloadSaysItsProblems) {
+  EXPECT_EQ(reload_text(read(R"json({"ok":true,"hash":"9f86","problem_count":0,"problems":[]})json")),
+            "reloaded, configuration 9f86\n");
+  EXPECT_EQ(reload_text(read(R"json({"ok":true,"hash":"9f86","problem_count":1,"problems":[
+        {"severity":"warning","file":"a.yaml","line":3,"column":1,"message":"escapable","hint":""}]})json")),
+            "reloaded, configuration 9f86, 1 warning\na.yaml:3:1: warning: escapable\n");
+  EXPECT_EQ(reload_text(read(R"json({"ok":false,"hash":"dead","problem_count":2001,"problems":[
+        {"severity":"error","file":"a.yaml","line":14,"column":5,"message":"unknown key \"windw\"","hint":"did you mean \"window\"?"},
+        {"severity":"error","file":"","line":0,"column":0,"message":"no policies are left of 4","hint":""}]})json")),
+            "not reloaded: the configuration before it stays in force\n"
+            "a.yaml:14:5: error: unknown key \"windw\"\n"
+            "    did you mean \"window\"?\n"
+            "error: no policies are left of 4\n"
+            "and 1999 more; \"weir check\" lists them all\n");
+  EXPECT_EQ(drain_text(read(R"({"draining":true})")), "draining: not ready any more, still serving\n");
+  EXPECT_EQ(drain_text(read(R"({"draining":false})")), "not draining: ready\n");
+}
+
+TEST(CtlText, TopShowsTheBusiestFirstByWhatCameSince) {
+  const auto answer = [](int a, int b) {
+    const auto policy = [](const char* name, int flags) {
+      return std::string(R"({"name":")") + name +
+             R"(","mode":"enforce","rungs":["over 5: flag"],"totals":{"verdicts":{"flag":)" +
+             std::to_string(flags) + R"(},"shadows":{},"listed":0,"missing":0}})";
+    };
+    return read("{\"policies\":[" + policy("a", a) + "," + policy("b", b) +
+                R"(,{"name":"b.metric","mode":"enforce","rungs":[],"totals":{}}]})");
+  };
+  EXPECT_EQ(top_table(answer(5, 1), nullptr, 0),
+            "POLICY  MODE     FLAG\n"
+            "a       enforce  5\n"
+            "b       enforce  1\n");
+  EXPECT_EQ(top_table(answer(5, 8), answer(5, 1), 2),
+            "POLICY  MODE     A SECOND  FLAG\n"
+            "b       enforce  3.5       8\n"
+            "a       enforce  0.0       5\n");
+  EXPECT_EQ(top_table(answer(0, 0), answer(5, 1), 2).find('-'), std::string::npos)
+      << "a weir that has begun anew has no negative rates";
+}
+
+TEST(CtlText, ATailIsShownAsTheLiveViewShowsIt) {
+  EXPECT_EQ(verdict_line(news_of(read(R"json({"kind":"verdict","time":"2026-11-21T08:00:00.250Z","effect":"deny","shadow":false,
+        "status":429,"client":"203.0.113.7","method":"POST","path":"/api/login","policy":"login","value":11,"limit":10,"window_ms":600000})json")),
+                         false),
+            "08:00:00.250  203.0.113.7      POST /api/login           deny 429   login 11/10 in 10m\n");
+  EXPECT_EQ(verdict_line(news_of(read(R"json({"kind":"listed","time":"2026-11-21T08:00:00.250Z","effect":"graylist","shadow":false,
+        "created":true,"policy":"login","list":"gray","key":"k","value":0.5,"limit":0.25,"window_ms":600000,"until":"2026-11-21T08:15:00.000Z"})json")),
+                         false),
+            "08:00:00.250  k                listed  login 0.5/0.25 in 10m, on gray, until 08:15:00\n");
+}
+
+TEST(CtlText, AnswersOfAnotherShapeAreNoCrash) {
+  for (const char* text : {"null", "[]", "{}", "7", R"({"policies":[7,{"totals":3}],"lists":{},"entries":[1],"counters":[[]],"problems":[0]})"}) {
+    const boost::json::value value = read(text);
+    for (const auto& shown :
+         {policies_table(value), lists_table(value), entries_table(value), entry_change(value),
+          counters_table(value), counters_emptied(value), reload_text(value), drain_text(value),
+          top_table(value, value, 1)}) {
+      EXPECT_TRUE(shown.ends_with('\n')) << text;
+    }
+    static_cast<void>(news_of(value));
+  }
+}
+
+TEST(AdminTarget, EncodesNamesAndKeys) {
+  EXPECT_EQ(admin_target("/v1/policies"), "/v1/policies");
+  EXPECT_EQ(admin_target("/v1/lists/{}/entries", "a b", {"x/y", "1+1"}),
+            "/v1/lists/a%20b/entries?key=x%2Fy&key=1%2B1");
+  EXPECT_EQ(admin_target("/v1/policies/{}", "../status?"), "/v1/policies/..%2Fstatus%3F");
+}
+
+}  // namespace
+}  // namespace weir::app
