@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "net/json_reply.h"
+#include "core/utf8.h"
 
 namespace weir::api {
 
@@ -193,7 +193,7 @@ class JsonMembers::Scan {
         if (!escape()) return false;
         continue;
       }
-      const std::size_t length = c < 0x80 ? 1 : net::utf8_sequence(text_.substr(at_));
+      const std::size_t length = c < 0x80 ? 1 : decode_utf8(text_.substr(at_)).length;
       if (length == 0) return fail(at_, "this is not UTF-8");
       if (escaped) unescaped_.append(text_.substr(at_, length));
       at_ += length;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/utf8.h"
+
 namespace weir::config {
 namespace {
 
@@ -27,22 +29,10 @@ void append_hex(std::string& out, char c) {
   out += kDigits[byte & 15];
 }
 
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7F;
-}
-
-/// Length of the UTF-8 sequence at `i`, 0 if it is malformed or a C1 control character.
+/// Length of the UTF-8 sequence at `i`, 0 if it is malformed or a control character.
 std::size_t sequence(std::string_view text, std::size_t i) {
-  const auto lead = static_cast<unsigned char>(text[i]);
-  if (lead < 0x80) return is_control(text[i]) ? 0 : 1;
-  const std::size_t n = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-  if (n == 0 || i + n > text.size()) return 0;
-  for (std::size_t k = 1; k < n; ++k) {
-    if (!continues(text[i + k])) return 0;
-  }
-  const bool c1 = lead == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-  return c1 ? 0 : n;
+  const auto [code, length] = decode_utf8(text.substr(i));
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) ? 0 : length;
 }
 
 /// Turns the direction of a line, or is a line break to some: nothing for a terminal.

@@ -4,36 +4,12 @@
 #include <array>
 #include <cctype>
 
+#include "core/utf8.h"
+
 namespace weir::config {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// Decodes one UTF-8 sequence (RFC 3629: shortest form, no surrogates). Length 0: malformed.
-struct Decoded {
-  char32_t code = 0;
-  std::size_t length = 0;
-};
-Decoded decode(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(at);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xC2 ? 0
-                             : lead < 0xE0 ? 2
-                             : lead < 0xF0 ? 3
-                             : lead < 0xF5 ? 4
-                                           : 0;
-  if (length == 0 || at + length > text.size()) return {};
-  if (length == 1) return {lead, 1};
-  char32_t code = lead & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return {};
-    code = (code << 6) | (byte(at + i) & 0x3Fu);
-  }
-  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
-  return {code, length};
-}
 
 /// What may not stand in a file: it shows nothing, or something else than what is read.
 std::string_view forbidden(char32_t c) {
@@ -113,7 +89,7 @@ bool check_text(std::string_view text, std::uint32_t file, const TreeLimits& lim
       ++i;
       continue;
     }
-    const Decoded d = decode(text, i);
+    const Utf8 d = decode_utf8(text.substr(i));
     if (d.length == 0) {
       problems.error(where, "not UTF-8");
       return false;

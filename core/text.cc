@@ -4,33 +4,12 @@
 #include <cstdio>
 #include <ctime>
 
+#include "core/utf8.h"
+
 namespace weir {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
-/// Length of the UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629: no overlong
-/// forms, no surrogates, nothing above U+10FFFF).
-std::size_t sequence_length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto tail = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return tail(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    if (!tail(1) || !tail(2)) return 0;
-    if (first == 0xe0 && byte(1) < 0xa0) return 0;
-    if (first == 0xed && byte(1) > 0x9f) return 0;
-    return 3;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    if (!tail(1) || !tail(2) || !tail(3)) return 0;
-    if (first == 0xf0 && byte(1) < 0x90) return 0;
-    if (first == 0xf4 && byte(1) > 0x8f) return 0;
-    return 4;
-  }
-  return 0;
-}
 
 void append_escape(std::string& out, unsigned code) {
   static constexpr std::string_view kHex = "0123456789abcdef";
@@ -53,15 +32,14 @@ void append_safe(std::string& out, std::string_view text, bool json) {
       ++i;
       continue;
     }
-    const std::size_t length = sequence_length(text.substr(i));
+    const auto [code, length] = decode_utf8(text.substr(i));
     if (length == 0) {
       out += kReplacement;
       ++i;
       continue;
     }
-    const auto second = static_cast<unsigned char>(text[i + 1]);
-    if (c == 0xc2 && second < 0xa0) {  // C1: some terminals obey it
-      append_escape(out, second);
+    if (code < 0xa0) {  // C1: some terminals obey it
+      append_escape(out, static_cast<unsigned>(code));
     } else {
       out.append(text.substr(i, length));
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 
+#include "core/utf8.h"
+
 namespace weir::net {
 namespace {
 
@@ -64,26 +66,11 @@ HttpReply problem(int status, std::string_view detail, const json::object& more)
   return reply_of(body, status, "application/problem+json");
 }
 
-std::size_t utf8_sequence(std::string_view text) noexcept {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool no_character = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
-  return overlong || no_character ? 0 : length;
-}
-
 std::string utf8_text(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   while (!bytes.empty()) {
-    const std::size_t length = utf8_sequence(bytes);
+    const std::size_t length = decode_utf8(bytes).length;
     if (length == 0) {
       out += "\xef\xbf\xbd";
     } else {

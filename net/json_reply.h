@@ -15,8 +15,5 @@ HttpReply json_reply(const boost::json::value& body, int status = 200);
 HttpReply problem(int status, std::string_view detail, const boost::json::object& more = {});
 /// Keys and reasons may be any bytes: what is no UTF-8 becomes U+FFFD.
 std::string utf8_text(std::string_view bytes);
-/// The length of the valid UTF-8 sequence at the start of `text`, which is not empty; 0: there is
-/// none.
-std::size_t utf8_sequence(std::string_view text) noexcept;
 
 }  // namespace weir::net
