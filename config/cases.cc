@@ -1,10 +1,10 @@
 #include "config/cases.h"
 
 #include "config/case_parts.h"
-#include "config/render.h"
 #include "config/shapes.h"
 #include "config/units.h"
 #include "config/yaml_text.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -251,7 +251,10 @@ std::string json_of(const Node& node) {
       const bool bare =
           node.plain && (node.text == "true" || node.text == "false" || node.text == "null" ||
                          node.text == "<n>" || parse_number(node.text));
-      return bare ? std::string(node.text) : "\"" + json_escape(node.text) + "\"";
+      if (bare) return std::string(node.text);
+      std::string out;
+      append_json(out, node.text);
+      return out;
     }
     case Node::Kind::list:
     case Node::Kind::map: {
@@ -259,7 +262,10 @@ std::string json_of(const Node& node) {
       std::string out = map ? "{" : "[";
       for (const Member& m : node.items) {
         if (out.size() > 1) out += ",";
-        if (map) out += "\"" + json_escape(m.key->text) + "\":";
+        if (map) {
+          append_json(out, m.key->text);
+          out += ':';
+        }
         out += json_of(*m.value);
       }
       return out + (map ? "}" : "]");

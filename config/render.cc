@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/text.h"
 #include "core/utf8.h"
 
 namespace weir::config {
@@ -195,31 +196,6 @@ std::string render_summary(const Problems& problems) {
   return out + " in " + count_of(files.size(), "file");
 }
 
-std::string json_escape(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    const std::size_t n = sequence(text, i);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (n > 0) {
-      out.append(text, i, n);
-    } else {  // a control character, or a byte that is no UTF-8: as Latin-1, so that nothing is
-              // lost
-      const auto byte = static_cast<unsigned char>(c);
-      out += "\\u00";
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-    i += n == 0 ? 1 : n;
-  }
-  return out;
-}
-
 std::string render_json(const Problems& problems, const std::vector<FileView>& files) {
   std::string out = "[";
   for (const Problem& problem : problems.all()) {
@@ -227,12 +203,17 @@ std::string render_json(const Problems& problems, const std::vector<FileView>& f
     const std::string_view file =
         where.file < files.size() ? files[where.file].name : std::string_view{};
     out += out.size() == 1 ? "\n" : ",\n";
-    out += R"(  {"file":")" + json_escape(file) + R"(","line":)" + std::to_string(where.line) +
-           R"(,"column":)" + std::to_string(where.column) + R"(,"length":)" +
-           std::to_string(where.length) + R"(,"severity":")" +
+    out += R"(  {"file":)";
+    append_json(out, file);
+    out += R"(,"line":)" + std::to_string(where.line) + R"(,"column":)" +
+           std::to_string(where.column) + R"(,"length":)" + std::to_string(where.length) +
+           R"(,"severity":")" +
            (problem.severity == Problem::Severity::error ? "error" : "warning") +
-           R"(","message":")" + json_escape(problem.message) + R"(","hint":")" +
-           json_escape(problem.hint) + "\"}";
+           R"(","message":)";
+    append_json(out, problem.message);
+    out += R"(,"hint":)";
+    append_json(out, problem.hint);
+    out += '}';
   }
   return out + (out.size() == 1 ? "]\n" : "\n]\n");
 }

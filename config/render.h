@@ -26,7 +26,4 @@ std::string render_summary(const Problems& problems);
 /// line.
 std::string render_json(const Problems& problems, const std::vector<FileView>& files);
 
-/// Escapes a text for a JSON string, without the quotes.
-std::string json_escape(std::string_view text);
-
 }  // namespace weir::config

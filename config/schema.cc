@@ -3,7 +3,7 @@
 #include "config/cases.h"
 #include "config/environment.h"
 #include "config/reader.h"
-#include "config/render.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -36,8 +36,9 @@ void append_table(std::string& out, const TableDoc& table) {
       required += (required.empty() ? "\"" : ", \"") + std::string(doc.name) + "\"";
     }
     // The schema of a key is an object: its description goes in as the first member.
-    out += "\n      \"" + std::string(doc.name) + R"(": {"description": ")" + json_escape(help) +
-           "\", " + std::string(doc.schema.substr(1));
+    out += "\n      \"" + std::string(doc.name) + R"(": {"description": )";
+    append_json(out, help);
+    out += ", " + std::string(doc.schema.substr(1));
   }
   out += "}";
   if (!required.empty()) out += ",\n      \"required\": [" + required + "]";
