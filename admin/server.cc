@@ -10,13 +10,6 @@ namespace {
 
 using telemetry::Metric;
 
-bool is_json(std::string_view content_type) {
-  const std::string_view type = content_type.substr(0, content_type.find(';'));
-  const std::size_t end = type.find_last_not_of(" \t");
-  return end != std::string_view::npos &&
-         net::same_ignoring_case(type.substr(0, end + 1), "application/json");
-}
-
 // What a page of another site can make a browser send without asking first (a form, an image) has
 // neither a JSON content type nor a field of its own.
 std::optional<net::HttpReply> check_mutation(const Route& route, const net::HttpRequest& request) {
@@ -25,7 +18,8 @@ std::optional<net::HttpReply> check_mutation(const Route& route, const net::Http
     return problem(400, "a GET has no body here");
   }
   const bool json_type =
-      request.count("content-type") == 1 && is_json(request.field("content-type"));
+      request.count("content-type") == 1 &&
+      net::same_ignoring_case(net::media_type(request.field("content-type")), "application/json");
   if (json_type) {
     if (route.body || request.body.empty()) return std::nullopt;
     auto empty = read_object(request.body, {});  // clients with a body for every POST send `{}`
@@ -51,43 +45,17 @@ net::HttpServerLimits admin_limits() {
 
 AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& settings,
                          Operations& operations, const Stores& stores)
-    : settings_(settings),
-      operations_(operations),
+    : operations_(operations),
       stores_(stores),
       explainer_(std::make_unique<Explainer>(stores_)),
-      server_(io, *this, admin_limits()) {}
+      door_(io,
+            {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
+             Metric::admin_refused},
+            *this, stores_.metrics.control()) {}
 
 AdminServer::~AdminServer() = default;
 
-Result<void> AdminServer::start() {
-  if (settings_.token_file) {
-    token_.emplace(*settings_.token_file);
-    const auto checked = token_->check({});
-    if (!checked && checked.error() == Error::unavailable) return checked;
-  } else if (net::DoorGuard::needs_token(settings_.listen)) {
-    return make_error_code(Error::refused);
-  }
-  const auto listening = server_.listen(settings_.listen);
-  if (listening) guard_.emplace(server_.address(), token_ ? &*token_ : nullptr);
-  return listening;
-}
-
-boost::asio::awaitable<net::HttpReply> AdminServer::handle(net::HttpRequest request) {
-  stores_.metrics.control().add(Metric::admin_requests);
-  net::HttpReply reply;
-  if (const auto refusal = guard_->check(request)) {
-    stores_.metrics.control().add(Metric::admin_refused);
-    reply = problem(refusal->status, refusal->detail);
-    if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
-  } else {
-    reply = co_await dispatch(request);
-  }
-  reply.fields.emplace_back("Cache-Control", "no-store");
-  reply.fields.emplace_back("X-Content-Type-Options", "nosniff");
-  co_return reply;
-}
-
-boost::asio::awaitable<net::HttpReply> AdminServer::dispatch(const net::HttpRequest& request) {
+boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest request) {
   const auto segments = net::split_path(request.path);
   Match match;
   if (segments) match = find_route(request.method, *segments);
@@ -122,12 +90,6 @@ boost::asio::awaitable<net::HttpReply> AdminServer::dispatch(const net::HttpRequ
             std::move(*query)};
   if (match.route->waiting != nullptr) co_return co_await match.route->waiting(call);
   co_return match.route->handler(call);
-}
-
-net::HttpReply AdminServer::refuse(int status, std::string_view detail) {
-  net::HttpReply reply = problem(status, detail);
-  reply.fields.emplace_back("Cache-Control", "no-store");
-  return reply;
 }
 
 }  // namespace weir::admin

@@ -31,9 +31,7 @@ net::HttpServerLimits api_limits() {
 // Neither is a type that a page of another site can send without asking first.
 std::optional<Batch::Form> form_of(const net::HttpRequest& request) {
   if (request.count("content-type") != 1) return std::nullopt;
-  std::string_view type = request.field("content-type");
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+  const std::string_view type = net::media_type(request.field("content-type"));
   if (net::same_ignoring_case(type, "application/json")) return Batch::Form::object;
   for (const std::string_view lines : {"application/x-ndjson", "application/ndjson",
                                        "application/jsonl", "application/x-jsonlines"}) {
@@ -57,40 +55,14 @@ struct ApiServer::Task {
 ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers& workers,
                      telemetry::MetricCells& metrics)
     : io_(io),
-      settings_(settings),
+      answer_limit_(settings.answer_limit),
       workers_(workers),
-      metrics_(metrics),
-      server_(io, *this, api_limits()) {}
+      door_(io,
+            {settings.listen, settings.token_file, api_limits(), Metric::api_requests,
+             Metric::api_refused},
+            *this, metrics) {}
 
-Result<void> ApiServer::start() {
-  if (settings_.token_file) {
-    token_.emplace(*settings_.token_file);
-    const auto checked = token_->check({});
-    if (!checked && checked.error() == Error::unavailable) return checked;
-  } else if (net::DoorGuard::needs_token(settings_.listen)) {
-    return make_error_code(Error::refused);
-  }
-  const auto listening = server_.listen(settings_.listen);
-  if (listening) guard_.emplace(server_.address(), token_ ? &*token_ : nullptr);
-  return listening;
-}
-
-asio::awaitable<net::HttpReply> ApiServer::handle(net::HttpRequest request) {
-  metrics_.add(Metric::api_requests);
-  net::HttpReply reply;
-  if (const auto refusal = guard_->check(request)) {
-    metrics_.add(Metric::api_refused);
-    reply = net::problem(refusal->status, refusal->detail);
-    if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
-  } else {
-    reply = co_await dispatch(std::move(request));
-  }
-  reply.fields.emplace_back("Cache-Control", "no-store");
-  reply.fields.emplace_back("X-Content-Type-Options", "nosniff");
-  co_return reply;
-}
-
-asio::awaitable<net::HttpReply> ApiServer::dispatch(net::HttpRequest request) {
+asio::awaitable<net::HttpReply> ApiServer::answer(net::HttpRequest request) {
   const bool query = request.path == "/v1/query";
   if (!query && request.path != "/v1/events") {
     co_return net::problem(404, "here are POST /v1/events and POST /v1/query alone");
@@ -138,7 +110,7 @@ asio::awaitable<net::HttpReply> ApiServer::dispatch(net::HttpRequest request) {
 std::shared_ptr<ApiServer::Task> ApiServer::begin(net::HttpRequest& request, bool lines, Ask ask) {
   Batch batch(std::move(request.body), lines ? Batch::Form::lines : Batch::Form::object, ask);
   if (batch.too_many()) return nullptr;
-  auto task = std::make_shared<Task>(io_, settings_.answer_limit, std::move(batch));
+  auto task = std::make_shared<Task>(io_, answer_limit_, std::move(batch));
   step(next_worker_++ % workers_.count(), task);
   return task;
 }
@@ -156,12 +128,6 @@ void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
       task->timer.cancel();
     });
   });
-}
-
-net::HttpReply ApiServer::refuse(int status, std::string_view detail) {
-  net::HttpReply reply = net::problem(status, detail);
-  reply.fields.emplace_back("Cache-Control", "no-store");
-  return reply;
 }
 
 }  // namespace weir::api

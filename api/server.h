@@ -6,8 +6,7 @@
 #include <string>
 
 #include "api/line_judge.h"
-#include "net/door_guard.h"
-#include "net/http_server.h"
+#include "net/guarded_door.h"
 #include "telemetry/metrics.h"
 
 namespace weir::api {
@@ -31,7 +30,7 @@ struct ApiSettings {
 /// The door of the app itself: `POST /v1/events` and `POST /v1/query` (docs/events.md,
 /// docs/openapi_events.yaml). Requests are read on the control thread and judged by the gates of
 /// the workers in turn. Everything given must outlive stop() and the workers' threads.
-class ApiServer final : net::HttpHandler {
+class ApiServer final : net::DoorRoom {
  public:
   static constexpr std::size_t kBodyBytes = 1 << 20;
 
@@ -40,25 +39,20 @@ class ApiServer final : net::HttpHandler {
 
   /// Binds. Error::refused: the address is reachable from outside and there is no token file;
   /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
-  Result<void> start();
-  const net::SocketAddress& address() const noexcept { return server_.address(); }
-  boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }
+  Result<void> start() { return door_.start(); }
+  const net::SocketAddress& address() const noexcept { return door_.server().address(); }
+  boost::asio::awaitable<void> stop(milliseconds grace) { return door_.stop(grace); }
 
  private:
   struct Task;  // a batch on its way through a worker
-  boost::asio::awaitable<net::HttpReply> handle(net::HttpRequest request) override;
-  net::HttpReply refuse(int status, std::string_view detail) override;
-  boost::asio::awaitable<net::HttpReply> dispatch(net::HttpRequest request);
+  boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
   std::shared_ptr<Task> begin(net::HttpRequest& request, bool lines, Ask ask);
   void step(std::size_t worker, std::shared_ptr<Task> task);
 
   boost::asio::io_context& io_;
-  ApiSettings settings_;
+  milliseconds answer_limit_;
   Workers& workers_;
-  telemetry::MetricCells& metrics_;  // the control thread's
-  std::optional<net::TokenFile> token_;
-  std::optional<net::DoorGuard> guard_;  // once the address is known
-  net::HttpServer server_;
+  net::GuardedDoor door_;
   std::size_t next_worker_ = 0;
 };
 

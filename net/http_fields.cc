@@ -116,6 +116,12 @@ bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {
          });
 }
 
+std::string_view media_type(std::string_view content_type) noexcept {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  const std::size_t end = type.find_last_not_of(" \t");
+  return end == std::string_view::npos ? std::string_view() : type.substr(0, end + 1);
+}
+
 bool aliases(std::string_view text, std::string_view lower) noexcept {
   return text.size() == lower.size() &&
          std::equal(text.begin(), text.end(), lower.begin(),

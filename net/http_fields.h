@@ -42,6 +42,8 @@ constexpr char ascii_lower(char c) noexcept {
 }
 /// Whether two ASCII texts are equal but for letter case.
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
+/// Of a Content-Type, without parameters and blanks: `application/json`.
+std::string_view media_type(std::string_view content_type) noexcept;
 /// Whether `text` is `lower` (already lower case) but for letter case and `_` for `-`.
 bool aliases(std::string_view text, std::string_view lower) noexcept;
 

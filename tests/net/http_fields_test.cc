@@ -1,0 +1,17 @@
+#include "net/http_fields.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::net {
+namespace {
+
+TEST(MediaType, IsWithoutParametersAndBlanks) {
+  EXPECT_EQ(media_type("application/json"), "application/json");
+  EXPECT_EQ(media_type("Application/JSON ; charset=utf-8"), "Application/JSON");
+  EXPECT_EQ(media_type("text/plain\t;x"), "text/plain");
+  for (const char* none : {"", ";charset=utf-8", "  ;", "\t"})
+    EXPECT_EQ(media_type(none), "") << none;
+}
+
+}  // namespace
+}  // namespace weir::net
