@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "net/worker_pool.h"
-#include "store/key_names.h"
+#include "limiter/shared_key.h"
 #include "store/redis/redis_store.h"
 
 namespace {
@@ -73,9 +73,9 @@ struct Load final : Batch {
       : worker(w), store(s) {
     part.counter = &counter;
     part.ceiling = limiter::Ceiling{Number(1'000'000'000), false};
-    const HashSecret secret = secret_of("bench");
+    const HashSecret secret = HashSecret::from_text("bench");
     for (std::size_t i = 0; i < keys; ++i) {
-      append_hashed_key(names.emplace_back(), secret.hash(std::to_string(i)));
+      limiter::append_hashed_key(names.emplace_back(), secret.hash(std::to_string(i)));
     }
     list.resize(depth);
     answers.resize(depth);

@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace weir {
@@ -15,6 +16,14 @@ HashSecret HashSecret::random() {
 HashSecret HashSecret::from_bytes(const std::array<std::uint8_t, 16>& bytes) noexcept {
   HashSecret out;
   out.bytes_ = bytes;
+  return out;
+}
+
+HashSecret HashSecret::from_text(std::string_view text) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  HashSecret out;
+  std::copy_n(digest.begin(), out.bytes_.size(), out.bytes_.begin());
   return out;
 }
 

@@ -60,7 +60,7 @@ struct SharedOp {
 
   SharedVerb verb = SharedVerb::add;
   std::span<const SharedPart> parts;  ///< 1 .. kPartsMax, on the same key
-  std::string_view key;               ///< as store/key_names.h spells it
+  std::string_view key;               ///< as limiter/shared_key.h spells it
   Amount event;
   SharedId id;
   TimePoint at{};            ///< settle: the request's time; take_back: SharedReply::at of the add

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "limiter/list_records.h"
-#include "store/key_names.h"
+#include "limiter/shared_key.h"
 #include "store/redis/resp_writer.h"
 
 namespace weir::store {
@@ -80,11 +80,11 @@ ListOrigin ListOrigin::of(std::uint64_t number) noexcept {
 
 std::array<std::string, 3> list_keys(std::string_view name, const Hash128& id) {
   std::string stem = "weir:list:";
-  ReadableKey text(stem);
+  limiter::ReadableKey text(stem);
   text.add_text(name);
   text.end();
   stem += ":{";
-  append_hashed_key(stem, id);
+  limiter::append_hashed_key(stem, id);
   stem += '}';
   return {stem, stem + ":order", stem + ":terms"};
 }

@@ -29,7 +29,7 @@ Hash128 key(std::uint64_t n) { return {n * 0x9E3779B97F4A7C15ULL, n}; }
 struct Replica {
   Replica(World& w, const Settings& settings, std::uint64_t number, const char* secret = "s")
       : world(w), list(bank.open("gray", 10'000).value()) {
-    sharer = std::make_unique<ListSharer>(world.worker, bank, secret_of(secret), settings, number);
+    sharer = std::make_unique<ListSharer>(world.worker, bank, HashSecret::from_text(secret), settings, number);
     world.turn([&] {
       sharer->use({{"gray", list, 10'000, {7, 7}}});
       sharer->start();

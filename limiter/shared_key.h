@@ -5,7 +5,7 @@
 
 #include "core/key.h"
 
-namespace weir::store {
+namespace weir::limiter {
 
 /// What stands between the braces of `weir:<counter>:{<key>}`. Both spellings are injective and
 /// never empty, so that all parts of an operation lie in one slot of a cluster.
@@ -28,7 +28,4 @@ class ReadableKey {
   std::size_t begin_;
 };
 
-/// The secret that keys the hashes: any text, the same on every replica.
-HashSecret secret_of(std::string_view text);
-
-}  // namespace weir::store
+}  // namespace weir::limiter

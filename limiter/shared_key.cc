@@ -1,13 +1,6 @@
-#include "store/key_names.h"
+#include "limiter/shared_key.h"
 
-#include <openssl/evp.h>
-
-#include <algorithm>
-#include <array>
-
-#include "core/assert.h"
-
-namespace weir::store {
+namespace weir::limiter {
 
 void append_hashed_key(std::string& out, const Hash128& hash) {
   constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -50,14 +43,4 @@ void ReadableKey::end() {
   if (out_.size() == begin_) out_ += '~';
 }
 
-HashSecret secret_of(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  WEIR_ASSERT(EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr) ==
-              1);
-  std::array<std::uint8_t, 16> bytes{};
-  std::copy_n(digest.begin(), bytes.size(), bytes.begin());
-  return HashSecret::from_bytes(bytes);
-}
-
-}  // namespace weir::store
+}  // namespace weir::limiter
