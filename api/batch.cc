@@ -13,21 +13,24 @@ Batch::Batch(std::string body, Form form, Ask ask)
   too_many_ = ends + (body_.ends_with('\n') ? 0 : 1) > kEventsMax;
 }
 
-bool Batch::work(LineJudge& judge, TimePoint now) {
+Batch::Left Batch::work(LineJudge& judge, TimePoint now, Asker& asker) {
   if (form_ == Form::object) {
-    if (const auto wrong = judge.judge(body_, ask_, now, answer_)) {
+    if (const auto wrong = judge.judge(body_, ask_, now, answer_, asker)) {
       const std::string_view before = std::string_view(body_).substr(0, wrong->at);
       problem_.line = 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
       const std::size_t begin = before.rfind('\n');
       problem_.column = before.size() - (begin == std::string_view::npos ? 0 : begin + 1) + 1;
       problem_.what = wrong->what;
+    } else if (asker.waits()) {
+      return Left::waits;
     } else {
       answer_.push_back('\n');
     }
-    return false;
+    return Left::nothing;
   }
   const std::size_t slice_end = at_ + kSliceBytes;
   for (std::size_t events = 0; at_ < body_.size() && events < kSlice && at_ < slice_end;) {
+    const std::size_t begin = at_;
     ++line_;
     const std::size_t end = std::min(body_.find('\n', at_), body_.size());
     const auto line = std::string_view(body_).substr(at_, end - at_);
@@ -36,13 +39,17 @@ bool Batch::work(LineJudge& judge, TimePoint now) {
     ++events;
     if (answer_.size() > kAnswerBytes) {
       add_error({line_, 1, "not judged: the answer has become too long; send fewer events"});
-    } else if (const auto wrong = judge.judge(line, ask_, now, answer_)) {
+    } else if (const auto wrong = judge.judge(line, ask_, now, answer_, asker)) {
       add_error({line_, wrong->at + 1, wrong->what});
+    } else if (asker.waits()) {
+      --line_;
+      at_ = begin;
+      return Left::waits;
     } else {
       answer_.push_back('\n');
     }
   }
-  return at_ < body_.size();
+  return at_ < body_.size() ? Left::some : Left::nothing;
 }
 
 void Batch::add_error(const Problem& problem) {

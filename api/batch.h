@@ -25,8 +25,13 @@ class Batch {
 
   /// Whether it has more lines than kEventsMax.
   bool too_many() const noexcept { return too_many_; }
-  /// Judges the next events; false: all are done.
-  bool work(LineJudge& judge, TimePoint now);
+  enum class Left : std::uint8_t {
+    nothing,  ///< all are done
+    some,     ///< call again, when others have had their turn
+    waits,    ///< call again after the asker's resume()
+  };
+  /// Judges the next events. The same asker each time.
+  Left work(LineJudge& judge, TimePoint now, Asker& asker);
 
   const std::string& answer() const noexcept { return answer_; }
   /// Of Form::object: what was wrong with it; line is 0 if nothing.

@@ -1,27 +1,33 @@
 #include "api/line_judge.h"
 
+#include <utility>
+
 namespace weir::api {
 
 using telemetry::Metric;
 
 std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, TimePoint now,
-                                          std::string& out) {
+                                          std::string& out, Asker& asker) {
+  const bool again = std::exchange(asker.waits_, false);
   const policies::PolicySet& set = gate_.set();
   if (auto wrong = reader_.read(object, set, now)) {
     metrics_.add(Metric::api_bad);
     return wrong;
   }
-  out.push_back('{');
-  if (ask == Ask::events) {
-    metrics_.add(Metric::api_events);
-    append_verdict(out, set, gate_.judge(reader_.record(), reader_.answer(), now));
-  } else {
-    metrics_.add(Metric::api_queried);
-    trace_.start(set);
-    const gate::Gate::Judged judged = gate_.query(reader_.record(), now, trace_);
-    append_verdict(out, set, judged);
-    trace_.append(out, set, judged.plan, reader_.record());
+  if (ask == Ask::query && !asker.trace_) asker.trace_.emplace();
+  if (ask == Ask::query && !again) asker.trace_->start(set);
+  const auto judged = ask == Ask::events
+                          ? gate_.judge(reader_.record(), reader_.answer(), now, asker)
+                          : gate_.query(reader_.record(), now, *asker.trace_, asker);
+  if (!judged) {
+    asker.waits_ = true;
+    gate_.park(asker, now);
+    return std::nullopt;
   }
+  metrics_.add(ask == Ask::events ? Metric::api_events : Metric::api_queried);
+  out.push_back('{');
+  append_verdict(out, set, *judged);
+  if (ask == Ask::query) asker.trace_->append(out, set, judged->plan, reader_.record());
   out.push_back('}');
   return std::nullopt;
 }

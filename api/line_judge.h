@@ -16,19 +16,32 @@ enum class Ask : std::uint8_t {
   query,   ///< change nothing; answer the verdict and what every policy would have counted
 };
 
+/// Who gives an event, and waits if the shared store must be asked about it.
+class Asker : public gate::Waiter {
+ public:
+  /// The last event has not been judged: give it once more after resume().
+  bool waits() const noexcept { return waits_; }
+
+ private:
+  friend class LineJudge;
+  bool waits_ = false;
+  std::optional<QueryTrace> trace_;  // of the query under way
+};
+
 /// Judges events that come as JSON by the gate of one worker. One per worker, on its thread.
 class LineJudge {
  public:
   LineJudge(gate::Gate& gate, telemetry::MetricCells& metrics) : gate_(gate), metrics_(metrics) {}
 
-  /// Appends the answer, a JSON object; or says what is wrong with the event and appends nothing.
-  std::optional<JsonWrong> judge(std::string_view object, Ask ask, TimePoint now, std::string& out);
+  /// Appends the answer, a JSON object; or says what is wrong with the event and appends nothing;
+  /// or lets the asker wait, and appends nothing.
+  std::optional<JsonWrong> judge(std::string_view object, Ask ask, TimePoint now, std::string& out,
+                                 Asker& asker);
 
  private:
   gate::Gate& gate_;
   telemetry::MetricCells& metrics_;
   EventReader reader_;
-  QueryTrace trace_;
 };
 
 }  // namespace weir::api

@@ -4,7 +4,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "api/batch.h"
 #include "net/deadline.h"
@@ -42,13 +44,15 @@ std::optional<Batch::Form> form_of(const net::HttpRequest& request) {
 
 }  // namespace
 
-struct ApiServer::Task {
+struct ApiServer::Task final : Asker {
   Task(asio::io_context& io, milliseconds limit, Batch of)
       : batch(std::move(of)), timer(io, limit) {}
+  void resume(TimePoint) override { std::exchange(go_on, nullptr)(); }
 
   Batch batch;               // the worker's, until `done`
   asio::steady_timer timer;  // the control thread's, as `done`
   bool done = false;
+  std::function<void()> go_on;         // keeps the task while it is parked
   std::atomic<bool> abandoned{false};  // nobody waits for the answer any more
 };
 
@@ -119,9 +123,14 @@ std::shared_ptr<ApiServer::Task> ApiServer::begin(net::HttpRequest& request, boo
 void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
   workers_.post(worker, [this, worker, task](LineJudge& judge, TimePoint now) {
     if (task->abandoned.load(std::memory_order_relaxed)) return;
-    if (task->batch.work(judge, now)) {
-      step(worker, task);
-      return;
+    switch (task->batch.work(judge, now, *task)) {
+      case Batch::Left::some:
+        return step(worker, task);
+      case Batch::Left::waits:
+        task->go_on = [this, worker, task] { step(worker, task); };
+        return;
+      case Batch::Left::nothing:
+        break;
     }
     asio::post(io_, [task] {
       task->done = true;

@@ -157,6 +157,15 @@ int Wiring::open_state() {
   return kOk;
 }
 
+int Wiring::read_redis() {
+  if (!settings_.redis) return kOk;
+  std::string message;
+  redis_.emplace();
+  if (!read_shared_store(settings_, *redis_, message)) return fail(kUnreachable, message);
+  secret_ = redis_->secret;  // replicas mean the same by a hash
+  return kOk;
+}
+
 int Wiring::build_stores() {
   const unsigned threads = worker_threads(
       settings_.threads ? std::optional<unsigned>(settings_.threads->value) : std::nullopt,
@@ -220,7 +229,8 @@ int Wiring::build_workers() {
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,
                                                 proxy_settings_, metrics_->cells(i),
-                                                report_->observer(i)));
+                                                report_->observer(i),
+                                                redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
     }
@@ -305,6 +315,7 @@ int Wiring::open_doors() {
     auto done = listening.get_future();
     (*pool_)[i].post([&, fd = std::move((*sockets)[i])]() mutable {
       listening.set_value(workers_[i]->server.listen(std::move(fd)));
+      if (workers_[i]->redis) workers_[i]->redis->start();
     });
     if (auto started = done.get(); !started)
       return cannot_listen("proxy", shown(front), started.error());

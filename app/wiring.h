@@ -19,6 +19,7 @@
 #include "app/recording.h"
 #include "app/reload.h"
 #include "app/report.h"
+#include "app/shared_store.h"
 #include "app/state.h"
 #include "gate/gate.h"
 #include "net/task_group.h"
@@ -58,6 +59,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int load();
   int fit_into_machine();
   int open_state();
+  int read_redis();
   int build_stores();
   int build_workers();
   int open_doors();
@@ -106,6 +108,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<telemetry::Metrics> metrics_;
   std::unique_ptr<StateDirectory> directory_;
   HashSecret secret_;
+  std::optional<SharedStoreSettings> redis_;  // none: nothing is shared
   std::unique_ptr<limiter::Bank> counters_;
   std::unique_ptr<limiter::ListBank> lists_;
   policies::ViewBank views_;

@@ -40,7 +40,7 @@ int Wiring::run() {
   // Before anything waits: with a process id of 1 a signal without a handler does nothing.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
   using Step = int (Wiring::*)();
-  for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state,
+  for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
                           &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors,
                           &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;

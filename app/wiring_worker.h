@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "app/shared_store.h"
 #include "app/wiring.h"
 
 namespace weir::app {
@@ -7,18 +10,27 @@ namespace weir::app {
 /// One worker's front door and what it asks.
 struct Wiring::Worker {
   Worker(net::Worker& in, std::size_t index, gate::Shared& shared, const config::Server& settings,
-         const proxy::Settings& proxy, telemetry::MetricCells& cells, policies::Observer& observer)
+         const proxy::Settings& proxy, telemetry::MetricCells& cells, policies::Observer& observer,
+         const SharedStoreSettings* store)
       : thread(in),
         gate(shared, index,
              gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
              cells, &observer),
         server(in, proxy, gate, cells),
-        lines(gate, cells) {}
+        lines(gate, cells) {
+    if (store == nullptr) return;
+    policies::Sharing sharing = store->sharing;
+    sharing.origin = random_origin();
+    redis.emplace(in, store->store, sharing.origin);
+    gate.share(*redis, sharing, store->store.budget);
+  }
 
   net::Worker& thread;
   gate::Gate gate;
   proxy::Server server;
   api::LineJudge lines;  // of the event API
+  // Started after the server's hook, whose sessions it gathers from; destroyed before the gate.
+  std::optional<store::RedisStore> redis;
 };
 
 /// What the configuration says, as the proxy wants it.

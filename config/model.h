@@ -227,6 +227,23 @@ struct PatternDef {
   Where where;
 };
 
+/// Whose count it is. Absent: of this process alone.
+struct ShareDef {
+  Where where;
+};
+
+/// What holds while the shared store is away.
+struct OnErrorDef {
+  enum class What : std::uint8_t {
+    local,  ///< what this process has counted, against `part` of the limits
+    allow,  ///< as if the policy were not there
+    deny,   ///< 503
+  };
+  Where where;
+  What what = What::local;
+  double part = 1;  ///< over 0, up to 1
+};
+
 struct PolicyDef {
   Text name;
   std::vector<Text> watch;
@@ -248,6 +265,8 @@ struct PolicyDef {
   std::optional<Located<std::size_t>> keep;  ///< default 1000
   std::optional<Located<std::size_t>> keys;  ///< default limits.keys
   bool announce = false;
+  std::optional<ShareDef> share;  ///< by all replicas
+  std::optional<OnErrorDef> on_error;
 };
 
 /// Numbers without a verdict.

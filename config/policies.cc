@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/patterns.h"
+#include "config/share.h"
 #include "config/sections.h"
 #include "config/shapes.h"
 #include "config/yaml_text.h"
@@ -141,8 +142,14 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      }},
     {{"clock", "", "", "", ""}, nullptr},
     {{"late", "", "", "", ""}, nullptr},
-    {{"share", "", "", "", ""}, nullptr},
-    {{"on_error", "", "", "", ""}, nullptr},
+    {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
+      "Whose count it is: of this process, or of all replicas, who ask Redis."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_share(r, m, d.policy.share); }},
+    {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
+      "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",
+      "While Redis is away: this replica's own count (against a part of the limits), as if there "
+      "were no policy, or 503."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_on_error(r, m, d.policy.on_error); }},
 };
 
 }  // namespace
@@ -181,6 +188,7 @@ void add_policy_tables(std::vector<TableDoc>& out) {
   add_near_tables(out);
   add_named_metric_tables(out);
   add_pattern_tables(out);
+  add_share_tables(out);
 }
 
 }  // namespace weir::config

@@ -6,6 +6,7 @@
 #include "config/patterns.h"
 #include "config/rung_order.h"
 #include "config/sections.h"
+#include "config/share.h"
 #include "config/units.h"
 #include "config/yaml_text.h"
 
@@ -171,6 +172,7 @@ void check_policy(Reader& reader, const PolicyDraft& draft) {
   check_pattern(reader, draft);
   if (draft.sound) check_near(reader, policy);
   if (draft.sound) check_retain(reader, policy);
+  if (draft.sound) check_share(reader, policy);
   if (draft.pattern.key != nullptr) {
     if (draft.sound && reader.problems().errors() == errors)
       check_rung_order(reader.problems(), policy);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "config/share.h"
 #include "config/yaml_text.h"
 
 namespace weir::config {
@@ -149,6 +150,7 @@ void check_references(const Model& model, bool complete, Problems& problems) {
     }
   }
   if (!complete) return;
+  check_shared_store(model, problems);
   for (const EventDef& event : model.events) {
     if (event.is) events.check(*event.is, problems);
   }

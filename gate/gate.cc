@@ -1,16 +1,33 @@
 #include "gate/gate.h"
 
+#include <utility>
+
 #include "core/assert.h"
 
 namespace weir::gate {
 
 using telemetry::Metric;
 
-class Ticket {
+namespace {
+
+// How often who waits for reservations that other replicas may hold looks again.
+constexpr milliseconds kPoll{25};
+
+}  // namespace
+
+class Ticket final : public store::Batch {
  public:
+  explicit Ticket(std::vector<Ticket*>& closed) : closed_(closed) {}
+  void on_replies() override { closed_.push_back(this); }
+
   policies::Settlement settlement;
   Recorder::Row row;  // open: the event is recorded
   bool answered = false;
+  bool closing = false;   // the store is asked for what it has settled
+  bool finished = false;  // nothing is left but that
+
+ private:
+  std::vector<Ticket*>& closed_;
 };
 
 Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
@@ -31,40 +48,85 @@ void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
   if (recorder_ != nullptr) recorder_->use(evaluator_.set());
 }
 
+void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget) {
+  sharing_ = sharing;
+  desk_.emplace(store, budget);
+  evaluator_.share(sharing_);
+}
+
 policies::Instant Gate::instant(TimePoint now) const noexcept {
   return {now, now + milliseconds{shared_.wall_offset_ms.load(std::memory_order_relaxed)}};
 }
 
 bool Gate::wants_body(const Request& request) { return evaluator_.wants_body(request); }
 
-Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
+/// The verdict, or null: the store must be asked, which asked_ does.
+template <class Occurrence>
+const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::Instant at,
+                                      const policies::Evaluator::Options& options, Waiter* waiter) {
+  if (waiter != nullptr && waiter->inquiry_ != nullptr) {
+    Inquiry& inquiry = *std::exchange(waiter->inquiry_, nullptr);
+    const bool current = evaluator_.is_of(inquiry.aside);
+    const policies::Verdict* verdict = nullptr;
+    if (current) {
+      verdict = &evaluator_.told_again(occurrence, inquiry.aside, options);
+    } else {
+      evaluator_.drop(inquiry.aside);  // other policies are in force by now
+    }
+    desk_->give_back(inquiry);
+    if (current) return verdict;
+  }
+  const policies::Verdict& verdict = evaluator_.judge(occurrence, at, options);
+  if (verdict.kind != policies::Verdict::Kind::ask) return &verdict;
+  asked_ = desk_->ask(evaluator_, at.now);
+  return asked_ != nullptr ? nullptr : &evaluator_.told(occurrence, options);
+}
+
+void Gate::run_errands(TimePoint now) {
+  if (desk_) desk_->run(evaluator_.errands(), now);
+}
+
+Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
   options.may_wait = may_wait;
   options.can_hold = held_ < limits_.held;
   options.rows = rows_;
   advance_patterns(now);
-  const policies::Verdict& verdict = evaluator_.judge(request, at, options);
-
+  const policies::Verdict* const decided = decide(request, at, options, &waiter);
+  run_errands(now);
   Judgement out;
+  if (decided == nullptr) {
+    out.effect.kind = Effect::Kind::wait;
+    return out;
+  }
+  const policies::Verdict& verdict = *decided;
   out.effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
   switch (verdict.kind) {
+    case policies::Verdict::Kind::ask:
+      break;
     case policies::Verdict::Kind::wait:
       crowded_key_ = {};
+      crowded_elsewhere_ = false;
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
-        if (counter.reserves && counter.reading.refused) crowded_key_ = counter.key;
+        if (!counter.reserves || !counter.reading.refused) continue;
+        crowded_key_ = counter.key;
+        crowded_elsewhere_ =
+            crowded_elsewhere_ || counter.shared_key != policies::PlannedCounter::kNone;
       }
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
       if (recorder_ != nullptr && recorder_->begin(evaluator_, &request, nullptr, now, row_)) {
         recorder_->write(row_);
       }
-      if (verdict.crowded && verdict.effect == policies::Action::delay) metrics_.add(Metric::limit_held);
+      if (verdict.crowded && verdict.effect == policies::Action::delay)
+        metrics_.add(Metric::limit_held);
       return out;
     case policies::Verdict::Kind::hold:
       metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
       break;
-    case policies::Verdict::Kind::pass: break;
+    case policies::Verdict::Kind::pass:
+      break;
   }
   const bool recorded =
       recorder_ != nullptr && recorder_->begin(evaluator_, &request, nullptr, now, row_);
@@ -75,13 +137,17 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait) {
   return out;
 }
 
-Gate::Judged Gate::judge(const policies::Record& record, const Answer& answer, TimePoint now) {
+std::optional<Gate::Judged> Gate::judge(const policies::Record& record, const Answer& answer,
+                                        TimePoint now, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
   options.may_wait = false;
   options.rows = rows_;
   advance_patterns(now);
-  const policies::Verdict& verdict = evaluator_.judge(record, at, options);
+  const policies::Verdict* const decided = decide(record, at, options, &waiter);
+  run_errands(now);
+  if (decided == nullptr) return std::nullopt;
+  const policies::Verdict& verdict = *decided;
   const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
   const bool recorded =
       recorder_ != nullptr && recorder_->begin(evaluator_, record.request, &record, now, row_);
@@ -93,25 +159,28 @@ Gate::Judged Gate::judge(const policies::Record& record, const Answer& answer, T
     answered_body(*ticket, answer, now);
     finish(*ticket, End::complete, now);
   }
-  return {verdict, evaluator_.plan(), effect.status};
+  return Judged{verdict, evaluator_.plan(), effect.status};
 }
 
-Gate::Judged Gate::query(const policies::Record& record, TimePoint now, policies::Trace& trace) {
+std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoint now,
+                                        policies::Trace& trace, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
   options.may_wait = false;
   options.dry = true;
   options.trace = &trace;
   advance_patterns(now);  // what fires now would have fired without the query as well
-  const policies::Verdict& verdict = evaluator_.judge(record, at, options);
-  const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
-  return {verdict, evaluator_.plan(), effect.status};
+  const policies::Verdict* const decided = decide(record, at, options, &waiter);
+  run_errands(now);
+  if (decided == nullptr) return std::nullopt;
+  const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), *decided, at);
+  return Judged{*decided, evaluator_.plan(), effect.status};
 }
 
 Ticket* Gate::take_ticket(bool recorded) {
   Ticket* ticket = nullptr;
   if (free_tickets_.empty()) {
-    tickets_.push_back(std::make_unique<Ticket>());
+    tickets_.push_back(std::make_unique<Ticket>(closed_));
     free_tickets_.reserve(tickets_.capacity());
     ticket = tickets_.back().get();
   } else {
@@ -123,26 +192,39 @@ Ticket* Gate::take_ticket(bool recorded) {
 }
 
 bool Gate::park(Waiter& waiter, TimePoint now) {
+  if (asked_ != nullptr) {
+    waiter.inquiry_ = std::exchange(asked_, nullptr);
+    waiter.inquiry_->waiter = &waiter;
+    return true;
+  }
   if (!waiters_.park(waiter, crowded_key_, now, limits_.reserve_wait)) {
     metrics_.add(Metric::limit_waiting);
     return false;
   }
+  if (crowded_elsewhere_ && !poll_at_) poll_at_ = now + kPoll;
   note_waiting();
   return true;
 }
 
 void Gate::note_waiting() {
   const auto size = static_cast<std::uint32_t>(waiters_.size());
-  // The difference, added to a shared count: settlements elsewhere are only announced while it is not 0.
+  // The difference, added to a shared count: settlements elsewhere are only announced while it is
+  // not 0.
   shared_.waiting.fetch_add(size - waiting_noted_, std::memory_order_relaxed);
   waiting_noted_ = size;
   metrics_.set(Metric::requests_waiting, size);
 }
 
-TimePoint Gate::waiting_until(const Waiter& waiter) const { return WaitQueue::deadline(waiter); }
+TimePoint Gate::waiting_until(const Waiter& waiter) const {
+  const TimePoint deadline = WaitQueue::deadline(waiter);
+  return deadline == TimePoint{} ? TimePoint::max() : deadline;  // it has waited for the store only
+}
 
 void Gate::unpark(Waiter& waiter) {
-  // Whoever was resumed and need not wait any more tells the next: perhaps all of them are refused now.
+  // Its replies are on their way, or told() has them: then tick() drops the judgement.
+  if (waiter.inquiry_ != nullptr) std::exchange(waiter.inquiry_, nullptr)->waiter = nullptr;
+  // Whoever was resumed and need not wait any more tells the next: perhaps all of them are refused
+  // now.
   if (WaitQueue::resumed(waiter) && waiters_.size() != 0) wake_.push_back(WaitQueue::key(waiter));
   waiters_.unpark(waiter);
   note_waiting();
@@ -167,24 +249,48 @@ void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
   if (ticket.row.open()) {
     recorder_->answered(evaluator_, *ticket.settlement.loaded->set, answer, ticket.row);
   }
+  close(ticket, now);
+  run_errands(now);
   settled(ticket);
+}
+
+/// What the rungs remember of shared counters rests on what the store says of them now.
+void Gate::close(Ticket& ticket, TimePoint now) {
+  policies::Asking& closing = ticket.settlement.closing;
+  if (closing.empty()) return;
+  ticket.patient = true;
+  ticket.ops = closing.ops();
+  ticket.replies = closing.replies();
+  if (desk_->store().submit(ticket, now + Desk::kPatience)) {
+    evaluator_.closed(ticket.settlement, instant(now));
+  } else {
+    ticket.closing = true;
+    ++closing_;
+  }
 }
 
 void Gate::finish(Ticket& ticket, End end, TimePoint now) {
   if (!ticket.answered) {
     if (end == End::aborted) {
       evaluator_.aborted(ticket.settlement, instant(now));
+      close(ticket, now);
     } else {
       evaluator_.released(ticket.settlement, instant(now));
     }
   }
   evaluator_.ended(ticket.settlement);
+  run_errands(now);
   if (!ticket.answered) settled(ticket);
   if (ticket.row.open()) {
     if (!ticket.answered && end == End::aborted) Recorder::aborted(ticket.row);
     recorder_->write(ticket.row);
   }
-  ticket.answered = false;
+  ticket.finished = true;
+  if (!ticket.closing) release(ticket);
+}
+
+void Gate::release(Ticket& ticket) {
+  ticket.answered = ticket.finished = false;
   ticket.settlement.clear();
   free_tickets_.push_back(&ticket);
 }
@@ -193,18 +299,45 @@ void Gate::settled(const Ticket& ticket) {
   if (shared_.waiting.load(std::memory_order_relaxed) == 0) return;
   shared_.settlements.fetch_add(1, std::memory_order_relaxed);
   if (waiters_.size() == 0) return;
-  for (const policies::PlannedCounter& counter : ticket.settlement.counters) wake_.push_back(counter.key);
+  for (const policies::PlannedCounter& counter : ticket.settlement.counters)
+    wake_.push_back(counter.key);
 }
 
 void Gate::tick(TimePoint now) {
-  // A resumed waiter judges on the spot, and a refusal there asks for the next one: wake_ grows meanwhile.
+  for (std::size_t i = 0; desk_ && i < desk_->told().size(); ++i) {
+    Inquiry& inquiry = *desk_->told()[i];
+    if (inquiry.waiter != nullptr) {
+      inquiry.waiter->resume(now);  // judges on the spot
+    } else {
+      evaluator_.drop(inquiry.aside);
+      desk_->give_back(inquiry);
+    }
+  }
+  if (desk_) desk_->told().clear();
+  for (std::size_t i = 0; i < closed_.size(); ++i) {
+    Ticket& ticket = *closed_[i];
+    ticket.closing = false;
+    --closing_;
+    evaluator_.closed(ticket.settlement, instant(now));
+    settled(ticket);
+    if (ticket.finished) release(ticket);
+  }
+  closed_.clear();
+  run_errands(now);
+  // A resumed waiter judges on the spot, and a refusal there asks for the next one: wake_ grows
+  // meanwhile.
   for (std::size_t i = 0; i < wake_.size(); ++i) {
     const Hash128 key = wake_[i];
     waiters_.wake(key, now);
   }
   wake_.clear();
   const std::uint64_t settlements = shared_.settlements.load(std::memory_order_relaxed);
-  waiters_.tick(now, settlements != settlements_seen_);
+  const bool poll = poll_at_ && *poll_at_ <= now;
+  waiters_.tick(now, settlements != settlements_seen_ || poll);
+  if (poll) {
+    poll_at_.reset();
+    if (waiters_.size() != 0) poll_at_ = now + kPoll;
+  }
   settlements_seen_ = settlements;
   note_waiting();
 }

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "gate/inquiry.h"
 #include "gate/judge.h"
 #include "gate/recorder.h"
 #include "gate/wait_queue.h"
@@ -20,8 +22,8 @@ struct Shared {
   limiter::ListBank& lists;
   const HashSecret& secret;
   policies::StatsBank& stats;
-  /// Current wall clock minus Clock::now(), kept up by the control thread every second: `every` windows
-  /// follow steps of the wall clock, all others do not.
+  /// Current wall clock minus Clock::now(), kept up by the control thread every second: `every`
+  /// windows follow steps of the wall clock, all others do not.
   std::atomic<std::int64_t> wall_offset_ms{0};
   /// Grows with every settlement while somebody waits on any worker.
   std::atomic<std::uint64_t> settlements{0};
@@ -30,8 +32,8 @@ struct Shared {
 };
 
 struct GateLimits {
-  std::size_t held = 1'000;       ///< requests held by `delay` at once, on this worker
-  std::size_t waiting = 1'024;    ///< requests parked at once, on this worker
+  std::size_t held = 1'000;     ///< requests held by `delay` at once, on this worker
+  std::size_t waiting = 1'024;  ///< requests parked at once, on this worker
   milliseconds reserve_wait{1'000};
 };
 
@@ -40,14 +42,17 @@ class Ticket;
 /// The Judge of one worker.
 class Gate final : public Judge {
  public:
-  Gate(Shared& shared, std::size_t worker, const GateLimits& limits, telemetry::MetricCells& metrics,
-       policies::Observer* observer);
+  Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
+       telemetry::MetricCells& metrics, policies::Observer* observer);
   ~Gate() override;
 
-  /// Judges by this set from now on; requests in flight are settled by the set that judged them. On the
-  /// worker's thread, like everything here.
+  /// Judges by this set from now on; requests in flight are settled by the set that judged them. On
+  /// the worker's thread, like everything here.
   void use(std::shared_ptr<const policies::PolicySet> set);
   const policies::PolicySet& set() const noexcept { return evaluator_.set(); }
+  /// Counters with `share: redis` are asked of this store, which lives on the worker's thread and
+  /// stops before the gate ends; a request waits for it at most `budget`. Before any judgement.
+  void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget);
 
   /// What came of an event that is told of. Lives until the next judgement.
   struct Judged {
@@ -57,13 +62,16 @@ class Gate final : public Judge {
   };
   /// Judges an event that did not come through a door, and settles it at once with what is known of
   /// its answer (status 0: nothing; then what only an answer could tell is not counted). Nothing
-  /// waits, and nothing stays in flight.
-  Judged judge(const policies::Record& record, const Answer& answer, TimePoint now);
-  /// What judge() would say; counts and remembers nothing.
-  Judged query(const policies::Record& record, TimePoint now, policies::Trace& trace);
+  /// waits for others' reservations, and nothing stays in flight. None: the shared store is asked;
+  /// park the waiter, and give the same event when it is resumed.
+  std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
+                              Waiter& waiter);
+  /// What judge() would say; counts and remembers nothing. With the same trace when it is resumed.
+  std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,
+                              Waiter& waiter);
 
   bool wants_body(const Request& request) override;
-  Judgement judge(const Request& request, TimePoint now, bool may_wait) override;
+  Judgement judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
   bool park(Waiter& waiter, TimePoint now) override;
   TimePoint waiting_until(const Waiter& waiter) const override;
   void unpark(Waiter& waiter) override;
@@ -71,11 +79,13 @@ class Gate final : public Judge {
   bool answered(Ticket& ticket, const Answer& answer, TimePoint now) override;
   void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) override;
   void finish(Ticket& ticket, End end, TimePoint now) override;
-  bool has_waiters() const override { return waiters_.size() != 0; }
+  bool has_waiters() const override {
+    return waiters_.size() != 0 || closing_ != 0 || (desk_ && desk_->is_asking());
+  }
   void tick(TimePoint now) override;
 
-  /// Gives every reading and verdict of policies, and every match of patterns, to these as well; null:
-  /// nobody. The way to compare doors with each other and with replay.
+  /// Gives every reading and verdict of policies, and every match of patterns, to these as well;
+  /// null: nobody. The way to compare doors with each other and with replay.
   void report_to(policies::RowSink* rows, policies::PatternSink* matches) {
     rows_ = rows;
     evaluator_.use_patterns(shared_.patterns, matches);
@@ -84,11 +94,18 @@ class Gate final : public Judge {
   /// Gives every event to this recorder as well; null: to none. Before use().
   void record_to(Recorder* recorder) { recorder_ = recorder; }
 
-  /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing comes.
+  /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing
+  /// comes.
   void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
 
  private:
   policies::Instant instant(TimePoint now) const noexcept;
+  template <class Occurrence>
+  const policies::Verdict* decide(const Occurrence& occurrence, policies::Instant at,
+                                  const policies::Evaluator::Options& options, Waiter* waiter);
+  void run_errands(TimePoint now);
+  void close(Ticket& ticket, TimePoint now);
+  void release(Ticket& ticket);
   Ticket* take_ticket(bool recorded);
   void settled(const Ticket& ticket);
   void note_waiting();
@@ -103,13 +120,20 @@ class Gate final : public Judge {
   Recorder* recorder_ = nullptr;
   Recorder::Row row_;  // of the event under judgement
   WaitQueue waiters_;
-  Hash128 crowded_key_;                 // of the last judgement that was `wait`
+  Hash128 crowded_key_;             // of the last judgement that was `wait`
+  bool crowded_elsewhere_ = false;  // perhaps by other replicas: nobody announces their settlements
+  std::optional<TimePoint> poll_at_;
   std::uint32_t waiting_noted_ = 0;
   std::uint64_t settlements_seen_ = 0;
   std::size_t held_ = 0;
   std::vector<std::unique_ptr<Ticket>> tickets_;  // all that were ever made
   std::vector<Ticket*> free_tickets_;
-  std::vector<Hash128> wake_;           // keys whose first waiter is to be resumed by the next tick()
+  policies::Sharing sharing_;
+  std::optional<Desk> desk_;     // none: nothing is shared
+  Inquiry* asked_ = nullptr;     // of the last judgement, to be parked
+  std::size_t closing_ = 0;      // tickets whose settlements the store is about to answer
+  std::vector<Ticket*> closed_;  // and those that it has answered
+  std::vector<Hash128> wake_;    // keys whose first waiter is to be resumed by the next tick()
 };
 
 }  // namespace weir::gate

@@ -9,9 +9,10 @@
 
 namespace weir::gate {
 
-/// What must still happen for a request: reservations to settle, a place in flight to give back. Owned
-/// by the Judge that made it, until finish().
+/// What must still happen for a request: reservations to settle, a place in flight to give back.
+/// Owned by the Judge that made it, until finish().
 class Ticket;
+class Inquiry;
 
 struct Judgement {
   Effect effect;
@@ -26,8 +27,8 @@ enum class End : std::uint8_t {
   aborted,          ///< the client left after a byte had reached the app, before the answer's head
 };
 
-/// Somebody who waits for reservations of others to settle. Lives in the door's session; linked into the
-/// Judge's queue between park() and resume() or unpark().
+/// Somebody who waits for reservations of others to settle, or for the shared store. Lives in the
+/// door's session; linked into the Judge's queue between park() and resume() or unpark().
 class Waiter {
  public:
   /// Judge again now; the Waiter is no longer parked. Called from within tick() only.
@@ -38,15 +39,17 @@ class Waiter {
 
  private:
   friend class WaitQueue;
+  friend class Gate;
   Waiter* previous_ = nullptr;
   Waiter* next_ = nullptr;
-  Hash128 key_;            // of the counter whose reservations are in the way
-  TimePoint deadline_{};   // of the whole wait, also over several parks; epoch: not waiting
+  Hash128 key_;           // of the counter whose reservations are in the way
+  TimePoint deadline_{};  // of the whole wait, also over several parks; epoch: not waiting
   bool parked_ = false;
+  Inquiry* inquiry_ = nullptr;  // waits for the shared store
 };
 
-/// The one path from a request to an effect, as front doors see it. One per worker, used by its thread
-/// alone; nothing here blocks or allocates after warm-up.
+/// The one path from a request to an effect, as front doors see it. One per worker, used by its
+/// thread alone; nothing here blocks or allocates after warm-up.
 class Judge {
  public:
   virtual ~Judge() = default;
@@ -55,31 +58,37 @@ class Judge {
   /// `limits.body`) before judge(). Looks at method, path and headers only; body_state is not_read.
   virtual bool wants_body(const Request& request) = 0;
 
-  /// Judges. With `may_wait` false an effect of kind wait is never given (the wait is over or the queue
-  /// full): the request is refused instead. Views in the effect live until the next call of judge().
-  virtual Judgement judge(const Request& request, TimePoint now, bool may_wait) = 0;
+  /// Judges. With `may_wait` false nobody waits for others' reservations any more (the wait is over
+  /// or the queue full): the request is refused instead. The shared store is waited for all the
+  /// same, for `redis.budget` at most. Views in the effect live until the next call of judge().
+  /// `waiter`: the session's, the same for every judgement of a request.
+  virtual Judgement judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
 
-  /// Parks a session whose effect was `wait`. False: the queue is full; judge again with may_wait false.
-  /// A resumed session judges again; may_wait is `now < waiting_until(waiter)`.
+  /// Parks a session whose effect was `wait`; at once, before anything else is judged. False: the
+  /// queue is full; judge again with may_wait false. A resumed session judges again; may_wait is
+  /// `now < waiting_until(waiter)`.
   virtual bool park(Waiter& waiter, TimePoint now) = 0;
   virtual TimePoint waiting_until(const Waiter& waiter) const = 0;
-  /// The wait is over: judged otherwise than `wait`, or the client left. Harmless if it never began.
+  /// The wait is over: judged otherwise than `wait`, or the client left. Harmless if it never
+  /// began.
   virtual void unpark(Waiter& waiter) = 0;
 
-  /// A `delay` is over (or its client left): gives the place among the held back. Call it exactly once
-  /// per delay effect, before the request goes upstream or finish(not_sent).
+  /// A `delay` is over (or its client left): gives the place among the held back. Call it exactly
+  /// once per delay effect, before the request goes upstream or finish(not_sent).
   virtual void unhold(TimePoint now) = 0;
 
-  /// The head of the final answer (not 1xx) is here. True: some policy reads its body; then the door
-  /// copies up to `limits.body` bytes beside the stream and calls answered_body() when the body ends.
+  /// The head of the final answer (not 1xx) is here. True: some policy reads its body; then the
+  /// door copies up to `limits.body` bytes beside the stream and calls answered_body() when the
+  /// body ends.
   virtual bool answered(Ticket& ticket, const Answer& answer, TimePoint now) = 0;
   virtual void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) = 0;
 
   /// Exactly once per ticket, last.
   virtual void finish(Ticket& ticket, End end, TimePoint now) = 0;
 
-  /// Call it at the end of every event-loop turn while has_waiters(), and at least every 20 ms: resumes
-  /// waiters whose reservations have settled, here or on another worker, or whose deadline has passed.
+  /// Call it at the end of every event-loop turn while has_waiters(), and at least every 20 ms:
+  /// resumes waiters whom the store has answered, whose reservations have settled, here or on
+  /// another worker, or whose deadline has passed.
   virtual bool has_waiters() const = 0;
   virtual void tick(TimePoint now) = 0;
 };

@@ -38,23 +38,31 @@ TimePoint Instant::window_end(const Counter& counter) const noexcept {
 }
 
 const Verdict& Evaluator::judge(const Request& request, Instant at, const Options& options) {
-  begin(request, at, options);
-  conclude(at, options);
+  return begin(request, at, options) ? ask_first() : finish_judging(request, options);
+}
+
+const Verdict& Evaluator::judge(const Record& record, Instant at, const Options& options) {
+  return begin(record, at, options) ? ask_first() : finish_judging(record, options);
+}
+
+const Verdict& Evaluator::ask_first() {
+  verdict_.clear();
+  verdict_.kind = Verdict::Kind::ask;
+  return verdict_;
+}
+
+template <class Occurrence>
+const Verdict& Evaluator::finish_judging(const Occurrence& occurrence, const Options& options) {
+  conclude(at_, options);
   if (!options.dry && verdict_.kind != Verdict::Kind::wait && observer_ != nullptr &&
       (!verdict_.standings.empty() || plan_.defect)) {
-    observer_->judged(*set_, request, verdict_);
+    observer_->judged(*set_, occurrence, verdict_);
   }
   return verdict_;
 }
 
-const Verdict& Evaluator::judge(const Record& record, Instant at, const Options& options) {
-  begin(record, at, options);
-  conclude(at, options);
-  if (!options.dry && observer_ != nullptr && (!verdict_.standings.empty() || plan_.defect)) {
-    observer_->judged(*set_, record, verdict_);
-  }
-  return verdict_;
-}
+template const Verdict& Evaluator::finish_judging(const Request&, const Options&);
+template const Verdict& Evaluator::finish_judging(const Record&, const Options&);
 
 const Verdict& Evaluator::conclude(Instant at, const Options& options) {
   verdict_.clear();
@@ -113,7 +121,7 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
                                     bool settled, Trace* trace) {
   const Binding& binding = policy.bindings[planned.binding];
   Winner best;
-  if (!(shadow ? policy.shadow_rungs : policy.enforced_rungs)) return best;
+  if (planned.blind || !(shadow ? policy.shadow_rungs : policy.enforced_rungs)) return best;
   if (!policy.meters.empty()) {
     set_metrics(policy, plan_.policies, plan_.counters, plan_.counter_refs, settled);
   }
@@ -265,22 +273,21 @@ void Evaluator::take_back(bool all, Instant at) {
   const bool refused = verdict_.kind == Verdict::Kind::refuse;
   if (!all && refused) {
     for (PlannedCounter& planned : plan_.counters) {
-      if (planned.undo.what == limiter::Undo::What::nothing) continue;
+      if (!planned.counted()) continue;
       const Counter& counter = counter_of(planned);
-      if (!counter.always) {
-        bank_.uncharge(counter.id, planned.key, planned.undo);
-      } else if (planned.reserves) {
+      const bool flies = counter.spec.window == limiter::Window::none;
+      if (counter.always && planned.reserves) {
         // Tries count too: nobody will ever see an answer, so it is settled as one.
         bank_.settle(counter.id, planned.key, at.of(counter), at.of(counter), planned.amount, planned.undo, true);
-      } else if (counter.spec.window == limiter::Window::none) {
-        bank_.uncharge(counter.id, planned.key, planned.undo);
+        end_in_store(planned, limiter::SharedVerb::settle, asking_);
+        planned.undo = {};
+      } else if (!counter.always || flies) {
+        take_back(planned);
       }
-      planned.undo = {};
     }
     return;
   }
   for (PlannedCounter& planned : plan_.counters) {
-    if (planned.undo.what == limiter::Undo::What::nothing) continue;
     bool back = all;
     if (!back && counter_of(planned).shadow && !counter_of(planned).always) {
       // What a shadow policy would have refused it would not have counted either.
@@ -294,9 +301,16 @@ void Evaluator::take_back(bool all, Instant at) {
       }
     }
     if (!back) continue;
-    bank_.uncharge(counter_of(planned).id, planned.key, planned.undo);
-    planned.undo = {};
+    take_back(planned);
+    planned.reserves = planned.counts = false;  // and whatever is answered, it never will be
   }
+}
+
+void Evaluator::take_back(PlannedCounter& planned) {
+  bank_.uncharge(counter_of(planned).id, planned.key, planned.undo);
+  planned.undo = {};
+  end_in_store(planned, planned.reserves ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,
+               asking_);
 }
 
 }  // namespace weir::policies

@@ -86,11 +86,15 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       rest += "version " + std::to_string(def.version->value) + "; ";
     }
     if (counter.shadow) rest += "shadow; ";
+    if (def.share) rest += "share redis; ";
     counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
     counter.spec.what = counter.what;
     counter.canonical = describe(counter.spec) + " " + rest;
     if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
     counter.identity = identity_of(counter.canonical);
+    if (def.share) {
+      counter.shared = std::make_shared<limiter::SharedCounter>(counter.identity, counter.spec);
+    }
     return intern_counter(std::move(counter));
   };
   policy.counters.push_back(counter_for(def.window ? &*def.window : nullptr));

@@ -46,6 +46,7 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.announce = def.announce;
   policy.missing = def.missing.value;
   policy.metric = def.metric.kind;
+  if (def.on_error) policy.on_error = *def.on_error;
   policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
 
@@ -79,6 +80,8 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     meter.keys = def.keys;
     meter.version = def.version;
     meter.retain = def.retain;
+    meter.share = def.share;
+    meter.on_error = def.on_error;
     Policy compiled;
     compiled.is_meter = true;
     compiled.name = meter.name.value;
@@ -86,6 +89,7 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     compiled.shadow = policy.shadow;
     compiled.missing = meter.missing.value;
     compiled.metric = meter.metric.kind;
+    if (meter.on_error) compiled.on_error = *meter.on_error;
     for (const config::KeyPart& part : meter.key) compiled.key_names.push_back(part.field.value);
     if (!bind_events(meter, compiled)) continue;
     bool sound = true;

@@ -10,6 +10,7 @@
 #include "core/key.h"
 #include "limiter/bank.h"
 #include "limiter/lists.h"
+#include "policies/asking.h"
 #include "policies/frame.h"
 #include "policies/observer.h"
 #include "policies/pattern_sink.h"
@@ -43,6 +44,9 @@ struct Settlement {
   std::vector<std::uint16_t> counter_refs;
   std::vector<std::optional<Number>> limits;
   std::vector<PlannedCounter> in_flight;
+  Asking asked;    ///< what holds the shared reservations and places in flight
+  Asking closing;  ///< ends those of them whose readings are judged; not empty: submit it, then
+                   ///< Evaluator::closed()
   std::vector<std::uint16_t> views;  ///< that wait for the answer
   TimePoint time{};                  ///< the event's own
   bool judged = true;                ///< false: an allow list ended judging, only views count
@@ -50,6 +54,16 @@ struct Settlement {
   std::uint64_t line = 0;
   bool reserved = false;  ///< still to be settled
   void clear();
+};
+
+/// A judgement that waits for the shared store. Reused: keeps its memory.
+struct Aside {
+  std::shared_ptr<const Loaded> loaded;
+  Plan plan;
+  Asking asking;
+  Instant at{};
+  TimePoint happened{};
+  std::uint64_t line = 0;
 };
 
 /// Judges requests by a policy set: match, build keys, charge (begin), thresholds to a verdict
@@ -70,6 +84,9 @@ class Evaluator final : private ListOracle {
     pattern_bank_ = bank;
     pattern_sink_ = sink;
   }
+  /// Counters with `share: redis` are asked of the shared store, by these names; without it they
+  /// are counted here alone, as if nobody else were there. Must outlive the use.
+  void share(const Sharing& sharing) noexcept { sharing_ = &sharing; }
   const PolicySet& set() const noexcept { return *set_; }
 
   struct Options {
@@ -85,10 +102,26 @@ class Evaluator final : private ListOracle {
   };
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
-  /// The verdict lives until the next judge().
+  /// The verdict lives until the next judge(). Of kind `ask`: submit asking(); when its replies are
+  /// there at once, told() gives the verdict, else put_aside() and later told_again().
   const Verdict& judge(const Request& request, Instant at, const Options& options);
   /// The same for an event that is no request.
   const Verdict& judge(const Record& record, Instant at, const Options& options);
+  Asking& asking() noexcept { return asking_; }
+  const Verdict& told(const Request& request, const Options& options);
+  const Verdict& told(const Record& record, const Options& options);
+  /// Takes the judgement under way, but for asking(), which whoever submits has taken. The event
+  /// must be given again.
+  void put_aside(Aside& into);
+  /// By the set that began it: only while that is in use (is_of()), else drop() it and judge anew.
+  const Verdict& told_again(const Request& request, Aside& aside, const Options& options);
+  const Verdict& told_again(const Record& record, Aside& aside, const Options& options);
+  bool is_of(const Aside& aside) const noexcept { return aside.loaded == loaded_; }
+  /// Its replies are there, and nobody waits for the verdict any more: all is taken back.
+  void drop(Aside& aside);
+  /// Operations that nobody waits for: what ends reservations, takes back, empties. To be submitted
+  /// after every call, and cleared.
+  Asking& errands() noexcept { return errands_; }
   const Plan& plan() const noexcept { return plan_; }
   /// What this slot of its set is, of the event judged or the answer looked at last; a view until the
   /// next one.
@@ -106,6 +139,8 @@ class Evaluator final : private ListOracle {
   void aborted(Settlement& settlement, Instant now);
   /// The app gave no good answer, or got no request: reservations are released.
   void released(Settlement& settlement, Instant now);
+  /// The replies to Settlement::closing are there: what rests on them is judged.
+  void closed(Settlement& settlement, Instant now);
   /// Last: gives back the place in flight.
   void ended(Settlement& settlement);
 
@@ -121,6 +156,7 @@ class Evaluator final : private ListOracle {
   void match(const Request& request, Trace* trace);
   void match(const Record& record, Trace* trace);
   void match_family(EventIndex base, Trace* trace);
+  void mark_planned();  ///< what the plan says has happened
   bool look_at_lists(Instant at, Trace* trace);
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
   bool happened(EventIndex event) const noexcept;
@@ -128,7 +164,7 @@ class Evaluator final : private ListOracle {
 
   // evaluator_begin.cc
   template <class Occurrence>
-  void begin(const Occurrence& occurrence, Instant at, const Options& options);
+  bool begin(const Occurrence& occurrence, Instant at, const Options& options);  ///< true: it asks
   void plan_policies(Instant at, Trace* trace);
   void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace);
   bool own_lists_refuse(const Policy& policy, Instant at);
@@ -141,7 +177,27 @@ class Evaluator final : private ListOracle {
   std::optional<Number> load_limit(const Limit& limit);
   void plan_counters(const Policy& policy, const Binding& binding, const limiter::Amount& amount,
                      PlannedPolicy& planned);
-  void charge(Instant at, const Options& options);
+  void note_ceilings(const Policy& policy, const Binding& binding, const PlannedPolicy& planned);
+  bool charge(Instant at, const Options& options);  ///< true: it asks the shared store
+  bool charge_here(PlannedCounter& planned, Instant at, bool refused, bool dry);
+  bool refused_by_list() const;
+  void trace_counters(Trace& trace);
+
+  // evaluator_shared.cc: counters of all replicas
+  std::uint16_t spell_key(const std::vector<KeySlot>& key);
+  void ask(bool refused, const Options& options);
+  void take_replies(const Options& options);
+  void go_alone(const Options& options);
+  void mirror(PlannedCounter& planned, Instant at);
+  void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const Asking& asked);
+  void settle_in_store(Settlement& settlement, PlannedCounter& counter, bool looks_back);
+  void read_in_store(Settlement& settlement, PlannedCounter& counter);
+  void reset_in_store(const Counter& counter, std::string_view key);
+  void keep_for_closing(Settlement& settlement);
+  template <class Occurrence>
+  void restore(const Occurrence& occurrence, Aside& aside);
+  template <class Occurrence>
+  const Verdict& finish_judging(const Occurrence& occurrence, const Options& options);
 
   // combine.cc
   struct Winner {
@@ -161,6 +217,8 @@ class Evaluator final : private ListOracle {
   const Verdict& conclude(Instant at, const Options& options);
   void finish_verdict(Instant at);
   void take_back(bool all, Instant at);
+  void take_back(PlannedCounter& planned);
+  const Verdict& ask_first();
 
   // evaluator_patterns.cc
   struct Parts {
@@ -219,7 +277,7 @@ class Evaluator final : private ListOracle {
   // Keys: loads the parts into parts_, addresses masked; false at the first missing one (its index
   // in bad_).
   bool load_key(const std::vector<KeySlot>& key);
-  void load_key_with_gaps(const Binding& binding);  ///< missing parts are null
+  void load_key_with_gaps(const std::vector<KeySlot>& key);  ///< missing parts are null
   Hash128 key_hash();                               ///< of parts_, nobody's yet
   /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
@@ -244,6 +302,14 @@ class Evaluator final : private ListOracle {
   std::vector<Winner>
       settled_winners_;  // the same without others' reservations: what is remembered
   std::vector<Winner> shadow_winners_;
+  const Sharing* sharing_ = nullptr;
+  std::uint64_t sequence_ = 0;  // of this worker's events in the store
+  Asking asking_;               // of the event under judgement
+  Asking errands_;
+  const Asking* asked_ = nullptr;  // what PlannedCounter::asked means now
+  std::vector<std::string> shared_keys_;
+  std::size_t shared_keys_used_ = 0;
+
   RowSink* rows_ = nullptr;              // of the judgement before: its answer gives rows too
   Instant at_{};                         // of the judgement or settlement under way
 

@@ -15,6 +15,8 @@ void Settlement::clear() {
   counter_refs.clear();
   limits.clear();
   in_flight.clear();
+  asked.clear();
+  closing.clear();
   views.clear();
   judged = true;
   patterns.clear();
@@ -29,8 +31,7 @@ bool Evaluator::must_observe() const noexcept {
     if (planned.reserves) return true;
   }
   for (const PlannedCounter& planned : plan_.counters) {
-    if (planned.undo.what != limiter::Undo::What::nothing &&
-        counter_of(planned).spec.window == limiter::Window::none) {
+    if (planned.counted() && counter_of(planned).spec.window == limiter::Window::none) {
       return true;
     }
   }
@@ -52,8 +53,7 @@ void Evaluator::keep(Settlement& into) {
   into.time = happened_;
   into.judged = !plan_.allowed;
   for (const PlannedCounter& planned : plan_.counters) {
-    if (planned.undo.what == limiter::Undo::What::nothing) continue;
-    if (counter_of(planned).spec.window == limiter::Window::none) into.in_flight.push_back(planned);
+    if (planned.counted() && counter_of(planned).spec.window == limiter::Window::none) into.in_flight.push_back(planned);
   }
   // Everything that the answer side reads of the request is copied now: its buffers will be gone.
   captures_.clear();
@@ -94,6 +94,7 @@ void Evaluator::keep(Settlement& into) {
   std::swap(into.counters, plan_.counters);
   std::swap(into.counter_refs, plan_.counter_refs);
   std::swap(into.limits, plan_.limits);
+  std::swap(into.asked, asking_);
   std::swap(into.views, plan_.open_views);
 }
 
@@ -128,6 +129,7 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant n
   feed_answered(settlement, now, true);
   if (settlement.judged) apply_resets(settlement, now);
   observe_answered_views(settlement);
+  keep_for_closing(settlement);
   loaded_ = std::move(current_loaded);
   set_ = current;
 }
@@ -186,6 +188,10 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
         PlannedCounter& counter = counter_at(planned, k);
         const Counter& of = counter_of(counter);
         if (counter.counts || of.spec.metric == limiter::Metric::exists) continue;
+        if (counter.asked != PlannedCounter::kNone) {
+          read_in_store(settlement, counter);
+          continue;
+        }
         counter.reading = bank_.peek(of.id, counter.key, now.of(of));
         keep_datum(counter);
       }
@@ -219,11 +225,18 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       const limiter::Reading settled = bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of),
                                                     counter.amount, counter.undo, planned.matched);
       counter.undo = {};
+      if (counter.in_store && planned.matched) {
+        settle_in_store(settlement, counter, looks_back);
+      } else {
+        end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
+        counter.asked = PlannedCounter::kNone;
+      }
       if (looks_back && planned.matched) continue;
       counter.reading = settled;
       keep_datum(counter);
     }
   }
+  if (!settlement.closing.empty()) return;  // closed() goes on
   for (const PlannedPolicy& planned : settlement.policies) {
     if (planned.reserves && planned.matched) judge_settled(settlement, planned, now);
   }
@@ -277,6 +290,10 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
         if (!load_key(reset.key)) continue;
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
           bank_.reset(set_->counters[counter].id, counter_key(set_->counters[counter], key_hash()));
+          if (sharing_ == nullptr || set_->counters[counter].shared == nullptr) continue;
+          hash_ = key_hash();
+          shared_keys_used_ = 0;
+          reset_in_store(set_->counters[counter], shared_keys_[spell_key(reset.key)]);
         }
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
@@ -298,6 +315,7 @@ void Evaluator::aborted(Settlement& settlement, Instant now) {
   frame_.resume(set_->slots, settlement.captured, nothing, settlement.at.now, this);
   settle_reserved(settlement, now, true);
   feed_answered(settlement, now, false);
+  keep_for_closing(settlement);
   loaded_ = std::move(current_loaded);
   set_ = current;
 }
@@ -312,13 +330,17 @@ void Evaluator::released(Settlement& settlement, Instant now) {
     const Counter& of = set.counters[counter.counter];
     bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of), counter.amount, counter.undo, false);
     counter.undo = {};
+    end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
   }
 }
 
 void Evaluator::ended(Settlement& settlement) {
   const PolicySet& set = *settlement.loaded->set;
-  for (const PlannedCounter& counter : settlement.in_flight) {
-    bank_.leave(set.counters[counter.counter].id, counter.key, counter.amount.amount);
+  for (PlannedCounter& counter : settlement.in_flight) {
+    if (counter.undo.what != limiter::Undo::What::nothing) {
+      bank_.leave(set.counters[counter.counter].id, counter.key, counter.amount.amount);
+    }
+    end_in_store(counter, limiter::SharedVerb::take_back, settlement.asked);
   }
   settlement.in_flight.clear();
 }

@@ -45,26 +45,29 @@ std::string_view skip_text(Skip skip) noexcept {
 }
 
 template <class Occurrence>
-void Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& options) {
+bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& options) {
   plan_.clear();
   at_ = at;
   happened_ = options.happened.value_or(at.now);
   line_ = options.line != 0 ? options.line : line_of(occurrence);
   hashed_.clear();
+  shared_keys_used_ = 0;
   frame_.begin(set_->slots, occurrence, this);
   match(occurrence, options.trace);
   if (look_at_lists(at, options.trace)) {
     plan_policies(at, options.trace);
-    if (!plan_.defect) charge(at, options);
-  } else if (options.trace != nullptr) {
+    return !plan_.defect && charge(at, options);
+  }
+  if (options.trace != nullptr) {
     for (const Policy& policy : set_->policies) {
       options.trace->skipped(policy, plan_.allowed ? Skip::exempt : Skip::listed, {}, MissReason::none);
     }
   }
+  return false;
 }
 
-template void Evaluator::begin(const Request&, Instant, const Options&);
-template void Evaluator::begin(const Record&, Instant, const Options&);
+template bool Evaluator::begin(const Request&, Instant, const Options&);
+template bool Evaluator::begin(const Record&, Instant, const Options&);
 
 void Evaluator::plan_policies(Instant at, Trace* trace) {
   candidates_.clear();
@@ -150,17 +153,17 @@ bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Tr
   if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and no place
   if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.
-  load_key_with_gaps(binding);
+  load_key_with_gaps(binding.key);
   hash_ = key_hash();
   return true;
 }
 
-void Evaluator::load_key_with_gaps(const Binding& binding) {
+void Evaluator::load_key_with_gaps(const std::vector<KeySlot>& key) {
   parts_.clear();
   place_part_ = kNoPart;
-  for (std::size_t i = 0; i < binding.key.size(); ++i) {
-    Value value = frame_.load(binding.key[i].slot);
-    if (binding.key[i].is_place) {
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    Value value = frame_.load(key[i].slot);
+    if (key[i].is_place) {
       const auto place = value.is(Type::text) ? parse_place(value.as_text()) : std::nullopt;
       if (place) {
         place_part_ = i;
@@ -170,7 +173,7 @@ void Evaluator::load_key_with_gaps(const Binding& binding) {
       }
     }
     if (value.is(Type::address)) {
-      masked_[i] = value.as_address().masked(binding.key[i].v4_bits, binding.key[i].v6_bits);
+      masked_[i] = value.as_address().masked(key[i].v4_bits, key[i].v6_bits);
       value = Value::address(&masked_[i]);
     } else if (value.is_error() || value.is(Type::json) || value.is(Type::list)) {
       value = Value::null();
@@ -215,6 +218,7 @@ bool Evaluator::own_lists_refuse(const Policy& policy, Instant at) {
 void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
                               const limiter::Amount& amount, PlannedPolicy& planned) {
   planned.first_counter = static_cast<std::uint32_t>(plan_.counter_refs.size());
+  std::uint16_t key_in_store = PlannedCounter::kNone;
   for (std::size_t k = 0; k < policy.counters.size(); ++k) {
     const std::uint16_t index = policy.counters[k];
     PlannedCounter fresh;
@@ -227,6 +231,10 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
       fresh.amount = amount;
       fresh.counts = planned.counts;
       fresh.reserves = planned.reserves;
+      if (sharing_ != nullptr && set_->counters[index].shared != nullptr) {
+        if (key_in_store == PlannedCounter::kNone) key_in_store = spell_key(binding.key);
+        fresh.shared_key = key_in_store;
+      }
       bank_.prefetch(set_->counters[index].id, fresh.key);
       plan_.counters.push_back(fresh);
       found = std::prev(plan_.counters.end());
@@ -236,57 +244,86 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
       found->reserves = planned.reserves;
     }
     plan_.counter_refs.push_back(static_cast<std::uint16_t>(found - plan_.counters.begin()));
-    if (!planned.applies) continue;
-    // The lowest threshold that refuses is what may not be passed: one atomic add-if-below.
-    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-      const Rung& rung = policy.rungs[r];
-      const auto& limit = plan_.limits[planned.first_limit + r];
-      if (rung.counter != k || rung.disabled || rung.shadow != policy.shadow || !refuses(rung.effect) ||
-          binding.rungs[r].condition || !limit) {
-        continue;
-      }
-      if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at) continue;
-      const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};
-      if (!found->has_ceiling || lower(ceiling, found->ceiling)) {
-        found->ceiling = ceiling;
-        found->has_ceiling = true;
-      }
+  }
+  note_ceilings(policy, binding, planned);
+}
+
+/// The lowest threshold that refuses is what may not be passed: one atomic add-if-below.
+void Evaluator::note_ceilings(const Policy& policy, const Binding& binding,
+                              const PlannedPolicy& planned) {
+  if (!planned.applies) return;
+  for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+    const Rung& rung = policy.rungs[r];
+    const auto& limit = plan_.limits[planned.first_limit + r];
+    if (rung.disabled || rung.shadow != policy.shadow || !refuses(rung.effect) ||
+        binding.rungs[r].condition || !limit) {
+      continue;
+    }
+    if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at) continue;
+    PlannedCounter& counter = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
+    const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};
+    if (!counter.has_ceiling || lower(ceiling, counter.ceiling)) {
+      counter.ceiling = ceiling;
+      counter.has_ceiling = true;
     }
   }
 }
 
-void Evaluator::charge(Instant at, const Options& options) {
-  const bool listed = std::any_of(plan_.lists.begin(), plan_.lists.end(), [&](const ListHit& hit) {
+bool Evaluator::refused_by_list() const {
+  return std::any_of(plan_.lists.begin(), plan_.lists.end(), [&](const ListHit& hit) {
     const List& list = set_->lists[hit.list];
     return !list.shadow && refuses(list.effect);
   });
-  bool refused = listed;
+}
+
+bool Evaluator::charge(Instant at, const Options& options) {
+  bool refused = refused_by_list();
+  bool asks = false;
   for (PlannedCounter& planned : plan_.counters) {
-    const Counter& counter = counter_of(planned);
-    const TimePoint now = at.of(counter);
-    if (!planned.counts) {
-      // `exists` asks for the value of this event, also where it is not kept.
-      const bool asks = counter.spec.metric == limiter::Metric::exists;
-      planned.reading = bank_.peek(counter.id, planned.key, now, asks ? &planned.amount : nullptr);
-    } else if (options.dry || (refused && !counter.always)) {
-      // Refused already: what is not passed is not counted, but its reading still tells the severest rung.
-      planned.reading = bank_.peek(counter.id, planned.key, now, &planned.amount);
+    if (planned.shared_key != PlannedCounter::kNone) {
+      asks = true;
     } else {
-      const limiter::Ceiling* ceiling = planned.has_ceiling && !counter.always ? &planned.ceiling : nullptr;
-      planned.reading =
-          planned.reserves
-              ? bank_.reserve(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo)
-              : bank_.charge(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo);
-      if (planned.reading.refused && !counter.shadow) refused = true;
+      refused = charge_here(planned, at, refused, options.dry) || refused;
     }
-    keep_datum(planned);
   }
-  if (options.trace == nullptr) return;
+  if (asks) {
+    ask(refused, options);
+  } else if (options.trace != nullptr) {
+    trace_counters(*options.trace);
+  }
+  return asks;
+}
+
+/// True: it refuses the request.
+bool Evaluator::charge_here(PlannedCounter& planned, Instant at, bool refused, bool dry) {
+  const Counter& counter = counter_of(planned);
+  const TimePoint now = at.of(counter);
+  if (!planned.counts) {
+    // `exists` asks for the value of this event, also where it is not kept.
+    const bool asks = counter.spec.metric == limiter::Metric::exists;
+    planned.reading = bank_.peek(counter.id, planned.key, now, asks ? &planned.amount : nullptr);
+  } else if (dry || (refused && !counter.always)) {
+    // Refused already: what is not passed is not counted, but its reading still tells the severest rung.
+    planned.reading = bank_.peek(counter.id, planned.key, now, &planned.amount);
+  } else {
+    const limiter::Ceiling* ceiling = planned.has_ceiling && !counter.always ? &planned.ceiling : nullptr;
+    planned.reading =
+        planned.reserves
+            ? bank_.reserve(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo)
+            : bank_.charge(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo);
+  }
+  keep_datum(planned);
+  // A counter that can't take the amount counts nothing, and refuses nobody.
+  return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
+         planned.ceiling.broken_by(planned.reading.value);
+}
+
+void Evaluator::trace_counters(Trace& trace) {
   for (const PlannedPolicy& planned : plan_.policies) {
     const Policy& policy = set_->policies[planned.policy];
     for (std::size_t k = 0; k < policy.counters.size(); ++k) {
       const auto& counter = plan_.counters[plan_.counter_refs[planned.first_counter + k]];
-      options.trace->counted(policy, policy.bindings[planned.binding], counter_of(counter), counter.reading);
+      trace.counted(policy, policy.bindings[planned.binding], counter_of(counter), counter.reading);
     }
   }
 }

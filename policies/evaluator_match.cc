@@ -76,6 +76,12 @@ void Evaluator::match(const Request& request, Trace* trace) {
   for (const EventIndex base : plan_.bases) match_family(base, trace);
 }
 
+void Evaluator::mark_planned() {
+  next_epoch();
+  for (const EventIndex event : plan_.events) event_marks_[event] = epoch_ * 4 + kHappened;
+  for (const EventIndex event : plan_.open_events) event_marks_[event] = epoch_ * 4 + kOpen;
+}
+
 void Evaluator::match_family(EventIndex base, Trace* trace) {
   // Parents stand before their children, so one pass decides all of them.
   for (const EventIndex index : set_->family[base]) {

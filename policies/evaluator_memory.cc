@@ -38,6 +38,9 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   if (rung.clear && policy.has_metric) {
     const auto& counter = counters[refs[planned.first_counter + rung.counter]];
     bank_.reset(counter_of(counter).id, counter.key);
+    if (counter.asked != PlannedCounter::kNone) {
+      reset_in_store(counter_of(counter), (*asked_)[counter.asked].key);
+    }
   }
   if (!rung.list && !rung.notify) return;
   const Binding& binding = policy.bindings[planned.binding];

@@ -8,7 +8,7 @@ class Evaluator::RowKey final : public RowSink::Key {
  public:
   RowKey(Evaluator& evaluator, const Binding& binding) : evaluator_(evaluator), binding_(binding) {}
   std::span<const Value> parts() override {
-    if (!evaluator_.load_key(binding_.key)) evaluator_.load_key_with_gaps(binding_);
+    if (!evaluator_.load_key(binding_.key)) evaluator_.load_key_with_gaps(binding_.key);
     return evaluator_.parts_;
   }
 

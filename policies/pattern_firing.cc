@@ -26,7 +26,7 @@ bool get_texts(limiter::Reader& in, std::vector<std::string_view>& texts) {
 std::string_view Evaluator::payload_of(const Policy& policy, const PlannedPattern& planned) {
   const Binding& binding = policy.bindings[planned.binding];
   payload_.clear();
-  if (!load_key(binding.key)) load_key_with_gaps(binding);
+  if (!load_key(binding.key)) load_key_with_gaps(binding.key);
   load_texts();
   put_texts(payload_, views_);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
@@ -123,7 +123,7 @@ void Evaluator::for_winning_rungs(const Policy& policy, const Binding& binding, 
 
 void Evaluator::report_matches(const Policy& policy, const Binding& binding) {
   if (matches_.empty() || pattern_sink_ == nullptr) return;
-  if (!load_key(binding.key)) load_key_with_gaps(binding);
+  if (!load_key(binding.key)) load_key_with_gaps(binding.key);
   load_texts();
   for (const limiter::PatternMatch& match : matches_) report(policy, match);
 }

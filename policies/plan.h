@@ -35,6 +35,16 @@ struct PlannedCounter {
   limiter::Reading reading;
   Value datum;  ///< metric last: what the reading remembers, kept in the frame's memory
 
+  // Of a counter that all replicas share.
+  static constexpr std::uint16_t kNone = 0xffff;
+  std::uint16_t shared_key = kNone;  ///< its key's spelling; kNone: it is counted here alone
+  std::uint16_t asked = kNone;       ///< the operation that asks for it, in an Asking
+  std::uint8_t part = 0;             ///< and its part there
+  bool in_store = false;             ///< the store has counted it, or holds its reservation
+  bool closing = false;              ///< settled; `asked` is into Settlement::closing
+
+  bool counted() const noexcept { return undo.what != limiter::Undo::What::nothing || in_store; }
+
   /// What a rung compares and `value` means; null: no value. `settled`: without what others have
   /// in flight.
   Value value(bool settled) const noexcept {
@@ -53,6 +63,7 @@ struct PlannedPolicy {
   bool reserves = false;
   bool matched = false;  ///< after settlement: what was reserved for has happened
   bool rowed = false;  ///< a RowSink has its rows already
+  bool blind = false;  ///< the shared store is away, and then the policy says nothing
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };

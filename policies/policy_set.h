@@ -16,6 +16,7 @@
 #include "limiter/bank.h"
 #include "limiter/lists.h"
 #include "limiter/pattern_bank.h"
+#include "limiter/shared_op.h"
 #include "limiter/static_list.h"
 #include "policies/actions.h"
 #include "policies/expr/expression.h"
@@ -87,6 +88,8 @@ struct Counter {
   bool near() const noexcept { return spec.radius != 0; }  ///< its keys have a place besides
   std::string canonical;    ///< the text behind the identity
   limiter::CounterId id{};  ///< after attach()
+  /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
+  std::shared_ptr<const limiter::SharedCounter> shared;
 };
 
 struct Rung {
@@ -125,6 +128,7 @@ struct Policy {
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
   bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  config::OnErrorDef on_error;  ///< while what is shared can't be asked
   /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
   /// rungs know by name.
   bool is_meter = false;

@@ -30,7 +30,13 @@ struct Standing {
 
 /// The one answer to "what happens to this request", made from all standings by combine.cc.
 struct Verdict {
-  enum class Kind : std::uint8_t { pass, hold, refuse, wait };
+  enum class Kind : std::uint8_t {
+    pass,
+    hold,
+    refuse,
+    wait,
+    ask,  ///< none yet: first Evaluator::asking() must be answered
+  };
   Kind kind = Kind::pass;
   Action effect = Action::none;  ///< the severest that applies
   bool exempt = false;           ///< an allow list ended judging

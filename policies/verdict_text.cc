@@ -67,6 +67,7 @@ Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict
   body_.clear();
   Effect effect;
   switch (verdict.kind) {
+    case Verdict::Kind::ask:
     case Verdict::Kind::wait: effect.kind = Effect::Kind::wait; return effect;
     case Verdict::Kind::hold:
       effect.kind = Effect::Kind::delay;

@@ -210,7 +210,7 @@ bool Session::judge_kept(bool may_wait) {
 std::size_t Session::judge(Request& request, std::span<char> input, bool may_wait) {
   const TimePoint now = ctx_.worker.now();
   for (;;) {
-    const gate::Judgement judgement = ctx_.judge.judge(request, now, may_wait);
+    const gate::Judgement judgement = ctx_.judge.judge(request, now, may_wait, *this);
     const Effect& effect = judgement.effect;
     switch (effect.kind) {
       case Effect::Kind::pass:

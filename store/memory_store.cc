@@ -36,25 +36,28 @@ bool MemoryStore::open(const limiter::SharedCounter& counter, limiter::CounterId
     id = known->second;
     return true;
   }
-  const auto opened = bank_.open(counter.identity, counter.spec);
+  limiter::CounterSpec spec = counter.spec;
+  spec.what = counter.identity;  // a counter inherits nothing in the store
+  const auto opened = bank_.open(counter.identity, spec);
   if (!opened) return false;
   id = counters_[counter.identity] = *opened;
   return true;
 }
 
-void MemoryStore::expire(const Hash128& key, TimePoint now) {
-  auto it = done_.lower_bound(Name{key, {}});
-  while (it != done_.end() && it->first.key == key) {
+MemoryStore::Name MemoryStore::name_of(const SharedOp& op, std::size_t part, const Hash128& key) {
+  return {key.owned_by(op.parts[part].counter->identity), op.id};
+}
+
+void MemoryStore::expire(const Name& first, TimePoint now) {
+  auto it = done_.lower_bound(Name{first.key, {}});
+  while (it != done_.end() && it->first.key == first.key) {
     it = it->second.until <= now ? forget(it) : std::next(it);
   }
 }
 
 MemoryStore::DoneMap::iterator MemoryStore::forget(DoneMap::iterator it) {
-  Done& done = it->second;
-  for (std::size_t i = 0; i < done.parts; ++i) {
-    if (done.undo[i].what == Undo::What::reservation)
-      bank_.uncharge(done.counters[i], done.key, done.undo[i]);
-  }
+  const Done& done = it->second;
+  if (done.undo.what == Undo::What::reservation) bank_.uncharge(done.counter, done.key, done.undo);
   return done_.erase(it);
 }
 
@@ -74,7 +77,6 @@ void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
   reply.admitted = true;
   reply.at = now;
   const Hash128 key = secret_.hash(op.key);
-  expire(key, now);
   const bool shaped = !op.parts.empty() && op.parts.size() <= SharedOp::kPartsMax &&
                       std::all_of(op.parts.begin(), op.parts.end(), [](const auto& part) {
                         return part.counter != nullptr && part.counter->kind != nullptr &&
@@ -84,6 +86,7 @@ void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
     reply.error = SharedError::invalid;
     return;
   }
+  for (std::size_t i = 0; i < op.parts.size(); ++i) expire(name_of(op, i, key), now);
   limiter::CounterId id;
   if (judges(op.verb)) return admit(op, reply, key, now);
   if (op.verb == SharedVerb::settle || op.verb == SharedVerb::release ||
@@ -101,45 +104,35 @@ void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
 }
 
 void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
-  Done done;
-  done.parts = op.parts.size();
-  done.key = key;
-  done.event = op.event;
-  done.event.datum = nullptr;
-  for (std::size_t i = 0; i < done.parts; ++i) {
-    if (!open(*op.parts[i].counter, done.counters[i])) {
+  std::array<limiter::CounterId, SharedOp::kPartsMax> counters;
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    if (!open(*op.parts[i].counter, counters[i])) {
       reply.error = SharedError::full;
       return;
     }
-    const Reading r = bank_.peek(done.counters[i], key, now, &op.event);
+    const Reading r = bank_.peek(counters[i], key, now, &op.event);
     const auto& ceiling = op.parts[i].ceiling;
     if (ceiling && r.has_value && ceiling->broken_by(r.value)) reply.admitted = false;
     say(reply, i, r);
   }
-  bool holds = false;
-  for (std::size_t i = 0; i < done.parts && reply.admitted; ++i) {
-    const bool reserves = op.verb == SharedVerb::reserve && op.parts[i].counter->spec.outcome;
-    holds = holds || reserves || op.parts[i].counter->spec.metric == limiter::Metric::in_flight;
-    say(reply, i,
-        reserves ? bank_.reserve(done.counters[i], key, now, op.event, nullptr, &done.undo[i])
-                 : bank_.charge(done.counters[i], key, now, op.event, nullptr, &done.undo[i]));
-  }
-  for (std::size_t i = 0; i < done.parts; ++i) {
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    if (reply.admitted) {
+      const limiter::CounterSpec& spec = op.parts[i].counter->spec;
+      const bool reserves = op.verb == SharedVerb::reserve && spec.outcome;
+      const bool flies = spec.metric == limiter::Metric::in_flight;
+      Done done{{}, counters[i], key, now + (reserves || flies ? op.lifetime : kTakenBackWithin)};
+      say(reply, i,
+          reserves ? bank_.reserve(counters[i], key, now, op.event, nullptr, &done.undo)
+                   : bank_.charge(counters[i], key, now, op.event, nullptr, &done.undo));
+      // An open event in flight ends by itself as a reservation does.
+      if (flies && done.undo.what == Undo::What::charge) done.undo.what = Undo::What::reservation;
+      const Name name = name_of(op, i, key);
+      done_[name] = done;
+      order_.push_back(name);
+    }
     reply.parts[i].reading.stored = reply.admitted;
     reply.parts[i].reading.refused = !reply.admitted;
   }
-  if (!reply.admitted) return;
-  // An open event in flight ends by itself as a reservation does.
-  if (holds) {
-    for (Undo& undo : done.undo) {
-      if (undo.what == Undo::What::charge &&
-          op.parts.front().counter->spec.metric == limiter::Metric::in_flight)
-        undo.what = Undo::What::reservation;
-    }
-  }
-  done.until = now + (holds ? op.lifetime : kTakenBackWithin);
-  done_[{key, op.id}] = done;
-  order_.push_back({key, op.id});
   while (order_.size() > kDoneMost) {
     if (const auto oldest = done_.find(order_.front()); oldest != done_.end()) forget(oldest);
     order_.pop_front();
@@ -147,7 +140,6 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
 }
 
 void MemoryStore::end(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
-  const auto found = done_.find({key, op.id});
   reply.admitted = op.verb != SharedVerb::settle;
   for (std::size_t i = 0; i < op.parts.size(); ++i) {
     limiter::CounterId id;
@@ -156,7 +148,10 @@ void MemoryStore::end(const SharedOp& op, SharedReply& reply, const Hash128& key
       return;
     }
     Undo undo;
-    if (found != done_.end() && i < found->second.parts) undo = found->second.undo[i];
+    if (const auto found = done_.find(name_of(op, i, key)); found != done_.end()) {
+      undo = found->second.undo;
+      done_.erase(found);
+    }
     const bool in_flight = op.parts[i].counter->spec.metric == limiter::Metric::in_flight;
     if (op.verb == SharedVerb::take_back || in_flight) {
       bank_.uncharge(id, key, undo);
@@ -173,7 +168,6 @@ void MemoryStore::end(const SharedOp& op, SharedReply& reply, const Hash128& key
     if (matched) reply.admitted = reply.admitted || r.stored;
     say(reply, i, r);
   }
-  if (found != done_.end()) done_.erase(found);
 }
 
 }  // namespace weir::store

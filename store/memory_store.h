@@ -21,16 +21,14 @@ class MemoryStore final : public SharedStore {
   void cancel(Batch&) noexcept override {}
 
  private:
-  /// What an event did, for who settles it or takes it back.
+  /// What an event did to a counter, for who settles it or takes it back.
   struct Done {
-    std::array<limiter::Undo, limiter::SharedOp::kPartsMax> undo;
-    std::array<limiter::CounterId, limiter::SharedOp::kPartsMax> counters{};
-    std::size_t parts = 0;
+    limiter::Undo undo;
+    limiter::CounterId counter;
     Hash128 key;
-    limiter::Amount event;
     TimePoint until{};
   };
-  struct Name {  // of an event on a key
+  struct Name {  // of an event on a key of a counter
     Hash128 key;
     limiter::SharedId id;
     friend auto operator<=>(const Name&, const Name&) = default;
@@ -44,8 +42,9 @@ class MemoryStore final : public SharedStore {
            TimePoint now);
   /// False: no memory for the counter.
   bool open(const limiter::SharedCounter& counter, limiter::CounterId& id);
-  /// Reservations on that key whose time is over end; what can no more be taken back is forgotten.
-  void expire(const Hash128& key, TimePoint now);
+  static Name name_of(const limiter::SharedOp& op, std::size_t part, const Hash128& key);
+  /// Reservations there whose time is over end; what can no more be taken back is forgotten.
+  void expire(const Name& first, TimePoint now);
   DoneMap::iterator forget(DoneMap::iterator it);
   void say(limiter::SharedReply& reply, std::size_t part, const limiter::Reading& reading);
 

@@ -21,11 +21,11 @@ ROOMS = {
     "store": ["limiter", "net", "telemetry", "core"],
     "policies": ["config", "limiter", "telemetry", "core"],
     "replay": ["policies", "config", "limiter", "net", "telemetry", "core"],
-    "gate": ["policies", "config", "limiter", "telemetry", "core"],
+    "gate": ["policies", "store", "config", "limiter", "net", "telemetry", "core"],
     "proxy": ["gate", "net", "telemetry", "core"],
     "api": ["gate", "policies", "config", "limiter", "net", "telemetry", "core"],
     "admin": ["proxy", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
-    "app": ["admin", "api", "proxy", "replay", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
+    "app": ["admin", "api", "proxy", "replay", "gate", "policies", "store", "config", "limiter", "net", "telemetry", "core"],
 }
 
 # Rooms that never wait, never read a clock and know no sockets.

@@ -14,7 +14,7 @@ class ApiWorld {
   /// The answer to one event, or `COLUMN what is wrong`.
   std::string ask(std::string_view object, Ask ask = Ask::events) {
     std::string out;
-    const auto wrong = lines.judge(object, ask, world.now, out);
+    const auto wrong = lines.judge(object, ask, world.now, out, nobody);
     if (!wrong) return out;
     EXPECT_EQ(out, "");
     return std::to_string(wrong->at + 1) + " " + wrong->what;
@@ -28,6 +28,10 @@ class ApiWorld {
     return answer.substr(open.size(), answer.find('"', open.size()) - open.size());
   }
 
+  struct Nobody final : Asker {
+    void resume(TimePoint) override {}
+  };
+  Nobody nobody;  // nothing is shared: nobody waits
   policies::World world;
   telemetry::Metrics metrics{1};
   gate::Shared shared{world.bank, world.lists, world.secret, world.stats};

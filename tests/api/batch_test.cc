@@ -20,7 +20,7 @@ class BatchTest : public testing::Test {
     Batch batch(std::move(body), Batch::Form::lines, ask);
     EXPECT_FALSE(batch.too_many());
     slices = 1;
-    while (batch.work(api.lines, api.world.now)) ++slices;
+    while (batch.work(api.lines, api.world.now, api.nobody) == Batch::Left::some) ++slices;
     EXPECT_EQ(batch.problem().line, 0u);
     return batch.answer();
   }
@@ -92,11 +92,11 @@ TEST_F(BatchTest, AnAnswerThatGrowsTooLongStopsTheJudging) {
 
 TEST_F(BatchTest, OneObjectMayStandOnSeveralLines) {
   Batch good("{\n  \"event\": \"hit\",\r\n  \"k\": 1\n}\n", Batch::Form::object, Ask::events);
-  EXPECT_FALSE(good.work(api.lines, api.world.now));
+  EXPECT_EQ(good.work(api.lines, api.world.now, api.nobody), Batch::Left::nothing);
   EXPECT_EQ(good.answer(), kPass);
   EXPECT_EQ(good.problem().line, 0u);
   Batch bad("{\n  \"event\": \"hit\",\n  \"k\": 01\n}\n", Batch::Form::object, Ask::events);
-  EXPECT_FALSE(bad.work(api.lines, api.world.now));
+  EXPECT_EQ(bad.work(api.lines, api.world.now, api.nobody), Batch::Left::nothing);
   EXPECT_EQ(bad.answer(), "");
   EXPECT_EQ(bad.problem().line, 3u);
   EXPECT_EQ(bad.problem().column, 8u);

@@ -10,6 +10,7 @@
 #include "gate/gate.h"
 #include "policies/compile.h"
 #include "replay/rows.h"
+#include "store/memory_store.h"
 #include "tests/policies/world.h"
 #include "tests/replay/world.h"
 
@@ -46,9 +47,50 @@ class Rows final : public policies::RowSink, public policies::PatternSink {
   replay::RowWriter writer_;
 };
 
+/// A shared store that replies when deliver() is called, at once, or not at all.
+class TestStore final : public store::SharedStore {
+ public:
+  TestStore(Store how, const TimePoint& now)
+      : how_(how), memory_({std::uint64_t{64} << 20, 100'000}, [&now] { return now; }) {}
+
+  bool submit(store::Batch& batch, TimePoint deadline) override {
+    if (how_ == Store::away) {
+      for (limiter::SharedReply& reply : batch.replies) {
+        reply = {};
+        reply.error = limiter::SharedError::unavailable;
+      }
+      return true;
+    }
+    if (how_ == Store::at_once) return memory_.submit(batch, deadline);
+    late_.push_back(&batch);
+    return false;
+  }
+  void cancel(store::Batch&) noexcept override {}
+
+  void deliver() {
+    for (std::size_t i = 0; i < late_.size(); ++i) {
+      memory_.submit(*late_[i], {});
+      late_[i]->on_replies();
+    }
+    late_.clear();
+  }
+  bool is_asked() const { return !late_.empty(); }
+
+ private:
+  Store how_;
+  store::MemoryStore memory_;
+  std::vector<store::Batch*> late_;
+};
+
 /// A gate over stores of its own.
 struct Door {
-  explicit Door(const std::string& yaml) : world(yaml) {
+  explicit Door(const std::string& yaml, Store how = Store::none)
+      : world(yaml), store(how, world.now) {
+    if (how != Store::none) {
+      policies::Sharing sharing{7, how == Store::readable, milliseconds{60'000},
+                                milliseconds{60'000}};
+      gate.share(store, sharing, milliseconds{5});
+    }
     shared.patterns = &world.patterns;
     gate.record_to(&recorder);
     gate.use(world.set_);
@@ -58,9 +100,17 @@ struct Door {
     world.now = from_ms(event.ms);
     rows.begin(event.ms, line);
   }
+  /// Until nobody waits for the store.
+  void deliver() {
+    while (store.is_asked()) {
+      store.deliver();
+      gate.tick(world.now);
+    }
+  }
 
   Outcome outcome;
   policies::World world;
+  TestStore store;
   telemetry::Metrics metrics{1};
   gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
   gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
@@ -84,8 +134,14 @@ std::string seen_by_caller_and_app(const Effect& effect) {
 
 }  // namespace
 
-Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events) {
-  Door door(yaml);
+Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
+                          Store store) {
+  struct Session final : gate::Waiter {
+    void resume(TimePoint) override { go_on(); }
+    std::function<void()> go_on;
+  };
+  Door door(yaml, store);
+  Session session;
   std::uint64_t line = 0;
   for (const RandomEvent& event : events) {
     door.begin(event, ++line);
@@ -96,7 +152,13 @@ Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent
     if (!event.amount.empty()) request.header("X-Amount", event.amount);
     if (!event.body.empty()) request.json(event.body);
     const TimePoint now = door.world.now;
-    const gate::Judgement judged = door.gate.judge(request.view(now), now, false);
+    gate::Judgement judged;
+    session.go_on = [&] {
+      judged = door.gate.judge(request.view(now), now, false, session);
+      if (judged.effect.kind == Effect::Kind::wait) door.gate.park(session, now);
+    };
+    session.go_on();
+    door.deliver();
     door.outcome.verdicts.push_back(seen_by_caller_and_app(judged.effect));
     if (judged.effect.kind == Effect::Kind::delay) door.gate.unhold(now);
     if (judged.ticket != nullptr) {
@@ -111,6 +173,7 @@ Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent
         door.gate.answered_body(*judged.ticket, answer, now);
       }
       door.gate.finish(*judged.ticket, gate::End::complete, now);
+      door.deliver();
     }
     door.rows.end();
   }
@@ -160,16 +223,25 @@ std::string json_of(const RandomEvent& event, Traffic traffic) {
 }  // namespace
 
 Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
-                        Traffic traffic) {
-  Door door(yaml);
+                        Traffic traffic, Store store) {
+  struct Teller final : api::Asker {
+    void resume(TimePoint) override { go_on(); }
+    std::function<void()> go_on;
+  };
+  Door door(yaml, store);
   api::LineJudge judge(door.gate, door.metrics.cells(0));
+  Teller teller;
   std::uint64_t line = 0;
   for (const RandomEvent& event : events) {
     door.begin(event, ++line);
     std::string answer;
-    const auto wrong =
-        judge.judge(json_of(event, traffic), api::Ask::events, door.world.now, answer);
-    if (wrong) ADD_FAILURE() << wrong->what << " in " << json_of(event, traffic);
+    teller.go_on = [&] {
+      const auto wrong = judge.judge(json_of(event, traffic), api::Ask::events, door.world.now,
+                                     answer, teller);
+      if (wrong) ADD_FAILURE() << wrong->what << " in " << json_of(event, traffic);
+    };
+    teller.go_on();
+    door.deliver();
     const std::string word = after(answer, "\"verdict\":\"", "\"");
     const std::string status = after(answer, "\"status\":", ",}");
     ++door.outcome.words[word];

@@ -21,11 +21,20 @@ struct Outcome {
   std::map<std::string, std::size_t> words;  ///< how many events ended so
 };
 
+/// Who counts what policies share.
+enum class Store : std::uint8_t {
+  none,      ///< the process alone
+  at_once,   ///< a store whose replies are there when it is asked
+  later,     ///< one that replies in another turn
+  readable,  ///< the same, with keys as people read them
+  away,      ///< one that can't be reached
+};
 /// What the proxy does, with the answer at once.
-Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events);
+Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
+                          Store store = Store::none);
 /// What `POST /v1/events` does.
 Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
-                        Traffic traffic);
+                        Traffic traffic, Store store = Store::none);
 /// What `weir replay --event EVENT=FILE` does with a file of this text.
 Outcome replayed(const std::string& yaml, const std::string& event, const std::string& text,
                  std::string_view log_format, std::size_t events);

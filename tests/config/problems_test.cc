@@ -237,7 +237,7 @@ TEST(Problems, of_policies) {
           {"in_flight", "    metric: in_flight\n    then: [{over: 5, do: deny}]\n"},
           {"later keys",
            "    window: 10m\n    then: [{over: 5, do: flag}]\n    "
-           "metrics: {}\n    clock: event\n    share: redis\n    on_error: local\n "
+           "metrics: {}\n    clock: event\n "
            "   version: 2\n"},
           {"retain shorter than the window",
            "    window: 10m\n    retain: 5m\n    then: [{over: 5, do: flag}]\n"},

@@ -11,6 +11,10 @@ namespace {
 
 using policies::TestRequest;
 
+struct Nobody final : Waiter {
+  void resume(TimePoint) override {}
+};
+
 /// A door with sessions that park and resume, as the proxy's do.
 class GateTest : public testing::Test {
  protected:
@@ -28,7 +32,7 @@ class GateTest : public testing::Test {
   };
 
   void judge(Session& session, bool may_wait = true) {
-    const Judgement judgement = gate.judge(session.request.view(now), now, may_wait);
+    const Judgement judgement = gate.judge(session.request.view(now), now, may_wait, session);
     switch (judgement.effect.kind) {
       case Effect::Kind::wait:
         if (!gate.park(session, now)) return judge(session, false);
@@ -77,6 +81,7 @@ policies:
   telemetry::Metrics metrics{1};
   Shared shared{world.bank, world.lists, world.secret, world.stats};
   Gate gate{shared, 0, GateLimits{10, 2'000, milliseconds{1'000}}, metrics.cells(0), nullptr};
+  Nobody nobody;
   TimePoint now = world.now;
   std::deque<Session> sessions;
   std::vector<int> order;
@@ -131,7 +136,7 @@ TEST_F(GateTest, SettlementsOnAnotherWorkerWakeAWaiter) {
   other.use(world.set_);
   std::vector<Ticket*> tickets;
   TestRequest request("POST /login");
-  for (int i = 0; i < 5; ++i) tickets.push_back(other.judge(request.view(now), now, true).ticket);
+  for (int i = 0; i < 5; ++i) tickets.push_back(other.judge(request.view(now), now, true, nobody).ticket);
   arrive(1);
   EXPECT_EQ(passed(), 0);
   other.finish(*tickets[0], End::upstream_failed, now);
@@ -179,8 +184,9 @@ TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
   Shared shared{world.bank, world.lists, world.secret, world.stats};
   Gate gate(shared, 0, GateLimits{2, 10, milliseconds{1'000}}, metrics.cells(0), nullptr);
   gate.use(world.set_);
+  Nobody nobody;
   TestRequest request("GET /");
-  const auto kind = [&] { return gate.judge(request.view(world.now), world.now, true).effect; };
+  const auto kind = [&] { return gate.judge(request.view(world.now), world.now, true, nobody).effect; };
   EXPECT_EQ(kind().hold, milliseconds{2'000});
   EXPECT_EQ(kind().kind, Effect::Kind::delay);
   EXPECT_EQ(kind().status, 429);
@@ -201,7 +207,7 @@ policies:
   Gate door{patterned, 0, GateLimits{10, 2'000, milliseconds{1'000}}, metrics.cells(0), nullptr};
   door.use(world.set_);
   TestRequest request("GET /");
-  const auto kind = [&] { return door.judge(request.view(now), now, false).effect.kind; };
+  const auto kind = [&] { return door.judge(request.view(now), now, false, nobody).effect.kind; };
   EXPECT_NE(kind(), Effect::Kind::answer);
   now += milliseconds{10'000};  // in time
   EXPECT_NE(kind(), Effect::Kind::answer);

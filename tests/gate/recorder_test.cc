@@ -46,6 +46,10 @@ TEST(Pseudonym, KeepsTheNetworksAndNotTheAddresses) {
             pseudonym(*Address::parse("2001:db8::1"), HashSecret::from_bytes({9})));
 }
 
+struct Nobody final : Waiter {
+  void resume(TimePoint) override {}
+};
+
 /// A gate that records.
 struct RecordingWorld {
   explicit RecordingWorld(Recorder::Settings settings) : recorder(settings, metrics.cells(0)) {
@@ -53,7 +57,7 @@ struct RecordingWorld {
     gate.use(world.set_);
   }
   void send(TestRequest request, int status, End end = End::complete) {
-    const Judgement judged = gate.judge(request.view(world.now), world.now, false);
+    const Judgement judged = gate.judge(request.view(world.now), world.now, false, nobody);
     if (judged.ticket == nullptr) return;
     Answer answer;
     answer.status = status;
@@ -77,6 +81,7 @@ policies:
   telemetry::Metrics metrics{1};
   Shared shared{world.bank, world.lists, world.secret, world.stats};
   Gate gate{shared, 0, GateLimits{}, metrics.cells(0), nullptr};
+  Nobody nobody;
   Recorder recorder;
 };
 

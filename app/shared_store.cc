@@ -1,0 +1,99 @@
+#include "app/shared_store.h"
+
+#include "app/files.h"
+#include "store/redis/tls.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::size_t kSecretBytesMax = 4096;
+// Longer than any request that has not lost its settlement: what a dead replica held is free again.
+constexpr milliseconds kBesideAnswer{60'000};
+constexpr milliseconds kFlight{3'600'000};
+
+/// A secret of a file, without the line's end that editors leave.
+bool read_secret(const config::Text& file, const char* what, std::string& out,
+                 std::string& message) {
+  auto text = read_file(file.value, kSecretBytesMax);
+  if (!text) {
+    message = std::string(what) + ": can't read " + file.value + ": " + text.error().message();
+    return false;
+  }
+  while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
+  if (text->empty()) {
+    message = std::string(what) + ": " + file.value + " is empty";
+    return false;
+  }
+  out = std::move(*text);
+  return true;
+}
+
+}  // namespace
+
+bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
+                       std::string& message) {
+  const config::Server::Redis& from = *server.redis;
+  store::Settings& to = out.store;
+  using Mode = store::Settings::Mode;
+  bool tls = from.tls.has_value();
+  if (from.url) {
+    to.mode = Mode::single;
+    to.endpoints = {from.parsed_url.endpoint};
+    to.credentials = {from.parsed_url.user, from.parsed_url.password};
+    to.database = from.parsed_url.database;
+    tls = tls || from.parsed_url.tls;
+  } else if (from.sentinel) {
+    to.mode = Mode::sentinel;
+    if (from.master) to.master = from.master->value;
+    for (const auto& node : from.sentinels) to.endpoints.push_back(node.value);
+  } else {
+    to.mode = Mode::cluster;
+    for (const auto& node : from.cluster) to.endpoints.push_back(node.value);
+  }
+  if (from.user) to.credentials.user = from.user->value;
+  if (from.password) to.credentials.password = from.password->value;
+  if (from.password_file &&
+      !read_secret(*from.password_file, "redis.password_file", to.credentials.password, message)) {
+    return false;
+  }
+  if (from.sentinel_user) to.sentinel_credentials.user = from.sentinel_user->value;
+  if (from.sentinel_password_file &&
+      !read_secret(*from.sentinel_password_file, "redis.sentinel.password_file",
+                   to.sentinel_credentials.password, message)) {
+    return false;
+  }
+  if (tls) {
+    store::TlsFiles files;
+    if (from.ca) files.ca = from.ca->value;
+    if (from.cert) files.cert = from.cert->value;
+    if (from.key) files.key = from.key->value;
+    auto context = store::TlsContext::open(files, message);
+    if (!context) {
+      message = "redis.tls: " + message;
+      return false;
+    }
+    to.tls = *context;
+    if (from.server_name) to.server_name = from.server_name->value;
+  }
+  to.timeout = from.timeout;
+  to.budget = from.budget;
+
+  std::string secret;
+  if (from.secret) secret = from.secret->value;
+  if (from.secret_file && !read_secret(*from.secret_file, "redis.secret_file", secret, message)) {
+    return false;
+  }
+  if (!secret.empty()) out.secret = HashSecret::from_text(secret);
+  out.sharing.readable = from.readable_keys;
+  out.sharing.reservation = server.proxy.answer + server.reserve_wait + kBesideAnswer;
+  out.sharing.flight = kFlight;
+  return true;
+}
+
+std::uint64_t random_origin() {
+  std::uint64_t out = 0;
+  for (const std::uint8_t byte : HashSecret::random().bytes()) out = out << 8U | byte;
+  return out;
+}
+
+}  // namespace weir::app

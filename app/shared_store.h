@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "config/model.h"
+#include "core/key.h"
+#include "policies/asking.h"
+#include "store/redis/redis_store.h"
+
+namespace weir::app {
+
+/// What `redis:` says, for those who use it. Files are read now.
+struct SharedStoreSettings {
+  store::Settings store;
+  HashSecret secret = HashSecret::from_text("weir");  ///< keys every hash, the same on all replicas
+  policies::Sharing sharing;  ///< without an origin: each worker has its own
+};
+
+/// False: `message` says what is wrong, for people.
+bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
+                       std::string& message);
+
+/// A number that no other worker of any replica has.
+std::uint64_t random_origin();
+
+}  // namespace weir::app

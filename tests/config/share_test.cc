@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "config/parse.h"
+
+namespace weir::config {
+namespace {
+
+/// Every problem as `LINE: message (hint)`.
+std::vector<std::string> problems_of(const std::string& redis, const std::string& policy,
+                                     Model* out = nullptr) {
+  Problems problems;
+  const Model model =
+      parse({{"weir.yaml",
+              "weir: 1\n" + redis + "policies:\n  - {name: p, watch: request, " + policy + "}\n"}},
+            {}, problems);
+  if (out != nullptr) *out = model;
+  std::vector<std::string> texts;
+  for (const Problem& problem : problems.all()) {
+    texts.push_back(problem.message + (problem.hint.empty() ? "" : " (" + problem.hint + ")"));
+  }
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+const std::string kRedis = "redis: {url: redis://127.0.0.1, secret: s}\n";
+const std::string kRest = "window: 10m, then: [{over: 5, do: deny}]";
+
+TEST(Share, CountersOfAllReplicasAndWhatHoldsWithoutRedis) {
+  Model model;
+  EXPECT_EQ(problems_of(kRedis, "share: redis, on_error: {local: 0.2}, " + kRest, &model), Texts{});
+  ASSERT_TRUE(model.policies.at(0).share && model.policies[0].on_error);
+  EXPECT_EQ(model.policies[0].on_error->what, OnErrorDef::What::local);
+  EXPECT_EQ(model.policies[0].on_error->part, 0.2);
+  EXPECT_EQ(problems_of(kRedis, "share: redis, on_error: deny, " + kRest, &model), Texts{});
+  EXPECT_EQ(model.policies.at(0).on_error->what, OnErrorDef::What::deny);
+  EXPECT_EQ(problems_of("", "share: local, " + kRest, &model), Texts{});
+  EXPECT_FALSE(model.policies.at(0).share);
+}
+
+TEST(Share, WhatCannotBe) {
+  EXPECT_EQ(problems_of("", "share: redis, " + kRest),
+            (Texts{"\"share: redis\" needs \"redis\": where is it? "
+                   "(write redis: {url: redis://127.0.0.1:6379})"}));
+  EXPECT_EQ(problems_of("redis: {url: redis://127.0.0.1}\n", "share: redis, " + kRest),
+            (Texts{"without \"secret\" keys are hashed by a constant that everybody knows "
+                   "(write secret_file, the same on every replica)"}));
+  EXPECT_EQ(problems_of(kRedis, "on_error: allow, " + kRest),
+            (Texts{"\"on_error\" is about the shared store, and this policy counts alone "
+                   "(write share: redis)"}));
+  EXPECT_EQ(
+      problems_of(kRedis, "share: redis, on_error: {local: 2}, " + kRest),
+      (Texts{"\"2\" is no part of the limits "
+             "(write a number over 0, up to 1: with 5 replicas 0.2 keeps to the limit in all)"}));
+  EXPECT_EQ(problems_of(kRedis, "share: redis, then: [{if: 'true', do: flag}]"),
+            (Texts{"a policy that counts nothing has nothing to share "
+                   "(give it a window, such as window: 10m)"}));
+  EXPECT_EQ(problems_of(kRedis, "share: redis, retain: 1h, " + kRest),
+            (Texts{"what is shared retains nothing beyond its window"}));
+  EXPECT_EQ(problems_of("fields: {x: double(header.x), y: double(header.y)}\n" + kRedis,
+                        "share: redis, key: {near: {lon: x, lat: y, radius: 1000m}}, " + kRest),
+            (Texts{"a place with a radius cannot be shared: it is nine reads, not one "
+                   "(write cell: 6 instead of the radius)"}));
+}
+
+}  // namespace
+}  // namespace weir::config
