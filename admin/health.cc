@@ -116,6 +116,10 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
   if (!status.last_load.ok && status.loaded) {
     checks.add(true, "reload", "failed; the policies before it are in force");
   }
+  if (status.redis) {
+    const bool up = status.redis->workers_up == status.workers;
+    checks.add(true, "redis", up ? "ok" : "away; shared policies go on as their on_error says");
+  }
   return checks.reply("readyz", verbose);
 }
 

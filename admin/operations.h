@@ -62,6 +62,12 @@ struct VerdictPage {
   std::vector<VerdictRow> rows;
 };
 
+/// The store of shared counters, as the workers see it.
+struct RedisFacts {
+  std::size_t workers_up = 0;  ///< for which it is there
+  std::string away;            ///< why it is not, for people
+};
+
 struct StatusFacts {
   std::string version;
   TimePoint started{};
@@ -71,6 +77,7 @@ struct StatusFacts {
   LoadReport last_load;
   std::size_t workers = 0;
   bool draining = false;
+  std::optional<RedisFacts> redis;  ///< none: nothing is shared
 };
 
 class Operations {

@@ -35,6 +35,13 @@ net::HttpReply get_status(Call& call) {
   body["resident_bytes"] = process_facts().resident_bytes;
   body["config"] = std::move(config);
   body["counters"] = std::move(counters);
+  if (status.redis) {
+    json::object redis;
+    redis["up"] = status.redis->workers_up == status.workers;
+    redis["workers_up"] = status.redis->workers_up;
+    if (!status.redis->away.empty()) redis["away"] = status.redis->away;
+    body["redis"] = std::move(redis);
+  }
   body["policies"] = call.set->policies.size();
   body["lists"] = call.set->lists.size();
   return json_reply(body);

@@ -87,6 +87,34 @@ std::string place_of(const Configuration& configuration, const config::Where& wh
   return out;
 }
 
+namespace {
+
+/// All of `redis:` but user and password, which a reload may rotate.
+std::string place_and_secret(const std::optional<config::Server::Redis>& redis) {
+  if (!redis) return {};
+  std::string out;
+  const auto add = [&out](std::string_view text) { out.append(text).push_back('\n'); };
+  const auto add_text = [&](const std::optional<config::Text>& text) {
+    add(text ? text->value : std::string_view("-"));
+  };
+  add(redis->parsed_url.endpoint.to_string() + (redis->parsed_url.tls ? " tls " : " ") +
+      std::to_string(redis->parsed_url.database));
+  for (const auto* nodes : {&redis->sentinels, &redis->cluster}) {
+    for (const auto& node : *nodes) add(node.value.to_string());
+    add("");
+  }
+  for (const auto* text : {&redis->master, &redis->ca, &redis->cert, &redis->key,
+                           &redis->server_name, &redis->secret, &redis->secret_file}) {
+    add_text(*text);
+  }
+  add(redis->tls || redis->parsed_url.tls ? "tls" : "plain");
+  add(redis->readable_keys ? "readable" : "hashed");
+  add(std::to_string(redis->timeout.count()) + " " + std::to_string(redis->budget.count()));
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> needs_restart(const config::Server& a, const config::Server& b) {
   std::vector<std::string> out;
   const auto differs = [&](bool is_same, const char* name) {
@@ -115,6 +143,7 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
   differs(a.limits.waiting == b.limits.waiting, "limits.waiting");
   differs(a.reserve_wait == b.reserve_wait, "reserve.wait");
   differs(same_value(a.threads, b.threads), "threads");
+  differs(place_and_secret(a.redis) == place_and_secret(b.redis), "redis");
   return out;
 }
 

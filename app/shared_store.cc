@@ -90,6 +90,29 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
   return true;
 }
 
+void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {
+  using telemetry::Metric;
+  const auto set = [&](Metric metric, std::uint64_t n) {
+    metrics.set(metric, static_cast<std::int64_t>(n));
+  };
+  set(Metric::redis_up, stats.up ? 1 : 0);
+  set(Metric::redis_nodes, stats.nodes);
+  set(Metric::redis_nodes_open, stats.nodes_open);
+  set(Metric::redis_in_flight, stats.in_flight);
+  set(Metric::redis_operations, stats.operations);
+  set(Metric::redis_calls, stats.calls);
+  set(Metric::redis_bytes, stats.bytes_out);
+  set(Metric::redis_resent, stats.resent);
+  set(Metric::redis_connects, stats.connects);
+  // The rows stand in the order of SharedError, after `none`.
+  constexpr auto kFirst = static_cast<std::size_t>(Metric::redis_error_unavailable);
+  static_assert(static_cast<std::size_t>(Metric::redis_error_refused) - kFirst + 2 ==
+                limiter::kSharedErrors);
+  for (std::size_t i = 1; i < limiter::kSharedErrors; ++i) {
+    set(static_cast<Metric>(kFirst + i - 1), stats.errors[i]);
+  }
+}
+
 std::uint64_t random_origin() {
   std::uint64_t out = 0;
   for (const std::uint8_t byte : HashSecret::random().bytes()) out = out << 8U | byte;

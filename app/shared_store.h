@@ -6,6 +6,7 @@
 #include "core/key.h"
 #include "policies/asking.h"
 #include "store/redis/redis_store.h"
+#include "telemetry/metrics.h"
 
 namespace weir::app {
 
@@ -19,6 +20,9 @@ struct SharedStoreSettings {
 /// False: `message` says what is wrong, for people.
 bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
                        std::string& message);
+
+/// Into the metrics of its worker.
+void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics);
 
 /// A number that no other worker of any replica has.
 std::uint64_t random_origin();

@@ -90,6 +90,9 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   struct RollCall;
   std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
   void close_unused_counters(const policies::PolicySet& set);
+  void ask_about_redis();
+  void rotate_credentials(const config::Server& server);
+  void heard_of_redis(std::size_t worker, std::string away);
   void wait_for_signal();
   void tick();
   boost::asio::awaitable<void> shut_down();
@@ -133,6 +136,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<admin::AdminServer> admin_;
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
+  std::vector<std::optional<std::string>> redis_away_;  // by worker: why; empty: it is there
+  bool redis_told_away_ = false;
   bool draining_ = false;
   bool ending_ = false;
 };

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
+#include <algorithm>
 #include <csignal>
 
 #include "app/command.h"
@@ -85,10 +86,65 @@ void Wiring::tick() {
     workers_.front()->thread.post(
         [w = workers_.front().get()] { w->gate.advance_patterns(w->thread.now()); });
   }
+  ask_about_redis();
   second_.expires_after(std::chrono::seconds{1});
   second_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();
   });
+}
+
+void Wiring::ask_about_redis() {
+  if (!redis_) return;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i]->thread.post([this, i, w = workers_[i].get()] {
+      const store::RedisStats stats = w->redis->stats();
+      publish(stats, w->metrics);
+      asio::post(control_, [this, i, why = stats.up ? std::string() : w->redis->why()] {
+        heard_of_redis(i, why);
+      });
+    });
+  }
+}
+
+void Wiring::rotate_credentials(const config::Server& server) {
+  if (!redis_ || !server.redis) return;
+  SharedStoreSettings next;
+  std::string message;
+  if (!read_shared_store(server, next, message)) {
+    log_.write(Level::error, LogLine("the credentials of Redis stay as they were").add("why", message));
+    return;
+  }
+  if (next.store.credentials == redis_->store.credentials &&
+      next.store.sentinel_credentials == redis_->store.sentinel_credentials) {
+    return;
+  }
+  redis_->store.credentials = next.store.credentials;
+  redis_->store.sentinel_credentials = next.store.sentinel_credentials;
+  for (const auto& worker : workers_) {
+    worker->thread.post([w = worker.get(), with = next.store.credentials,
+                         sentinels = next.store.sentinel_credentials] {
+      w->redis->set_credentials(with, sentinels);
+    });
+  }
+  log_.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
+}
+
+// One line when it goes, one when it is back with all workers.
+void Wiring::heard_of_redis(std::size_t worker, std::string away) {
+  redis_away_.resize(workers_.size());
+  const bool first = !redis_away_[worker];
+  redis_away_[worker] = std::move(away);
+  const std::string& why = *redis_away_[worker];
+  if (!why.empty() && !first && !redis_told_away_) {
+    redis_told_away_ = true;
+    log_.write(Level::warn, LogLine("Redis is away; policies go on as their on_error says").add("why", why));
+  }
+  const bool all = std::all_of(redis_away_.begin(), redis_away_.end(),
+                               [](const auto& told) { return told && told->empty(); });
+  if (all && redis_told_away_) {
+    redis_told_away_ = false;
+    log_.write(Level::info, LogLine("Redis is there again"));
+  }
 }
 
 admin::StatusFacts Wiring::status() const {
@@ -101,6 +157,13 @@ admin::StatusFacts Wiring::status() const {
   if (reload_ != nullptr) out.last_load = reload_->last();
   out.workers = workers_.size();
   out.draining = draining_ || ending_;
+  if (redis_) {
+    out.redis.emplace();
+    for (const auto& away : redis_away_) {
+      if (away && away->empty()) ++out.redis->workers_up;
+      if (away && !away->empty()) out.redis->away = *away;
+    }
+  }
   return out;
 }
 
@@ -208,6 +271,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
                LogLine("these settings take effect at the next start").add("settings", names_text));
   }
   settings_.drain = server.drain;
+  rotate_credentials(server);
   report_->use(next.model());
   if (recording_ != nullptr) recording_->tell(*set);
   co_return std::string();

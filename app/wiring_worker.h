@@ -13,6 +13,7 @@ struct Wiring::Worker {
          const proxy::Settings& proxy, telemetry::MetricCells& cells, policies::Observer& observer,
          const SharedStoreSettings* store)
       : thread(in),
+        metrics(cells),
         gate(shared, index,
              gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
              cells, &observer),
@@ -26,6 +27,7 @@ struct Wiring::Worker {
   }
 
   net::Worker& thread;
+  telemetry::MetricCells& metrics;
   gate::Gate gate;
   proxy::Server server;
   api::LineJudge lines;  // of the event API

@@ -79,4 +79,30 @@
     "Rows for --record; dropped: the queue was full.")                                              \
   X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                    \
   X(record_failed, counter, "weir_record_write_failures_total", "",                                 \
-    "Writes to the file of --record that failed; their rows are lost.")
+    "Writes to the file of --record that failed; their rows are lost.")                             \
+  X(redis_up, gauge, "weir_redis_up", "", "Workers for which Redis is there; all of them if it is well.") \
+  X(redis_nodes, gauge, "weir_redis_nodes", "state=\"known\"", "Servers, as each worker sees them.")   \
+  X(redis_nodes_open, gauge, "weir_redis_nodes", "state=\"breaker_open\"", "")                        \
+  X(redis_in_flight, gauge, "weir_redis_in_flight", "", "Operations that wait for Redis.")          \
+  X(redis_operations, counter, "weir_redis_operations_total", "", "Operations asked of Redis.")     \
+  X(redis_calls, counter, "weir_redis_calls_total", "", "Script calls sent; one may hold several operations.") \
+  X(redis_bytes, counter, "weir_redis_sent_bytes_total", "", "Bytes of those calls.")               \
+  X(redis_resent, counter, "weir_redis_resent_total", "", "Operations that were sent again.")       \
+  X(redis_connects, counter, "weir_redis_connects_total", "", "Connections made to Redis.")         \
+  X(redis_error_unavailable, counter, "weir_redis_errors_total", "kind=\"unavailable\"", "Operations without an answer that helps, by what went wrong.") \
+  X(redis_error_timed_out, counter, "weir_redis_errors_total", "kind=\"timed_out\"", "") \
+  X(redis_error_lost, counter, "weir_redis_errors_total", "kind=\"lost\"", "") \
+  X(redis_error_full, counter, "weir_redis_errors_total", "kind=\"full\"", "") \
+  X(redis_error_loading, counter, "weir_redis_errors_total", "kind=\"loading\"", "") \
+  X(redis_error_busy, counter, "weir_redis_errors_total", "kind=\"busy\"", "") \
+  X(redis_error_read_only, counter, "weir_redis_errors_total", "kind=\"read_only\"", "") \
+  X(redis_error_moved, counter, "weir_redis_errors_total", "kind=\"moved\"", "") \
+  X(redis_error_cluster_down, counter, "weir_redis_errors_total", "kind=\"cluster_down\"", "") \
+  X(redis_error_out_of_memory, counter, "weir_redis_errors_total", "kind=\"out_of_memory\"", "") \
+  X(redis_error_misconfigured, counter, "weir_redis_errors_total", "kind=\"misconfigured\"", "") \
+  X(redis_error_denied, counter, "weir_redis_errors_total", "kind=\"denied\"", "") \
+  X(redis_error_wrong_type, counter, "weir_redis_errors_total", "kind=\"wrong_type\"", "") \
+  X(redis_error_no_script, counter, "weir_redis_errors_total", "kind=\"no_script\"", "") \
+  X(redis_error_malformed, counter, "weir_redis_errors_total", "kind=\"malformed\"", "") \
+  X(redis_error_invalid, counter, "weir_redis_errors_total", "kind=\"invalid\"", "") \
+  X(redis_error_refused, counter, "weir_redis_errors_total", "kind=\"refused\"", "")
