@@ -313,9 +313,10 @@ int Wiring::open_doors() {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     std::promise<Result<void>> listening;
     auto done = listening.get_future();
+    // Once the promise is kept, this function goes on: what it lent is not touched afterwards.
     (*pool_)[i].post([&, fd = std::move((*sockets)[i])]() mutable {
-      listening.set_value(workers_[i]->server.listen(std::move(fd)));
       if (workers_[i]->redis) workers_[i]->redis->start();
+      listening.set_value(workers_[i]->server.listen(std::move(fd)));
     });
     if (auto started = done.get(); !started)
       return cannot_listen("proxy", shown(front), started.error());
