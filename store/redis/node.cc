@@ -104,7 +104,33 @@ void Node::ask_slots() {
 }
 
 void Node::on_ready() {
+  net::Wheel::disarm(*this);
   unknown_.fill(false);
+  std::string& out = connection_.out();
+  append_count(out, '*', 2 + kScripts);
+  append_bulk(out, "SCRIPT");
+  append_bulk(out, "EXISTS");
+  for (std::size_t i = 0; i < kScripts; ++i)
+    append_bulk(out, store::script(static_cast<ScriptIndex>(i)).sha1);
+  calls_.push({Call::What::exist, 0, 0});
+  preparing_ = 1;
+  connection_.sent(1);
+}
+
+/// Which scripts the server has: it gets the others. An error says nothing: then calls bring them.
+void Node::learn_scripts(const Reply& reply) {
+  if (reply.root().type != Reply::Type::array || reply.size() != 1 + kScripts) return;
+  for (std::size_t i = 0; i < kScripts; ++i) {
+    if (reply[1 + i].type != Reply::Type::integer || reply[1 + i].integer != 0) continue;
+    append_command(connection_.out(),
+                   {"SCRIPT", "LOAD", store::script(static_cast<ScriptIndex>(i)).text});
+    calls_.push({Call::What::load, static_cast<ScriptIndex>(i), 0});
+    ++preparing_;
+    connection_.sent(1);
+  }
+}
+
+void Node::go_up() {
   breaker_.close();
   net::Wheel::disarm(*this);
   owner_.on_up(*this);
@@ -113,6 +139,7 @@ void Node::on_ready() {
 void Node::on_down(SharedError why) {
   breaker_.trip(worker_.now());
   net::Wheel::disarm(*this);
+  preparing_ = 0;
   lost_.clear();
   for (std::size_t i = 0; i < flying_.size(); ++i) lost_.push_back(flying_[i]);
   for (Group& group : groups_) {  // never sent: nothing to be idempotent about
@@ -143,7 +170,7 @@ void Node::on_down(SharedError why) {
 }
 
 void Node::on_timer(TimePoint now) {
-  if (breaker_.state() != Breaker::State::open || !connection_.ready()) return;
+  if (breaker_.state() != Breaker::State::open || !connection_.ready() || preparing_ != 0) return;
   breaker_.probe_sent(now);
   append_command(connection_.out(), {"PING"});
   calls_.push({Call::What::probe, 0, 0});
@@ -154,6 +181,12 @@ void Node::on_reply(const Reply& reply) {
   const Call call = calls_.pop();
   switch (call.what) {
     case Call::What::asking:
+      return;
+    case Call::What::exist:
+      learn_scripts(reply);
+      [[fallthrough]];
+    case Call::What::load:
+      if (--preparing_ == 0) go_up();
       return;
     case Call::What::slots:
       return owner_.on_slots(*this, reply);
@@ -167,7 +200,7 @@ void Node::on_reply(const Reply& reply) {
       answer_single(reply);
       break;
   }
-  if (breaker_.state() == Breaker::State::open && connection_.ready())
+  if (breaker_.state() == Breaker::State::open && connection_.ready() && preparing_ == 0)
     worker_.wheel().arm(*this, breaker_.probe_at());
 }
 

@@ -15,6 +15,9 @@ namespace weir::store {
 /// One server, as one worker sees it: its pipeline, its breaker, and what a turn of the loop has
 /// for it. Operations of one script are gathered until the turn ends (or kOpsPerCall are there),
 /// then they share a call, and all calls one write.
+///
+/// It is up once the server has the scripts: a request's budget is too short for NOSCRIPT and then
+/// the text. Where SCRIPT is forbidden, it is up all the same.
 class Node final : Connection::Owner, net::Timer {
  public:
   static constexpr std::size_t kOpsPerCall = 32;       ///< a script blocks Redis for some 0.1 ms
@@ -67,13 +70,15 @@ class Node final : Connection::Owner, net::Timer {
     std::vector<OpRef> ops;
   };
   struct Call {
-    enum class What : std::uint8_t { script, asking, probe, slots, call };
+    enum class What : std::uint8_t { script, asking, probe, slots, call, exist, load };
     What what = What::script;
     ScriptIndex script = 0;
     std::uint16_t ops = 0;
   };
 
   void on_ready() override;
+  void learn_scripts(const Reply& reply);
+  void go_up();
   void on_reply(const Reply& reply) override;
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
@@ -91,6 +96,7 @@ class Node final : Connection::Owner, net::Timer {
   std::array<Group, kScripts> groups_;
   std::array<bool, kScripts>
       unknown_{};  ///< NOSCRIPT was the answer: the next call brings the text
+  unsigned preparing_ = 0;  ///< commands before it is up, not yet answered
   std::size_t gathered_ = 0;
   Ring<Call> calls_;
   Ring<OpRef> flying_;

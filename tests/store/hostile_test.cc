@@ -101,6 +101,7 @@ TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
           std::vector<std::string> words;
           while (read_command(stream, words)) {
             if (words[0] == "PING") stream.write("+PONG\r\n");
+            if (words[0] == "SCRIPT") stream.write("-NOPERM no\r\n");
             if (words[0].starts_with("EVAL")) stream.write(c.answer);
           }
         },
@@ -159,6 +160,7 @@ TEST(Hostile, NodesThatSendKeysInACircleAreGivenUp) {
     while (read_command(stream, words)) {
       const std::string here = std::to_string(port);
       if (words[0] == "PING") stream.write("+PONG\r\n");
+      if (words[0] == "SCRIPT") stream.write("-NOPERM no\r\n");
       if (words[0] == "CLUSTER") {
         stream.write("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + here + "\r\n");
       }
