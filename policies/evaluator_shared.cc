@@ -98,6 +98,7 @@ void Evaluator::take_replies(const Options& options) {
     const limiter::SharedReply& reply = asking_.reply(planned.asked);
     if (reply.error != SharedError::none) {
       failed = true;
+      give_up_place(planned, asking_);
       continue;
     }
     planned.reading = reply.parts[planned.part].reading;
@@ -165,6 +166,21 @@ void Evaluator::go_alone(const Options& options) {
   for (PlannedCounter& planned : plan_.counters) {
     if (failed(planned)) refused = charge_here(planned, at_, refused, options.dry) || refused;
   }
+}
+
+/// A reply that never came leaves open whether the store holds a place for the event. Nobody will
+/// settle that one, and a few of them would refuse others until its lifetime ends: it is given up.
+void Evaluator::give_up_place(const PlannedCounter& planned, const Asking& asked) {
+  const Asking::Item& from = asked[planned.asked];
+  const SharedError error = asked.reply(planned.asked).error;
+  if (error != SharedError::timed_out && error != SharedError::lost) return;
+  const bool flies = counter_of(planned).spec.window == limiter::Window::none;
+  const bool holds = from.op.verb == SharedVerb::reserve;
+  if (!holds && !(flies && from.op.verb == SharedVerb::add)) return;
+  Asking::Item& item = errands_.add(holds ? SharedVerb::release : SharedVerb::take_back, from.key,
+                                    from.op.event, from.op.id);
+  item.op.lifetime = from.op.lifetime;
+  Asking::add_part(item, {from.op.parts[planned.part].counter, {}, 0});
 }
 
 /// Ends what the store holds of an event, without waiting: release, take_back, or settle at once.
@@ -327,6 +343,7 @@ void Evaluator::drop(Aside& aside) {
     const limiter::SharedReply& reply = asking_.reply(planned.asked);
     planned.in_store =
         reply.error == SharedError::none && reply.admitted && adds(asking_[planned.asked].op.verb);
+    give_up_place(planned, asking_);
   }
   verdict_.clear();
   take_back(true, aside.at);
