@@ -123,13 +123,14 @@ def once(port, method, path, headers=(), body=b"", timeout=20, host="shop.exampl
         return client.request(method, path, headers, body)
 
 
-def parallel(port, requests, timeout=30):
-    """Sends every request (bytes) on a connection of its own, all at once; gives their answers in order, None
-    where the connection ended without one."""
+def parallel(ports, requests, timeout=30):
+    """Sends every request (bytes) on a connection of its own, all at once, to the ports in turns; gives their answers
+    in order, None where the connection ended without one."""
+    ports = [ports] if isinstance(ports, int) else ports
     answers = [None] * len(requests)
     with selectors.DefaultSelector() as selector:
         for number, request in enumerate(requests):
-            s = socket.create_connection(("127.0.0.1", port), timeout)
+            s = socket.create_connection(("127.0.0.1", ports[number % len(ports)]), timeout)
             s.setblocking(False)
             selector.register(s, selectors.EVENT_READ, (number, Reader()))
         # All connections stand before the first byte is sent: the requests arrive as close together as they can.
@@ -153,3 +154,46 @@ def parallel(port, requests, timeout=30):
         for key in list(selector.get_map().values()):
             key.fileobj.close()
     return answers
+
+
+@dataclass
+class Exchange:
+    sent: float
+    received: float
+    answer: Answer
+
+
+def press(ports, request, connections, seconds):
+    """`connections`, on the ports in turns, send `request` (bytes) again as soon as it is answered, for `seconds`.
+    Gives all exchanges; a connection that ends raises Cut."""
+    done = []
+    with selectors.DefaultSelector() as selector:
+        for number in range(connections):
+            s = socket.create_connection(("127.0.0.1", ports[number % len(ports)]), 20)
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            selector.register(s, selectors.EVENT_READ, [Reader(), 0.0])
+        end = time.monotonic() + seconds
+        for key in list(selector.get_map().values()):
+            key.data[1] = time.monotonic()
+            key.fileobj.sendall(request)
+        while selector.get_map():
+            if time.monotonic() > end + 20:
+                raise Cut("some requests were never answered")
+            for key, _ in selector.select(1):
+                data = key.fileobj.recv(65536)
+                if not data:
+                    raise Cut("a connection ended without an answer")
+                answer = key.data[0].feed(data)
+                if not answer:
+                    continue
+                now = time.monotonic()
+                done.append(Exchange(key.data[1], now, answer))
+                if now < end:
+                    key.data[:] = [Reader(), now]
+                    key.fileobj.sendall(request)
+                else:
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
+        for key in list(selector.get_map().values()):
+            key.fileobj.close()
+    return done

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import resource
 import signal
 import socket
@@ -21,9 +22,11 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (min(65536, _hard) if _hard != resour
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below the range from which the kernel takes ports for connections: one of ours could get it before weir does."""
+    while True:
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("127.0.0.1", random.randrange(12_000, 32_000)))
+            return s.getsockname()[1]
 
 
 def eventually(condition, seconds=10, what="the condition"):

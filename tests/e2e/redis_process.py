@@ -1,0 +1,107 @@
+"""A redis-server of the test's own, on a Unix socket in a directory of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from weir_process import eventually
+
+
+class RedisError(Exception):
+    """What the server answered with a minus."""
+
+
+class Redis:
+    def __init__(self, *options):
+        self.scratch = tempfile.TemporaryDirectory(prefix="weir-redis-")
+        self.path = os.path.join(self.scratch.name, "redis.sock")
+        self.options = options
+        self.process = None
+
+    @property
+    def url(self):
+        return "unix://" + self.path
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no", "--dir",
+             self.scratch.name, *self.options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True)
+        eventually(self.answers, 20, "redis-server")
+        return self
+
+    def answers(self):
+        try:
+            self.command("PING")
+        except RedisError:
+            pass  # it wants a password, which is an answer
+        except OSError:
+            return False
+        return True
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def command(self, *words):
+        """One command on a connection of its own; gives its answer as Python has it, texts as bytes."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(10)
+            s.connect(self.path)
+            parts = [str(word).encode() for word in words]
+            s.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))
+            with s.makefile("rb") as stream:
+                return self.read(stream)
+
+    def read(self, stream):
+        line = stream.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server ended the connection")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"-":
+            raise RedisError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            if int(rest) < 0:
+                return None
+            return stream.read(int(rest) + 2)[:-2]
+        if kind == b"*":
+            return [self.read(stream) for _ in range(int(rest))]
+        return rest
+
+    def keys(self):
+        return sorted(key.decode() for key in self.command("KEYS", "*"))
+
+    def used_by(self, replicas):
+        """Whether both workers of so many weirs are connected, and have nothing more to prepare."""
+        def clients():
+            return sorted((fields["id"], fields["cmd"]) for fields in (
+                dict(field.partition("=")[::2] for field in line.split(" "))
+                for line in self.command("CLIENT", "LIST").decode().splitlines()) if fields["cmd"] != "client|list")
+
+        try:
+            before = clients()
+            if len(before) != 2 * replicas or any(command in ("ping", "NULL") for _, command in before):
+                return False
+            time.sleep(0.03)  # what they said last may have been followed by more
+            return clients() == before
+        except OSError:
+            return False
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.kill()
+        self.scratch.cleanup()

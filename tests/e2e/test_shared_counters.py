@@ -1,0 +1,251 @@
+"""Counters with `share: redis`: two weir processes over one redis-server, which count as one."""
+
+import json
+import threading
+import time
+import unittest
+
+from http_client import Client, once, parallel, press, render
+from origin import Origin, after, answer
+from redis_process import Redis
+from weir_process import Weir, eventually, free_port
+
+# Generous, so that a busy machine never makes them count alone: that is what test_shared_faults looks at.
+PATIENT = "budget: 5s, timeout: 8s, secret: of these tests"
+
+
+def replica(redis, policies, app, *, settings=PATIENT, extra=""):
+    api = free_port()
+    weir = Weir(policies, app, extra=f"redis: {{url: '{redis.url}', {settings}}}\nreserve: {{wait: 10s}}\n"
+                f"api: {{listen: '127.0.0.1:{api}'}}\n{extra or 'drain: {delay: 0s, timeout: 5s}'}\n")
+    weir.api = api
+    return weir
+
+
+class Replicas:
+    """`with Replicas(...) as (redis, origin, a, b)`"""
+
+    def __init__(self, policies, handler=None, *, settings=PATIENT):
+        self.redis = Redis()
+        self.origin = Origin(handler) if handler else Origin()
+        self.replicas = [replica(self.redis, policies, self.origin.port, settings=settings) for _ in range(2)]
+        self.open = []
+
+    def __enter__(self):
+        try:
+            for part in (self.redis, self.origin, *self.replicas):
+                self.open.append(part)
+                part.__enter__()
+            # Ready is who can serve, with the store or without: here it must be there.
+            eventually(lambda: self.redis.used_by(2), what="both replicas at the store")
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return (self.redis, self.origin, *self.replicas)
+
+    def __exit__(self, *what):
+        while self.open:
+            self.open.pop().__exit__(*what)
+
+
+def event(weir, path, **body):
+    reply = once(weir.api, "POST", path, {"Content-Type": "application/json"}, json.dumps(body).encode(),
+                 host=f"127.0.0.1:{weir.api}")
+    if reply.status != 200:
+        raise AssertionError(f"{path}: {reply.status} {reply.body}")
+    return json.loads(reply.body)
+
+
+def get(weir, ip="192.0.2.1", path="/"):
+    return once(weir.port, "GET", path, {"X-Forwarded-For": ip}).status
+
+
+class Limits(unittest.TestCase):
+    LIMIT = 50
+
+    def race(self, window, seconds, length):
+        """200 connections on both replicas for `seconds`; gives how many were admitted."""
+        policies = f"""
+policies:
+  - {{name: shared, watch: request, key: ip, window: {window}, share: redis, then: [{{over: {self.LIMIT}, do: deny}}]}}
+"""
+        with Replicas(policies) as (_, origin, a, b):
+            request = render("GET", "/", {"X-Forwarded-For": "192.0.2.1"})
+            done = press([a.port, b.port], request, 200, seconds)
+            self.assertEqual({e.answer.status for e in done}, {200, 429})
+            admitted = sorted((e for e in done if e.answer.status == 200), key=lambda e: e.sent)
+            self.assertEqual(origin.count(), len(admitted))
+            # Somewhere between sent and received each was admitted. So many that surely fell into one window, but for
+            # the millisecond that times are cut to, would be one too many.
+            for first, e in enumerate(admitted):
+                together = sum(other.received < e.sent + length - 0.002 for other in admitted[first:])
+                self.assertLessEqual(together, self.LIMIT)
+            begin = min(e.sent for e in done)
+            self.assertEqual(sum(e.sent < begin + length / 2 for e in admitted), self.LIMIT, "the first window")
+            return len(admitted)
+
+    def test_exact_window(self):
+        self.assertGreaterEqual(self.race("{last: 1s, exact: true}", 2.5, 1.0), 2 * self.LIMIT)
+
+    def test_ring_of_buckets(self):
+        self.assertGreaterEqual(self.race("{last: 1s, buckets: 10}", 2.5, 1.0), 2 * self.LIMIT)
+
+    def test_every_form_of_window_admits_exactly_the_limit(self):
+        windows = ["10m", "{last: 10m, exact: true}", "{every: 30d}", "{every: 1h, from: first}",
+                   "{calendar: month, tz: Asia/Shanghai}", "{last: 10m, buckets: 600}"]
+        policies = "events:\n" + "".join(f"  e{n}: {{match: GET /{n}}}\n" for n in range(len(windows))) + "policies:\n" + \
+            "".join(f"  - {{name: p{n}, watch: e{n}, key: ip, window: {w}, share: redis, then: [{{over: 20, do: deny}}]}}\n"
+                    for n, w in enumerate(windows))
+        with Replicas(policies) as (redis, origin, a, b):
+            for n in range(len(windows)):
+                replies = parallel([a.port, b.port], [render("GET", f"/{n}", {"X-Forwarded-For": "192.0.2.1"})] * 60)
+                self.assertEqual(sorted(r.status for r in replies), [200] * 20 + [429] * 40, windows[n])
+                self.assertEqual(origin.counts["GET", f"/{n}"], 20, windows[n])
+            self.assertEqual(len(redis.keys()), len(windows))
+            for key in redis.keys():
+                self.assertGreater(redis.command("PTTL", key), 0, key)
+
+
+LOGINS = """
+events:
+  login: {match: POST /api/login, fields: {user: body.username}}
+  login_failed: {is: login, when: 'status in [401, 403]'}
+  login_ok: {is: login, when: 'status == 200'}
+policies:
+  - {name: guesses, watch: login_failed, key: user, window: 10m, share: redis, reset: login_ok,
+     then: [{over: 5, do: deny, for: 1h, tell: retry}]}
+"""
+
+
+def login(user="alice", ip="192.0.2.1", password="guess"):
+    body = json.dumps({"username": user, "password": password}).encode()
+    return render("POST", "/api/login", {"Content-Type": "application/json", "X-Forwarded-For": ip}, body)
+
+
+def by_password(request):
+    return answer(200, b"welcome") if b'"right"' in request.body else answer(401, b"no")
+
+
+class Outcomes(unittest.TestCase):
+    def test_of_200_parallel_wrong_logins_five_reach_the_app(self):
+        with Replicas(LOGINS, after(0.2, answer(401, b"no"))) as (_, origin, a, b):
+            replies = parallel([a.port, b.port], [login(ip=f"192.0.2.{n}") for n in range(200)])
+            statuses = [r.status if r else None for r in replies]
+            self.assertEqual(origin.count(), 5)
+            self.assertEqual(statuses.count(401), 5)
+            self.assertEqual(statuses.count(429), 195, set(statuses))
+            for weir in (a, b):
+                self.assertEqual(parallel(weir.port, [login()])[0].status, 429)
+                self.assertEqual(parallel(weir.port, [login("bob")])[0].status, 401)
+            self.assertEqual(origin.count(), 7)
+
+    def test_of_twenty_parallel_right_logins_none_is_refused_and_nobody_listed(self):
+        with Replicas(LOGINS, after(0.1, answer(200, b"welcome"))) as (_, origin, a, b):
+            replies = parallel([a.port, b.port], [login(ip=f"192.0.2.{n}") for n in range(20)])
+            self.assertEqual([r.status for r in replies], [200] * 20)
+            self.assertEqual(origin.count(), 20)
+            self.assertEqual(a.entries("guesses") + b.entries("guesses"), [])
+
+    def test_a_right_login_on_one_replica_forgives_on_the_other(self):
+        with Replicas(LOGINS, by_password) as (_, _, a, b):
+            def say(weir, password):
+                return parallel(weir.port, [login(password=password)])[0].status
+
+            def failed(weir):
+                return event(weir, "/v1/query", event="login_failed", user="alice", ip="192.0.2.1")["policies"][0]["value"]
+
+            for _ in range(2):
+                self.assertEqual([say(w, "wrong") for w in (a, b, a, b)], [401] * 4)
+                eventually(lambda: failed(b) == 5, what="four settled, and one more")
+                self.assertEqual(say(b, "right"), 200)
+                eventually(lambda: failed(a) == 1, what="the account forgiven on the other replica")
+            self.assertEqual([say(w, "wrong") for w in (a, b, a, b, a)], [401] * 5)
+            eventually(lambda: failed(b) == 6, what="five settled, and one more")
+            self.assertEqual([say(w, "wrong") for w in (a, b)], [429] * 2)
+
+
+class Flights(unittest.TestCase):
+    POLICIES = """
+policies:
+  - {name: at-once, watch: request, key: ip, metric: in_flight, share: redis, then: [{over: 3, do: deny}]}
+"""
+
+    def test_requests_under_way_on_both_replicas(self):
+        release = threading.Event()
+        self.addCleanup(release.set)
+
+        def hold(request):
+            if request.path == "/held":
+                release.wait(20)
+            return answer()
+
+        with Replicas(self.POLICIES, hold) as (_, origin, a, b):
+            held = [Client(w.port) for w in (a, a, b)]
+            for client in held:
+                client.send("GET", "/held", {"X-Forwarded-For": "192.0.2.1"})
+            eventually(lambda: origin.count() == 3, what="three requests at the app")
+            self.assertEqual([get(a), get(b), get(b, "192.0.2.2")], [429, 429, 200])
+            # One whose client leaves keeps its place while the app works on it.
+            release.set()
+            self.assertEqual([c.receive().status for c in held], [200] * 3)
+            eventually(lambda: get(a) == 200 and get(b) == 200, what="places that are free again")
+            for client in held:
+                client.close()
+
+
+class Memory(unittest.TestCase):
+    def test_clear_empties_the_counter_of_all_replicas(self):
+        policies = """
+policies:
+  - {name: thirds, watch: request, key: ip, window: 10m, share: redis, then: [{at: 3, do: flag, clear: true}]}
+"""
+        with Replicas(policies) as (_, origin, a, b):
+            for weir in (a, b) * 6:
+                self.assertEqual(get(weir), 200)
+            flags = [r.header("x-weir-verdict") for r in origin.requests]
+            self.assertEqual(flags, [None, None, "flag"] * 4)
+
+    def test_events_and_queries_use_the_shared_counters(self):
+        policies = """
+events:
+  reward: {source: {json: true, time: {field: ts, as: millis}}}
+policies:
+  - {name: gold, watch: reward, key: user, metric: sum(gold), window: {last: 30m, exact: true}, share: redis,
+     then: [{over: 100, do: deny}]}
+"""
+        with Replicas(policies) as (_, _, a, b):
+            verdicts = [event(w, "/v1/events", event="reward", user="u1", gold=30, ts=1)["verdict"] for w in (a, b, a, b, a)]
+            self.assertEqual(verdicts, ["pass"] * 3 + ["deny"] * 2)
+            for weir in (a, b):
+                told = event(weir, "/v1/query", event="reward", user="u1", gold=10, ts=1)
+                self.assertEqual([told["verdict"], told["policies"][0]["value"]], ["pass", 100])
+            lines = b"".join(json.dumps({"event": "reward", "user": f"b{n % 3}", "gold": 30, "ts": 1}).encode() + b"\n"
+                             for n in range(300))
+            answers = [None, None]
+
+            def tell(n, weir):
+                answers[n] = once(weir.api, "POST", "/v1/events", {"Content-Type": "application/x-ndjson"}, lines,
+                                  host=f"127.0.0.1:{weir.api}").body.splitlines()
+
+            threads = [threading.Thread(target=tell, args=(n, w)) for n, w in enumerate((a, b))]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            told = [json.loads(line)["verdict"] for part in answers for line in part]
+            self.assertEqual([len(told), told.count("pass")], [600, 9])
+
+    def test_keys_can_be_read_and_expire(self):
+        policies = """
+policies:
+  - {name: pages, watch: request, key: [ip, path], window: 10s, share: redis, then: [{over: 9, do: deny}]}
+"""
+        with Replicas(policies, settings=PATIENT + ", keys: readable") as (redis, _, a, b):
+            self.assertEqual([get(w, "192.0.2.1", "/a,b") for w in (a, b)], [200] * 2)
+            (key,) = redis.keys()
+            self.assertRegex(key, r"^weir:[^{}]+:\{192\.0\.2\.1,/a%2Cb\}$")
+            self.assertTrue(0 < redis.command("PTTL", key) <= 60_000, redis.command("PTTL", key))
+
+
+if __name__ == "__main__":
+    unittest.main()
