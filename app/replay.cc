@@ -11,6 +11,7 @@
 #include "app/fail_if.h"
 #include "app/files.h"
 #include "app/progress.h"
+#include "app/replay_store.h"
 #include "config/render.h"
 #include "config/units.h"
 #include "core/time_pattern.h"
@@ -35,7 +36,7 @@ constexpr std::string_view kExamples =
     "can't be read, 5 this configuration can't be replayed.";
 
 struct Flags {
-  std::string config, order = "arrival", lateness, against, from, to, log_format, report;
+  std::string config, order = "arrival", lateness, against, from, to, log_format, report, store;
   std::vector<std::string> events, readings, fail_if;
   bool flush = false;
 };
@@ -204,6 +205,19 @@ int replay_command(const Flags& flags, const Globals& globals) {
     complain(path + ": " + problem);
     return kRefused;
   }
+  std::unique_ptr<ReplayStore> store;
+  if (!flags.store.empty()) {
+    store = ReplayStore::connect(flags.store, problem);
+    if (store == nullptr) {
+      complain("--store: " + problem);
+      return kUnreachable;
+    }
+    for (replay::Engine* each : {engine.get(), other.get()}) {
+      if (each == nullptr) continue;
+      each->share(store->sharing(),
+                  [&store](policies::Asking& asking, TimePoint now) { store->ask(asking, now); });
+    }
+  }
   std::optional<replay::RowWriter> rows;
   if (globals.output == Output::ndjson)
     rows.emplace([](std::string_view text) { print(text); }, readings);
@@ -223,7 +237,12 @@ int replay_command(const Flags& flags, const Globals& globals) {
     complain(problem);
     return kUnreachable;
   }
-  return run(*replay, flags, globals, conditions, sources, rows ? &*rows : nullptr);
+  const int code = run(*replay, flags, globals, conditions, sources, rows ? &*rows : nullptr);
+  if (store != nullptr && !store->failure().empty()) {
+    complain("--store: " + store->failure() + "; some events were counted without it");
+    return kUnreachable;
+  }
+  return code;
 }
 
 std::function<int()> declare(CLI::App& app, const Globals& globals) {
@@ -251,6 +270,10 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
                  "Sort rows by time instead, waiting so long for stragglers; later ones are "
                  "dropped and counted")
       ->type_name("DURATION");
+  app.add_option("--store", flags->store,
+                 "Ask this Redis about policies with share: redis, at the rows' times and under keys "
+                 "of this run; else they are counted here")
+      ->type_name("redis://HOST:PORT");
   app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
   app.add_option("--from", flags->from, "Leave out rows before this time")->type_name("TIME");
   app.add_option("--to", flags->to, "Leave out rows from this time on")->type_name("TIME");

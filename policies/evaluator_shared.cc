@@ -31,7 +31,7 @@ Number part_of(Number limit, double part) { return Number::real(limit.as_real() 
 std::uint16_t Evaluator::spell_key(const std::vector<KeySlot>& key_slots) {
   if (shared_keys_used_ == shared_keys_.size()) shared_keys_.emplace_back();
   std::string& out = shared_keys_[shared_keys_used_];
-  out.clear();
+  out = sharing_->prefix;
   if (!sharing_->readable) {
     limiter::append_hashed_key(out, hash_);
   } else {

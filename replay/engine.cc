@@ -35,6 +35,17 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
   return engine;
 }
 
+void Engine::share(const policies::Sharing& sharing, Ask ask) {
+  ask_ = std::move(ask);
+  evaluator_.share(sharing);
+}
+
+void Engine::run_errands(TimePoint now) {
+  if (evaluator_.errands().empty()) return;
+  ask_(evaluator_.errands(), now);
+  evaluator_.errands().clear();
+}
+
 std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {
   for (std::size_t i = 0; i < set_->events.size(); ++i) {
     if (set_->events[i].name != name) continue;
@@ -57,9 +68,14 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     record.time = row.own_time;
     if (row.has_request) record.request = &row.request;
   }
-  const policies::Verdict& verdict = kind.request && !row.recorded
-                                         ? evaluator_.judge(row.request, at, options)
-                                         : evaluator_.judge(record, at, options);
+  const bool request = kind.request && !row.recorded;
+  const policies::Verdict& verdict =
+      request ? evaluator_.judge(row.request, at, options) : evaluator_.judge(record, at, options);
+  if (verdict.kind == policies::Verdict::Kind::ask) {
+    ask_(evaluator_.asking(), now);
+    request ? evaluator_.told(row.request, options) : evaluator_.told(record, options);
+  }
+  run_errands(now);
   const bool passed = verdict.kind == policies::Verdict::Kind::pass ||
                       verdict.kind == policies::Verdict::Kind::hold;
   if (passed && evaluator_.must_observe()) {
@@ -70,7 +86,12 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     } else {
       evaluator_.answered(settlement_, kind.request ? row.answer : Answer{}, at);
     }
+    if (!settlement_.closing.empty()) {
+      ask_(settlement_.closing, now);
+      evaluator_.closed(settlement_, at);
+    }
     evaluator_.ended(settlement_);
+    run_errands(now);
   }
   return verdict;
 }

@@ -31,6 +31,11 @@ class Engine {
     evaluator_.use_patterns(&patterns_, sink);
   }
 
+  /// Counters with `share: redis` are asked of a store, which fills the replies at once; without it
+  /// they are counted here. `sharing` must outlive the engine.
+  using Ask = std::function<void(policies::Asking& asking, TimePoint now)>;
+  void share(const policies::Sharing& sharing, Ask ask);
+
   /// What `--event NAME` means: a base event or one that `is` another. Nothing: there is none.
   struct Kind {
     policies::EventIndex event = 0;
@@ -76,6 +81,7 @@ class Engine {
     std::string parts;  // of all rows
     std::vector<std::size_t> sizes;
   };
+  void run_errands(TimePoint now);
   void collect(std::size_t view, const limiter::ViewWindow& window);
   void hand_out(const OnWindow& use);
 
@@ -91,6 +97,7 @@ class Engine {
   policies::StatsBank stats_;
   policies::Evaluator evaluator_;
   policies::Settlement settlement_;
+  Ask ask_;
   std::vector<Result> results_;
 };
 

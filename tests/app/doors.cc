@@ -87,7 +87,7 @@ struct Door {
   explicit Door(const std::string& yaml, Store how = Store::none)
       : world(yaml), store(how, world.now) {
     if (how != Store::none) {
-      policies::Sharing sharing{7, how == Store::readable, milliseconds{60'000},
+      policies::Sharing sharing{7, "", how == Store::readable, milliseconds{60'000},
                                 milliseconds{60'000}};
       gate.share(store, sharing, milliseconds{5});
     }
