@@ -76,7 +76,7 @@ net::HttpReply get_counters(Call& call) {
                                            as_views(target.parts), call.stores.secret);
     if (!key) return problem(400, "the key does not fit the policy");
     const limiter::Reading reading =
-        call.stores.counters.peek(counter.id, *key, call.at.of(counter));
+        call.stores.counters.peek(counter.id, *key, call.at.moment(counter));
     json::object row;
     row["what"] = policies::counter_text(counter);
     row["window"] = window_value(counter);

@@ -57,6 +57,11 @@ std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) 
   return std::move(failures_);
 }
 
+TimePoint CaseRun::time_of(const config::Text& when) const {
+  if (const auto offset = config::parse_duration(when.value)) return start_ + *offset.value;
+  return *config::parse_date(when.value).value;
+}
+
 void CaseRun::put(TimePoint at, Due::What what, std::shared_ptr<Flight> flight) {
   due_.emplace(std::pair{at, what}, Due{what, std::move(flight)});
 }
@@ -67,11 +72,7 @@ bool CaseRun::schedule(const config::Case& one, TimePoint start) {
     const TimePoint before = at;
     if (step.after) at += step.after->value;
     if (step.at) {
-      if (const auto offset = config::parse_duration(step.at->value)) {
-        at = start + *offset.value;
-      } else {
-        at = *config::parse_date(step.at->value).value;
-      }
+      at = time_of(*step.at);
       if (at < before) {
         failures_.push_back({step.at->where,
                              "this is before the step above, at " + policies::time_text(before),
@@ -149,7 +150,7 @@ std::string CaseRun::prepare_record(Flight& flight) {
            config::suggest(step.event->value, known);
   }
   flight.record.event = static_cast<std::uint16_t>(event - set_->events.begin());
-  flight.record.time = now_;
+  flight.record.time = step.happened ? time_of(*step.happened) : now_;
   for (const auto& [name, text] : step.fields) {
     std::optional<policies::SlotId> slot;
     if (!event->source.empty())
@@ -207,6 +208,7 @@ bool CaseRun::judge(Flight& flight, bool may_wait) {
   policies::Evaluator::Options options;
   options.may_wait = may_wait;
   options.trace = &trace_;
+  if (flight.step->happened) options.own_time = time_of(*flight.step->happened);
   trace_.clear();
   const policies::Verdict& verdict =
       flight.step->event ? evaluator_.judge(flight.record, instant(), options)

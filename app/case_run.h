@@ -45,6 +45,8 @@ class CaseRun final : private policies::Observer, private policies::PatternSink 
     std::shared_ptr<Flight> flight;
   };
 
+  /// An offset from the case's start, or a time.
+  TimePoint time_of(const config::Text& when) const;
   void put(TimePoint at, Due::What what, std::shared_ptr<Flight> flight);
   bool schedule(const config::Case& one, TimePoint start);
   void next();

@@ -107,6 +107,9 @@ constexpr Row<CaseStep> kStep[] = {
        if (const auto value = r.duration(m, milliseconds{0}, kLongest))
          out.after = located(m, *value);
      }},
+    {{"happened", kTime, "duration since the case's start, or a time", "",
+      "What the event says itself, where it comes late: for policies with `clock: event`."},
+     [](Reader& r, const Member& m, CaseStep& out) { out.happened = read_when(r, m); }},
     {{"request", shape::kText, "`METHOD /path?query`, or with a URL", "",
       "An HTTP request, as the proxy sees it."},
      [](Reader& r, const Member& m, CaseStep& out) {

@@ -89,6 +89,7 @@ struct CaseStep {
   Where where;
   std::optional<Text> at;         ///< an offset from the case's start, or a time
   std::optional<Duration> after;  ///< since the step before
+  std::optional<Text> happened;   ///< what the event says itself, as `at`
   // A request ...
   std::optional<Text> request;  ///< "POST /api/login?x=1"
   std::vector<std::pair<Text, Text>> headers;

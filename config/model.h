@@ -82,6 +82,7 @@ enum class Tell : std::uint8_t { full, retry, nothing };
 enum class Mode : std::uint8_t { enforce, shadow, disabled };
 enum class Missing : std::uint8_t { skip, same, deny };
 enum class Charge : std::uint8_t { when_allowed, always };
+enum class PolicyClock : std::uint8_t { wall, event };
 
 struct ListEntryDef {
   std::vector<Text> key;  ///< one text per field of the list; an address or CIDR for `ip`
@@ -254,6 +255,8 @@ struct PolicyDef {
   std::optional<Text> reserve;       ///< the estimate of an amount that only the answer tells
   std::optional<Located<std::int64_t>> version;
   std::optional<Duration> retain;
+  std::optional<Located<PolicyClock>> clock;
+  std::optional<Duration> late;  ///< with `clock: event`; none: 0
   MetricDef metric;
   std::optional<WindowDef> window;
   std::optional<Text> reset;

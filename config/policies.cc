@@ -104,6 +104,21 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        if (const auto time = r.duration(m, milliseconds(1), milliseconds(2'678'400'000)))
          d.policy.retain = located(m, *time);
      }},
+    {{"clock", R"({"enum":["wall","event"]})", "`wall` or `event`",
+      "`wall`; in replay the times of the rows",
+      "By which time is counted: weir's, or the one that each event brings."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto clock = r.choice<PolicyClock>(
+               m, {{"wall", PolicyClock::wall}, {"event", PolicyClock::event}}))
+         d.policy.clock = located(m, *clock);
+     }},
+    {{"late", shape::kDuration, "duration, 0s to 24h", "`0s`",
+      "With `clock: event`: how much older than the newest an event may be; what comes later is "
+      "not counted."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto time = r.duration(m, milliseconds(0), milliseconds(86'400'000)))
+         d.policy.late = located(m, *time);
+     }},
     {{"version", shape::kCount, "1 to 1000000", "1",
       "Part of the counter's identity: another number starts afresh."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
@@ -140,8 +155,6 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        d.pattern.overlap = m.key;
        set(r.boolean(m), d.pattern.def.overlap);
      }},
-    {{"clock", "", "", "", ""}, nullptr},
-    {{"late", "", "", "", ""}, nullptr},
     {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
       "Whose count it is: of this process, or of all replicas, who ask Redis."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_share(r, m, d.policy.share); }},

@@ -164,6 +164,56 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
   }
 }
 
+/// What brings its own time can be counted where a window can be told of any time, and nowhere else.
+void check_clock(Reader& reader, const PolicyDef& policy) {
+  const bool event = policy.clock && policy.clock->value == PolicyClock::event;
+  if (policy.late && !event) {
+    reader.problems().error(policy.late->where,
+                            "by the wall clock nothing comes late",
+                            "write clock: event beside \"late\", if events bring their own times");
+  }
+  if (!event) return;
+  if (policy.retain) {
+    reader.problems().error(policy.retain->where,
+                            "\"retain\" keeps by the wall clock, and this policy counts by the times of its events",
+                            "leave it out: they are kept for the window, and \"late\" more");
+  }
+  if (policy.pattern) {
+    reader.problems().error(policy.clock->where,
+                            "a pattern waits by the wall clock",
+                            "weir replay goes by the times of the rows");
+    return;
+  }
+  const Where* in_flight =
+      policy.metric.kind == MetricDef::Kind::in_flight ? &policy.clock->where : nullptr;
+  bool counts = policy.window.has_value();
+  const auto look = [&](const WindowDef& window) {
+    counts = true;
+    const bool leaks = window.kind == WindowDef::Kind::leaky;
+    if (!leaks && !window.from_first) return;
+    reader.problems().error(window.where,
+                            leaks ? "a leaky bucket drains by the wall clock, not by the times of events"
+                                  : "where a key's window begins would depend on what comes late",
+                            leaks ? "write window: {last: 10m}, or leave out clock: event"
+                                  : "leave out \"from: first\"");
+  };
+  if (policy.window) look(*policy.window);
+  for (const Rung& rung : policy.then) {
+    if (rung.in) look(rung.in->value);
+  }
+  for (const NamedMetricDef& metric : policy.metrics) {
+    if (metric.metric.kind == MetricDef::Kind::in_flight) in_flight = &metric.metric.where;
+    if (metric.window) look(*metric.window);
+  }
+  if (in_flight != nullptr) {
+    reader.problems().error(*in_flight,
+                            "in_flight is what is under way now: that has no time of its own",
+                            "leave out clock: event");
+  } else if (!counts) {
+    reader.problems().error(policy.clock->where, "this policy counts nothing, so it needs no clock");
+  }
+}
+
 }  // namespace
 
 void check_policy(Reader& reader, const PolicyDraft& draft) {
@@ -173,6 +223,7 @@ void check_policy(Reader& reader, const PolicyDraft& draft) {
   if (draft.sound) check_near(reader, policy);
   if (draft.sound) check_retain(reader, policy);
   if (draft.sound) check_share(reader, policy);
+  if (draft.sound) check_clock(reader, policy);
   if (draft.pattern.key != nullptr) {
     if (draft.sound && reader.problems().errors() == errors)
       check_rung_order(reader.problems(), policy);

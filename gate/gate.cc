@@ -137,11 +137,21 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
   return out;
 }
 
+namespace {
+
+/// A record without a time of its own has that at which it is judged.
+std::optional<TimePoint> own_time_of(const policies::Record& record, TimePoint now) {
+  return record.time == now ? std::nullopt : std::optional(record.time);
+}
+
+}  // namespace
+
 std::optional<Gate::Judged> Gate::judge(const policies::Record& record, const Answer& answer,
                                         TimePoint now, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
   options.may_wait = false;
+  options.own_time = own_time_of(record, now);
   options.rows = rows_;
   advance_patterns(now);
   const policies::Verdict* const decided = decide(record, at, options, &waiter);
@@ -167,6 +177,7 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoin
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
   options.may_wait = false;
+  options.own_time = own_time_of(record, now);
   options.dry = true;
   options.trace = &trace;
   advance_patterns(now);  // what fires now would have fired without the query as well

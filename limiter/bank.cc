@@ -18,7 +18,7 @@ Reading itself_alone(const Amount* event) noexcept {
 bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
   return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
          a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
-         a.drain == b.drain && a.retain == b.retain && a.radius == b.radius &&
+         a.drain == b.drain && a.retain == b.retain && a.radius == b.radius && a.late == b.late &&
          (a.window != Window::ring || a.buckets == b.buckets) &&
          (a.window != Window::calendar || (a.unit == b.unit && a.zone == b.zone));
 }
@@ -35,6 +35,7 @@ std::uint32_t idle_seconds(const CounterSpec& spec, const Rule& rule, std::int64
   if (spec.window == Window::ring) longest = (kept + 1) * rule.quantum;
   if (spec.window == Window::log) longest = kept + 1;
   if (spec.window == Window::events && longest == 0) return kNever;
+  if (spec.late) longest = rule.kept;
   if (spec.window == Window::leaky) {  // until a full bucket is empty
     const double ms = spec.capacity.as_real() * static_cast<double>(spec.drain.count());
     longest = static_cast<std::int64_t>(std::min(ms, static_cast<double>(kNever) * 1000)) + 1;
@@ -46,13 +47,14 @@ void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const
   c.identity = identity;
   c.spec = spec;
   c.kind = kind;
+  c.ops = ops_of(*kind, spec);
   c.rule = Rule::of(spec);
   c.salt = identity.lo ^ std::rotl(identity.hi, 17);
   c.keep = keep_of(spec);
   if (spec.radius != 0) c.grid.emplace(spec.radius);
   const bool wall = spec.window == Window::every || spec.window == Window::every_first ||
                     spec.window == Window::calendar;
-  c.clock = wall ? 1 : 0;
+  c.clock = spec.late ? Ages::kOwnTime : wall ? Ages::kWall : Ages::kNow;
   c.inline_words = spec.outcome || spec.metric == Metric::in_flight ? 3 : 4;
   // A ring's entries are at most `span` apart; in a fixed window there is one entry.
   const bool ring = spec.window == Window::ring;
@@ -134,6 +136,7 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, s
   idle.seconds = c.idle_seconds;
   idle.clock = c.clock;
   idle.closed = 0;
+  idle.latest = 0;
   impl_->by_index[c.index].store(&c, std::memory_order_release);
   impl_->by_identity[identity] = &held;
   impl_->inherit(held);
@@ -183,7 +186,7 @@ void Bank::maintain(TimePoint now, TimePoint wall) {
   std::vector<Impl::Held*> over;
   for (auto& [identity, held] : impl_->by_identity) {
     if (!held->closed) continue;
-    const TimePoint t = held->counter.clock == 0 ? now : wall;
+    const TimePoint t = held->counter.clock == Ages::kWall ? wall : now;
     if (held->closed_at == TimePoint{} || t < held->closed_at) held->closed_at = t;
     const auto idle = milliseconds(std::int64_t{held->counter.idle_seconds} * 1000);
     if (t - held->closed_at > std::clamp(idle, kGrace, kWindowMax)) over.push_back(held);
@@ -206,14 +209,41 @@ void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {
   if (c != nullptr && !c->grid) c->table->prefetch(c->table->place(key, c->salt));
 }
 
-Reading Bank::charge(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
+/// Under the key's lock: whoever has stored an event there has told `newest` before.
+Instant Bank::Impl::instant(Counter& c, const Moment& now, bool tells) const noexcept {
+  if (!c.rule.own_time) {
+    const Instant at(c.rule, now.at);
+    if (tells) ages.advance(c.index, c.clock, at.second);
+    return at;
+  }
+  const std::int64_t known = c.newest.load(std::memory_order_relaxed);
+  const std::int64_t ms = now.told ? to_ms(now.at) : std::max(to_ms(now.at), known);
+  const Instant at(c.rule, from_ms(ms), from_ms(tells ? c.observe(ms) : known));
+  if (tells) ages.advance(c.index, c.clock, at.second);
+  return at;
+}
+
+bool Bank::observe(CounterId id, Moment event) noexcept {
+  Counter* c = impl_->counter(id);
+  if (c == nullptr || !c->rule.own_time) return true;
+  const std::int64_t ms = to_ms(event.at);
+  return c->observe(ms) - ms <= c->rule.late || !event.told;
+}
+
+bool Bank::in_time(CounterId id, Moment event) const noexcept {
+  const Counter* c = impl_->counter(id);
+  if (c == nullptr || !c->rule.own_time || !event.told) return true;
+  return c->newest.load(std::memory_order_relaxed) - to_ms(event.at) <= c->rule.late;
+}
+
+Reading Bank::charge(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                      const Ceiling* ceiling, Undo* undo) noexcept {
   Reading r = itself_alone(&event);
   if (undo != nullptr) *undo = Undo{};
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    const Instant at(c->rule, now);
-    impl_->ages.advance(c->clock, at.second);
-    impl_->with(c, key, [&](Subject& s) { r = c->kind->ops->charge(s, at, event, ceiling, undo); });
+    impl_->with(c, key, [&](Subject& s) {
+      r = c->ops->charge(s, impl_->instant(*c, now, true), event, ceiling, undo);
+    });
   }
   return r;
 }
@@ -221,41 +251,40 @@ Reading Bank::charge(CounterId id, const CounterKey& key, TimePoint now, const A
 void Bank::uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept {
   if (undo.what == Undo::What::nothing) return;
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, key, [&](Subject& s) { c->kind->ops->uncharge(s, undo); });
+    impl_->with(c, key, [&](Subject& s) { c->ops->uncharge(s, undo); });
   }
 }
 
-Reading Bank::peek(CounterId id, const CounterKey& key, TimePoint now,
+Reading Bank::peek(CounterId id, const CounterKey& key, Moment now,
                    const Amount* event) const noexcept {
   Reading r = itself_alone(event);
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    const Instant at(c->rule, now);
-    impl_->with(c, key, [&](Subject& s) { r = c->kind->ops->peek(s, at, event); });
+    impl_->with(c, key,
+                [&](Subject& s) { r = c->ops->peek(s, impl_->instant(*c, now, false), event); });
   }
   return r;
 }
 
-Reading Bank::reserve(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
+Reading Bank::reserve(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                       const Ceiling* ceiling, Undo* undo) noexcept {
   Reading r = itself_alone(&event);
   if (undo != nullptr) *undo = Undo{};
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    const Instant at(c->rule, now);
-    impl_->ages.advance(c->clock, at.second);
-    impl_->with(c, key,
-                [&](Subject& s) { r = c->kind->ops->reserve(s, at, event, ceiling, undo); });
+    impl_->with(c, key, [&](Subject& s) {
+      r = c->ops->reserve(s, impl_->instant(*c, now, true), event, ceiling, undo);
+    });
   }
   return r;
 }
 
-Reading Bank::settle(CounterId id, const CounterKey& key, TimePoint event_time, TimePoint now,
+Reading Bank::settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
                      const Amount& event, const Undo& undo, bool matched) noexcept {
   Reading r = itself_alone(matched ? &event : nullptr);
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    const Instant at(c->rule, now);
-    impl_->ages.advance(c->clock, at.second);
+    const bool reserved = c->rule.own_time && undo.what == Undo::What::reservation;
+    const std::int64_t event_ms = to_ms(reserved ? undo.at : event_time);
     impl_->with(c, key, [&](Subject& s) {
-      r = c->kind->ops->settle(s, at, to_ms(event_time), event, undo, matched);
+      r = c->ops->settle(s, impl_->instant(*c, now, true), event_ms, event, undo, matched);
     });
   }
   return r;
@@ -270,9 +299,9 @@ void Bank::leave(CounterId id, const CounterKey& key, Number amount) noexcept {
   }
 }
 
-void Bank::reset(CounterId id, const CounterKey& key) noexcept {
+void Bank::reset(CounterId id, const CounterKey& key, Moment now) noexcept {
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, key, [&](Subject& s) { c->kind->ops->reset(s); });
+    impl_->with(c, key, [&](Subject& s) { c->ops->reset(s, impl_->instant(*c, now, false)); });
   }
 }
 

@@ -37,7 +37,8 @@ struct BankStats {
 /// All counters of the process, by identity; they outlive reloads.
 ///
 /// Time is an argument. `now` is Unix ms; for Window::every and every_first the caller passes the
-/// wall clock (Clock::wall), for all others Clock::now. Threads may be some ms apart: a late event
+/// wall clock (Clock::wall), for those with `late` the event's own time, for all others Clock::now.
+/// Threads may be some ms apart: a late event
 /// is put in its place. Times further back than a minute count as outside of everything.
 ///
 /// Thread-safe. Each operation is atomic for its key: one spin lock over some 256 buckets, held for
@@ -71,33 +72,41 @@ class Bank {
   /// Starts loading the cache lines that the next operation on this key needs.
   void prefetch(CounterId id, const CounterKey& key) const noexcept;
 
+  /// Of a counter with `late`: it has been told of an event of this time, whatever comes of that.
+  /// False: the event is late, more than `late` behind the newest; charging it would be for nothing.
+  /// Other counters have no such events.
+  bool observe(CounterId id, Moment event) noexcept;
+  /// The same without telling it.
+  bool in_time(CounterId id, Moment event) const noexcept;
+
   /// Adds the event unless the reading with it would break `ceiling` (null: adds always).
   /// in_flight: the event enters; it must leave() or be uncharged. `undo` may be null.
-  Reading charge(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
+  Reading charge(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                  const Ceiling* ceiling, Undo* undo) noexcept;
   /// Takes exactly that charge or reservation back. Nothing happens for Undo::What::nothing.
   void uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept;
   /// The reading now, without (null) or with the event; changes nothing, costs no slot.
   /// value counts reservations, settled does not.
-  Reading peek(CounterId id, const CounterKey& key, TimePoint now,
+  Reading peek(CounterId id, const CounterKey& key, Moment now,
                const Amount* event = nullptr) const noexcept;
 
   /// Judges settled + in flight + this event; unless that breaks `ceiling`, adds it to what is in
   /// flight and fills `undo`, which settle() wants. A key with reservations is never evicted.
   /// "Over only because of others": refused && !ceiling.broken_by(settled).
-  Reading reserve(CounterId id, const CounterKey& key, TimePoint now, const Amount& event,
+  Reading reserve(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                   const Ceiling* ceiling, Undo* undo) noexcept;
   /// Ends the reservation of `undo` (if it was stored). matched: the event is counted at
-  /// `event_time`, the request's; also if it could not be reserved for want of room. Returns the
+  /// `event_time`, the request's (with `late`: when it was reserved for, if it was); also if it could not be reserved for want of room. Returns the
   /// reading after it: value == settled, without any reservations; in_flight: how many are still
   /// open.
-  Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, TimePoint now,
+  Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
                  const Amount& event, const Undo& undo, bool matched) noexcept;
 
   /// in_flight metric: one event of this amount has ended.
   void leave(CounterId id, const CounterKey& key, Number amount = 1) noexcept;
-  /// Empties the settled count; reservations stay. Also unpins.
-  void reset(CounterId id, const CounterKey& key) noexcept;
+  /// Empties the settled count; reservations stay. Also unpins. With `late` only what has happened
+  /// by `now` goes; the default is all that has come.
+  void reset(CounterId id, const CounterKey& key, Moment now = {TimePoint{}, false}) noexcept;
   /// A pinned key is not evicted until its window has passed since its last event. The key must be
   /// stored already, else nothing happens.
   void pin(CounterId id, const CounterKey& key, bool pinned = true) noexcept;

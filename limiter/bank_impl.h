@@ -34,6 +34,8 @@ struct Bank::Impl {
     Counter* c = by_index[id.index].load(std::memory_order_acquire);
     return c != nullptr && c->generation == id.generation ? c : nullptr;
   }
+  /// What an operation on a counter sees; `tells`: it moves the counter's clock on.
+  Instant instant(Counter& counter, const Moment& now, bool tells) const noexcept;
   void retire(Held& held);
   void inherit(Held& heir);                           // heritage.cc
   void copy(const Counter& from, Counter& to) const;  // heritage.cc

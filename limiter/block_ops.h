@@ -15,6 +15,7 @@ namespace weir::limiter {
 ///   add(subject, journal, memory, now, ms, event, undo)   false: no memory
 ///   take_back(subject, journal, memory, undo)
 ///   clear(journal), empty(journal)         what is settled
+///   clear_until(journal, counter, ms)      of kinds for events with times of their own
 ///   bits(counter, event)                   how a reservation remembers the event
 ///   Journal                                Journal or PlaceJournal
 ///   take_out, put_in                       as in KindOps
@@ -99,11 +100,11 @@ struct BlockOps {
     return r;
   }
 
-  static void reset(Subject& s) noexcept {
+  static void reset(Subject& s, const Instant& now) noexcept {
     if (s.slot == nullptr) return;
     Journal journal(s.slot, s.arena);
     Memory memory = memory_of(s);
-    if (journal.has_block()) K::clear(journal);
+    if (journal.has_block()) clear_until(s, journal, now);
     s.slot->pinned = 0;
     finish(s, journal, memory);
   }
@@ -154,6 +155,13 @@ struct BlockOps {
     if (s.slot->pinned != 0 && stale(s, now)) s.slot->pinned = 0;
     if (journal.has_block()) drop_dead(s, journal, now);
     return journal;
+  }
+
+  static void clear_until(const Subject& s, Journal& journal, const Instant& now) noexcept {
+    if constexpr (requires { K::clear_until(journal, s.counter, now.ms); }) {
+      if (now.rule->own_time) return K::clear_until(journal, s.counter, now.ms);
+    }
+    K::clear(journal);
   }
 
   static void touch(Slot& slot, std::uint32_t second) noexcept {

@@ -17,8 +17,12 @@ class CalendarSpan {
   CalendarSpan(CalendarUnit unit, std::shared_ptr<const TimeZone> zone) noexcept
       : unit_(unit), zone_(std::move(zone)) {}
 
-  /// Where the span that holds `ms` (Unix, not negative) begins; never before the epoch.
-  std::int64_t begin(std::int64_t ms) const noexcept;
+  struct Edges {
+    std::int64_t begin, end;  ///< [begin, end)
+  };
+  /// Of the span that holds `ms` (Unix, not negative); it never begins before the epoch.
+  Edges edges(std::int64_t ms) const noexcept;
+  std::int64_t begin(std::int64_t ms) const noexcept { return edges(ms).begin; }
   /// Longer than any span of this unit, in ms: also where a zone jumps across the date line.
   static std::int64_t longest(CalendarUnit unit) noexcept;
 

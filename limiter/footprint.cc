@@ -48,10 +48,37 @@ std::size_t entries_at_most(const CounterSpec& spec) noexcept {
   return spec.keep;
 }
 
+/// Of a counter whose events bring their own times.
+std::size_t timeline_at_most(const CounterSpec& spec) noexcept {
+  const Rule rule = Rule::of(spec);
+  std::size_t most = spec.keep;
+  if (spec.window == Window::events) most += spec.events;
+  const bool merges = spec.metric == Metric::count || spec.metric == Metric::sum;
+  if (merges && spec.window == Window::ring)
+    most = static_cast<std::size_t>(rule.kept / rule.quantum) + 2;
+  if (merges && spec.window == Window::every)
+    most = static_cast<std::size_t>(rule.late / rule.length) + 2;
+  if (merges && spec.window == Window::calendar)
+    most = static_cast<std::size_t>(rule.late / 3'600'000) + 2;
+  return std::min(most, kKeepMax);
+}
+
 std::size_t entries_in_slot(const CounterSpec& spec) noexcept {
   const std::size_t words = spec.outcome || spec.metric == Metric::in_flight ? 3 : 4;
   if (spec.metric != Metric::count) return 1;
   return spec.window == Window::ring ? 2 * words - 2 : spec.window == Window::log ? words : 1;
+}
+
+/// A slot and a block for each key.
+template <class J>
+void add_journals(Footprint& out, std::size_t most) noexcept {
+  const auto block_of = [](std::size_t entries) {
+    const std::size_t block = Arena::bytes_of(Arena::order_for(J::bytes_of(entries)));
+    return block + block / Arena::kGranule;
+  };
+  out.sparse_entries = 1;
+  out.worst = out.sparse + block_of(most);
+  out.sparse += block_of(1);
 }
 
 }  // namespace
@@ -62,15 +89,13 @@ Footprint footprint(const CounterSpec& spec) noexcept {
   out.sparse = Bank::table_bytes(kMany) / kMany;
   out.sparse_entries = entries_in_slot(spec);
   out.worst = out.sparse;
-  const std::size_t most = entries_at_most(spec);
+  const std::size_t most = spec.late ? timeline_at_most(spec) : entries_at_most(spec);
   if (spec.radius != 0) {  // a slot and a block for each cell
-    const auto block_of = [](std::size_t entries) {
-      const std::size_t block = Arena::bytes_of(Arena::order_for(PlaceJournal::bytes_of(entries)));
-      return block + block / Arena::kGranule;
-    };
-    out.sparse_entries = 1;
-    out.worst = out.sparse + block_of(most);
-    out.sparse += block_of(1);
+    add_journals<PlaceJournal>(out, most);
+    return out;
+  }
+  if (spec.late) {
+    add_journals<Journal>(out, most);
     return out;
   }
   if (most <= out.sparse_entries) return out;

@@ -9,13 +9,14 @@ namespace weir::limiter {
 Heritage Heritage::of(const Counter& c) noexcept {
   const bool ring = c.spec.window == Window::ring;
   const std::int64_t kept = std::max(c.rule.span, c.rule.kept);
-  return {c.spec.what, c.spec.metric,  c.spec.window,
+  return {c.spec.late ? Hash128{} : c.spec.what, c.spec.metric,  c.spec.window,
           c.spec.real, c.rule.quantum, ring ? kept * c.rule.quantum : kept + 1};
 }
 
 bool Heritage::fits(const Counter& heir) const noexcept {
   const auto trails = [](Window w) { return w == Window::log || w == Window::ring; };
-  if (what == Hash128{} || what != heir.spec.what || metric != heir.spec.metric ||
+  // Times that events bring are not those that ours are kept by.
+  if (heir.spec.late || what == Hash128{} || what != heir.spec.what || metric != heir.spec.metric ||
       real != heir.spec.real || !trails(window) || !trails(heir.spec.window)) {
     return false;
   }
@@ -63,11 +64,11 @@ void Bank::Impl::copy(const Counter& from, Counter& to) const {
           tag = slots[i].tag;
           const Table::Place place{&region, nullptr, nullptr, 0, 0, tag};
           const Subject subject{from, place, ages, arena, &slots[i]};
-          from.kind->ops->take_out(subject, then, entries);
+          from.ops->take_out(subject, then, entries);
         }
         if (entries.empty() || !at.covers(entries.back().ms)) continue;
         with(&to, to.table->place(tag, to.salt), [&](Subject& s) {
-          if (s.slot == nullptr) to.kind->ops->put_in(s, at, entries);
+          if (s.slot == nullptr) to.ops->put_in(s, at, entries);
         });
       }
     }

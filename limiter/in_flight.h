@@ -15,7 +15,7 @@ struct InFlightOps {
   /// Ends the reservation, matched or not: nothing is settled where nothing is remembered.
   static Reading settle(Subject& s, const Instant& now, std::int64_t event_ms, const Amount& event,
                         const Undo& undo, bool matched) noexcept;
-  static void reset(Subject&) noexcept {}
+  static void reset(Subject&, const Instant&) noexcept {}
   static void take_out(const Subject&, const Instant&, std::vector<PlainEntry>&) {}
   static void put_in(Subject&, const Instant&, std::span<const PlainEntry>) noexcept {}
 

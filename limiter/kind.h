@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "core/calendar.h"
@@ -41,6 +42,7 @@ enum class Window : std::uint8_t {
 
 inline constexpr milliseconds kWindowMin{1};
 inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};
+inline constexpr milliseconds kLateMax{std::int64_t{24} * 3600 * 1000};
 inline constexpr unsigned kBucketsMax = 3600;
 inline constexpr std::size_t kKeepMax = 50'000;
 inline constexpr double kRadiusMin = 1;          ///< metres
@@ -65,9 +67,21 @@ struct CounterSpec {
   double radius = 0;        ///< metres; not 0: counts what happened within so much of the event
                             ///< in hand. log only; no in_flight, no last; keep: of a place's cell
   bool outcome = false;     ///< reserve/settle are used with it
+  /// Events bring their own times: an event counts at its own, and reads the window that ends
+  /// there. Set: how much older than the newest so far it may be. Not every_first, leaky, none.
+  std::optional<milliseconds> late;
   Hash128 what{};           ///< counters of one `what` get the same events under the same keys, each
                             ///< over its own window: a new one inherits; {}: of nothing else's
   std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
+};
+
+/// When an event happens, to a counter.
+struct Moment {
+  Moment(TimePoint time) noexcept : at(time) {}
+  Moment(TimePoint time, bool says_so) noexcept : at(time), told(says_so) {}
+  TimePoint at;
+  bool told = true;  ///< false, of a counter with `late`: the event brings no time of its own, so
+                     ///< that it is not earlier than any that has come; threads may be ms apart
 };
 
 /// Whose events: a keyed hash of the key's parts; for a counter with a radius without the place,

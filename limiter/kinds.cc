@@ -229,10 +229,19 @@ bool has_amounts(Metric metric) noexcept {
 
 }  // namespace
 
+const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept {
+  // The journals of near and last know both; other kinds keep less than a late event would read.
+  const bool knows_both = kind.near || kind.metric == Metric::last;
+  return spec.late && !knows_both ? &kTimelineOps : kind.ops;
+}
+
 const Kind* find_kind(const CounterSpec& spec) noexcept {
   if (!length_fits(spec) || !parameters_fit(spec)) return nullptr;
   if (spec.keep < 1 || spec.keep > kKeepMax) return nullptr;
   if (spec.retain < milliseconds(0) || spec.retain > kWindowMax) return nullptr;
+  const bool is_leaky = spec.window == Window::leaky, has_none = spec.window == Window::none;
+  if (spec.late && (is_leaky || has_none || spec.window == Window::every_first)) return nullptr;
+  if (spec.late && (*spec.late < milliseconds(0) || *spec.late > kLateMax)) return nullptr;
   const bool near = spec.radius != 0;
   if (near && !(spec.radius >= kRadiusMin && spec.radius <= kRadiusMax)) return nullptr;
   if (near && spec.keep > kNearKeepMax) return nullptr;

@@ -41,7 +41,8 @@ struct KindOps {
   Reading (*reserve)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
   Reading (*settle)(Subject&, const Instant&, std::int64_t event_ms, const Amount&, const Undo&,
                     bool matched) noexcept;
-  void (*reset)(Subject&) noexcept;
+  /// own_time: what has happened by then; else everything.
+  void (*reset)(Subject&, const Instant&) noexcept;
   /// The live settled entries, oldest first.
   void (*take_out)(const Subject&, const Instant&, std::vector<PlainEntry>&);
   /// Into a key that holds none: entries as take_out gave them.
@@ -75,6 +76,8 @@ struct Kind {
 };
 
 std::span<const Kind> kinds() noexcept;
+/// How it is done for events that bring their own times, if the spec says so.
+const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept;
 /// The row that serves a spec whose parameters are in range, or null.
 const Kind* find_kind(const CounterSpec& spec) noexcept;
 

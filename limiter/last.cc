@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "limiter/block_ops.h"
+#include "limiter/event_time.h"
 #include "limiter/tally.h"
 
 namespace weir::limiter {
@@ -117,6 +119,12 @@ struct LastKind {
     return out;
   }
 
+  static std::uint32_t count_rows(const Journal& journal) noexcept {
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < journal.size(); i += rows_of(journal, i)) ++n;
+    return n;
+  }
+
   static bool live(const Journal& journal, const Counter& c, const Instant& now, std::int64_t ms,
                    std::int64_t span) noexcept {
     const bool first = c.spec.window == Window::every_first;
@@ -124,21 +132,53 @@ struct LastKind {
     return from - now.ms <= Instant::kAheadMax && now.ms - from <= span;
   }
   static void drop_dead(Journal& journal, const Counter& c, const Instant& now) noexcept {
+    if (now.rule->own_time) {
+      // Nobody asks any more for what stands before the last that all who may come have behind
+      // them.
+      const std::int64_t sure = earliest(c, now);
+      clear_until(journal, c, kept_from(c, now) - 1);
+      while (has_two(journal) && journal.entry(rows_of(journal, 0)).ms() <= sure) pop(journal);
+      return;
+    }
     while (journal.size() != 0 && !live(journal, c, now, journal.entry(0).ms(), now.kept))
       pop(journal);
+  }
+  static bool has_two(const Journal& journal) noexcept {
+    return journal.size() != 0 && rows_of(journal, 0) < journal.size();
+  }
+  /// What has happened by then goes.
+  static void clear_until(Journal& journal, const Counter&, std::int64_t ms) noexcept {
+    while (journal.size() != 0 && journal.entry(0).ms() <= ms) pop(journal);
   }
   static void pop(Journal& journal) noexcept {
     for (std::uint32_t n = rows_of(journal, 0); n > 0; --n) journal.pop_front();
   }
 
+  /// The last datum that the event in hand has behind it, within its window.
+  static std::optional<std::uint32_t> newest_of(const Counter& c, const Journal& journal,
+                                                const Instant& now) noexcept {
+    if (!now.rule->own_time) {
+      const Rows all = rows(journal);
+      if (all.n == 0) return std::nullopt;
+      const std::uint32_t newest = all.at[all.n - 1];
+      if (!live(journal, c, now, journal.entry(newest).ms(), now.span)) return std::nullopt;
+      return newest;
+    }
+    const Reach in = reach(c, now.ms);
+    std::optional<std::uint32_t> newest;
+    for (std::uint32_t i = 0; i < journal.size() && journal.entry(i).ms() <= in.to;
+         i += rows_of(journal, i)) {
+      if (journal.entry(i).ms() >= in.from) newest = i;
+    }
+    return newest;
+  }
+
   static Reading read(const Subject& s, const Journal& journal, const Look& look) noexcept {
     Reading r;
     r.has_value = false;
-    const Rows all = rows(journal);
-    if (all.n == 0 || look.stale) return r;
-    const std::uint32_t newest = all.at[all.n - 1];
-    if (!live(journal, s.counter, look.now, journal.entry(newest).ms(), look.now.span)) return r;
-    const Datum* const datum = speak(decode(journal, newest));
+    const auto newest = look.stale ? std::nullopt : newest_of(s.counter, journal, look.now);
+    if (!newest) return r;
+    const Datum* const datum = speak(decode(journal, *newest));
     if (datum->type == Datum::Type::none) return r;
     r.has_value = true;
     r.datum = datum;
@@ -161,28 +201,34 @@ struct LastKind {
     journal.insert(at++, Entry::of(event_ms, c.head));
     for (std::uint32_t i = 0; i < chunks; ++i)
       journal.insert(at++, Entry::of(event_ms, c.chunk[i]));
-    if (rows(journal).n > kKept) pop(journal);
+    if (s.counter.rule.own_time) {
+      const std::uint32_t keep = s.counter.keep.load(std::memory_order_relaxed);
+      for (std::uint32_t n = count_rows(journal); n > keep; --n) pop(journal);
+    } else if (rows(journal).n > kKept) {
+      pop(journal);
+    }
     return true;
   }
 
   static void take_back(Subject&, Journal& journal, Memory&, const Undo& undo) noexcept {
-    const Rows all = rows(journal);
-    for (std::uint32_t i = all.n; i-- > 0;) {
-      const std::uint32_t at = all.at[i];
-      if (journal.entry(at).ms() != static_cast<std::int64_t>(undo.former_value) ||
-          mixed(decode(journal, at)) != undo.stamp) {
-        continue;
+    std::optional<std::uint32_t> last;  // of equal ones
+    for (std::uint32_t at = 0; at < journal.size(); at += rows_of(journal, at)) {
+      if (journal.entry(at).ms() == static_cast<std::int64_t>(undo.former_value) &&
+          mixed(decode(journal, at)) == undo.stamp) {
+        last = at;
       }
-      for (std::uint32_t n = rows_of(journal, at); n > 0; --n) journal.erase(at);
-      return;
     }
+    if (!last) return;
+    for (std::uint32_t n = rows_of(journal, *last); n > 0; --n) journal.erase(*last);
   }
 
   static void take_out(const Subject& s, const Journal& journal, const Instant& now,
                        std::vector<PlainEntry>& out) {
     if (journal.size() == 0 ||
-        !live(journal, s.counter, now, journal.entry(journal.size() - 1).ms(), now.kept))
+        (!now.rule->own_time &&
+         !live(journal, s.counter, now, journal.entry(journal.size() - 1).ms(), now.kept))) {
       return;
+    }
     out.push_back({std::min(journal.head().at, journal.entry(0).ms()), 0});
     for (std::uint32_t i = 0; i < journal.size(); ++i)
       out.push_back({journal.entry(i).ms(), journal.entry(i).bits});
@@ -192,11 +238,13 @@ struct LastKind {
     const std::span<const PlainEntry> data = entries.subspan(1);
     std::size_t i = 0;
     std::uint32_t n = 0;
-    for (; i < data.size() && n <= kKept; ++n) {  // rows must be whole
+    const std::uint32_t most =
+        s.counter.rule.own_time ? s.counter.keep.load(std::memory_order_relaxed) : kKept;
+    for (; i < data.size() && n <= most; ++n) {  // rows must be whole
       if ((data[i].bits & 0xff) > Datum::kTextMax) return;
       i += 1 + Coded::chunks(data[i].bits);
     }
-    if (i != data.size() || n == 0 || n > kKept) return;
+    if (i != data.size() || n == 0 || n > most) return;
     if (!journal.make_room(*s.slot, memory, static_cast<std::uint32_t>(data.size()))) return;
     journal.head().at = entries[0].ms;
     for (const PlainEntry& e : data) journal.insert(journal.size(), Entry::of(e.ms, e.bits));

@@ -9,89 +9,13 @@
 #include <bit>
 #include <limits>
 
-#include "limiter/amounts.h"
 #include "limiter/block_ops.h"
+#include "limiter/different.h"
+#include "limiter/event_time.h"
 #include "limiter/tally.h"
 
 namespace weir::limiter {
 namespace {
-
-/// Counts different values in a table that it borrows: a small one here, a larger one of the arena.
-/// Where the arena has none the values are gone through several times, each for a part of their
-/// hashes.
-class Different {
- public:
-  Different(Arena& arena, std::size_t at_most) noexcept : arena_(arena), at_most_(at_most) {
-    const std::size_t wanted = std::bit_ceil(at_most * 2 + 2);
-    if (wanted <= kLocal) {
-      slots_ = wanted;
-      return;
-    }
-    order_ = Arena::order_for(wanted * sizeof(std::uint64_t));
-    if (order_ <= arena.largest_order()) block_ = arena.allocate(order_);
-    if (block_ == 0) return;
-    table_ = reinterpret_cast<std::uint64_t*>(arena.at(block_));
-    slots_ = wanted;
-  }
-  ~Different() {
-    if (block_ != 0) arena_.free(block_, order_);
-  }
-  Different(const Different&) = delete;
-  Different& operator=(const Different&) = delete;
-
-  /// `each(f)` calls f with every value, as often as it is asked to.
-  template <class Each>
-  std::int64_t count(Each&& each) noexcept {
-    std::size_t passes = std::bit_ceil(at_most_ * 2 / slots_ + 1);
-    if (slots_ > at_most_ * 2) passes = 1;
-    for (;; passes *= 2) {
-      std::int64_t total = 0;
-      zero_ = false;
-      for (std::size_t pass = 0; pass < passes && total >= 0; ++pass) {
-        const std::int64_t some = count_part(each, passes, pass);
-        total = some < 0 ? some : total + some;
-      }
-      if (total >= 0) return total + zero_;
-    }
-  }
-
- private:
-  static constexpr std::size_t kLocal = 1024;
-
-  static std::uint64_t mixed(std::uint64_t v) noexcept {  // murmur3's end: a bijection, keeps zero
-    v = (v ^ (v >> 33)) * 0xFF51'AFD7'ED55'8CCDU;
-    v = (v ^ (v >> 33)) * 0xC4CE'B9FE'1A85'EC53U;
-    return v ^ (v >> 33);
-  }
-
-  /// Negative: they do not fit.
-  template <class Each>
-  std::int64_t count_part(Each& each, std::size_t passes, std::size_t pass) noexcept {
-    std::fill_n(table_, slots_, 0);
-    std::size_t filled = 0;
-    each([&](std::uint64_t value) {
-      const std::uint64_t hash = mixed(value);
-      if (hash == 0) {
-        zero_ = true;
-      } else if ((hash >> 40) % passes == pass && filled < slots_ - 1) {
-        std::size_t i = hash & (slots_ - 1);
-        while (table_[i] != 0 && table_[i] != hash) i = (i + 1) & (slots_ - 1);
-        filled += table_[i] == 0;
-        table_[i] = hash;
-      }
-    });
-    return filled < slots_ - 1 ? static_cast<std::int64_t>(filled) : -1;
-  }
-
-  Arena& arena_;
-  std::size_t at_most_;
-  std::array<std::uint64_t, kLocal> local_;
-  std::uint64_t* table_ = local_.data();
-  std::size_t slots_ = kLocal;
-  std::uint32_t block_ = 0;
-  unsigned order_ = 0;
-  bool zero_ = false;
-};
 
 struct NearKind {
   using Journal = PlaceJournal;
@@ -110,6 +34,10 @@ struct NearKind {
   }
   static bool empty(const Journal& journal) noexcept { return journal.size() == 0; }
   static void clear(Journal& journal) noexcept { journal.head().size = journal.head().first = 0; }
+  /// What has happened by then goes.
+  static void clear_until(Journal& journal, const Counter&, std::int64_t ms) noexcept {
+    while (journal.size() != 0 && journal.entry(0).ms() <= ms) journal.pop_front();
+  }
   static bool within(const Around& around, const Entry& entry) noexcept {
     return around.at.chord_squared(entry.at) <= around.reach;
   }
@@ -130,7 +58,11 @@ struct NearKind {
     }
     return low;
   }
-  static void drop_dead(Journal& journal, const Counter&, const Instant& now) noexcept {
+  static void drop_dead(Journal& journal, const Counter& c, const Instant& now) noexcept {
+    if (now.rule->own_time) {
+      clear_until(journal, c, kept_from(c, now) - 1);
+      return;
+    }
     for (std::uint32_t n = first_within(journal, now, now.kept); n > 0; --n) journal.pop_front();
   }
 
@@ -139,11 +71,12 @@ struct NearKind {
   /// What lies in the cells of a reading.
   class Scene {
    public:
-    Scene(const Subject& s, const Journal& own, const Look& look) noexcept : around_(*s.around) {
-      add(own, look.stale ? own.size() : first_within(own, look.now, look.now.span));
+    Scene(const Subject& s, const Journal& own, const Look& look) noexcept
+        : around_(*s.around), counter_(s.counter), now_(look.now) {
+      add(own, look.stale);
       for (const Table::Place& cell : s.around->cells) {
         const Journal journal(s.counter.table->find(cell, s.counter.index), s.arena);
-        if (journal.has_block()) add(journal, first_within(journal, look.now, look.now.span));
+        if (journal.has_block()) add(journal, false);
       }
     }
     std::size_t at_most() const noexcept { return at_most_; }
@@ -151,7 +84,7 @@ struct NearKind {
     void settled(F&& f) const noexcept {
       for (std::size_t c = 0; c < size_; ++c) {
         const Journal& journal = cells_[c].journal;
-        for (std::uint32_t i = cells_[c].first; i < journal.size(); ++i) {
+        for (std::uint32_t i = cells_[c].first; i < cells_[c].end; ++i) {
           const Entry& e = journal.entry(i);
           if (within(around_, e)) f(e.bits);
         }
@@ -163,6 +96,7 @@ struct NearKind {
         const Journal& journal = cells_[c].journal;
         for (std::uint32_t i = 0; i < journal.reserved(); ++i) {
           const Entry& e = journal.reservation(i);
+          if (now_.rule->own_time && !reach(counter_, now_.ms).has(e.ms())) continue;
           if (within(around_, e)) f(e.bits);
         }
       }
@@ -171,13 +105,23 @@ struct NearKind {
    private:
     struct Seen {
       Journal journal{nullptr};
-      std::uint32_t first = 0;
+      std::uint32_t first = 0, end = 0;
     };
-    void add(const Journal& journal, std::uint32_t first) noexcept {
-      cells_[size_++] = {journal, first};
-      at_most_ += journal.size() - first + journal.reserved();
+    void add(const Journal& journal, bool stale) noexcept {
+      Seen seen{journal, journal.size(), journal.size()};
+      if (!stale && now_.rule->own_time) {
+        const Reach in = reach(counter_, now_.ms);
+        seen.first = first_from(journal, in.from);
+        seen.end = first_from(journal, in.to + 1);
+      } else if (!stale) {
+        seen.first = first_within(journal, now_, now_.span);
+      }
+      cells_[size_++] = seen;
+      at_most_ += seen.end - seen.first + journal.reserved();
     }
     const Around& around_;
+    const Counter& counter_;
+    const Instant& now_;
     std::array<Seen, PlaceGrid::kCells> cells_;
     std::size_t size_ = 0, at_most_ = 0;
   };
@@ -229,13 +173,6 @@ struct NearKind {
   static std::uint32_t most(const Counter& c) noexcept {
     return c.keep.load(std::memory_order_relaxed);
   }
-  static std::uint64_t added(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept {
-    if (spec.real)
-      return std::bit_cast<std::uint64_t>(std::bit_cast<double>(a) + std::bit_cast<double>(b));
-    return static_cast<std::uint64_t>(
-        saturating_sum(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
-  }
-
   static bool add(Subject& s, Journal& journal, Memory& memory, const Instant&,
                   std::int64_t event_ms, const Amount& event, Undo& undo) noexcept {
     const CounterSpec& spec = s.counter.spec;
@@ -258,7 +195,7 @@ struct NearKind {
         undo.dropped_at[2] = oldest.at.z;
         if (merges) undo.former_value = journal.entry(1).bits;
       }
-      if (merges) journal.entry(1).bits = added(spec, oldest.bits, journal.entry(1).bits);
+      if (merges) journal.entry(1).bits = sum_of(spec, oldest.bits, journal.entry(1).bits);
       journal.pop_front();
     }
     if (!journal.make_room(*s.slot, memory, 1)) return false;
@@ -276,7 +213,7 @@ struct NearKind {
     if (!undo.dropped || journal.size() >= most(s.counter)) return;
     if (spec.metric == Metric::sum) {
       if (journal.size() == 0 ||
-          journal.entry(0).bits != added(spec, undo.dropped_value, undo.former_value)) {
+          journal.entry(0).bits != sum_of(spec, undo.dropped_value, undo.former_value)) {
         return;  // more was merged since
       }
     }
@@ -290,9 +227,11 @@ struct NearKind {
 
   // --- snapshots: four words of one time for each event ---
 
-  static void take_out(const Subject&, const Journal& journal, const Instant& now,
+  static void take_out(const Subject& s, const Journal& journal, const Instant& now,
                        std::vector<PlainEntry>& out) {
-    for (std::uint32_t i = first_within(journal, now, now.kept); i < journal.size(); ++i) {
+    const std::uint32_t first = now.rule->own_time ? first_from(journal, kept_from(s.counter, now))
+                                                   : first_within(journal, now, now.kept);
+    for (std::uint32_t i = first; i < journal.size(); ++i) {
       const Entry& e = journal.entry(i);
       for (const std::uint64_t word :
            {e.bits, std::bit_cast<std::uint64_t>(e.at.x), std::bit_cast<std::uint64_t>(e.at.y),
@@ -318,22 +257,26 @@ struct NearKind {
 
 struct NearOps : BlockOps<NearKind> {
   /// What is settled within the radius goes, in all cells.
-  static void reset(Subject& s) noexcept {
-    forget_near(s, *s.around);
+  static void reset(Subject& s, const Instant& now) noexcept {
+    const std::int64_t until =
+        now.rule->own_time ? now.ms : std::numeric_limits<std::int64_t>::max();
+    forget_near(s, *s.around, until);
     for (const Table::Place& cell : s.around->cells) {
       Subject other{s.counter, cell, s.ages, s.arena, s.counter.table->find(cell, s.counter.index)};
-      forget_near(other, *s.around);
+      forget_near(other, *s.around, until);
     }
   }
 
  private:
-  static void forget_near(Subject& s, const Around& around) noexcept {
+  static void forget_near(Subject& s, const Around& around, std::int64_t until) noexcept {
     if (s.slot == nullptr) return;
     Journal journal(s.slot, s.arena);
     Memory memory = memory_of(s);
     std::uint32_t kept = 0;
     for (std::uint32_t i = 0; i < journal.size(); ++i) {
-      if (!NearKind::within(around, journal.entry(i))) journal.entry(kept++) = journal.entry(i);
+      const auto& entry = journal.entry(i);
+      if (entry.ms() > until || !NearKind::within(around, entry))
+        journal.entry(kept++) = journal.entry(i);
     }
     if (journal.has_block()) journal.head().size = kept;
     s.slot->pinned = 0;

@@ -110,7 +110,7 @@ class WindowOps : WindowEntries<V> {
     return r;
   }
 
-  static void reset(Subject& s) noexcept {
+  static void reset(Subject& s, const Instant&) noexcept {
     if (s.slot == nullptr) return;
     State<V> state(s.counter, s.slot, s.arena);
     Memory memory = memory_of(s);

@@ -130,7 +130,9 @@ void Bank::Snapshot::State::write_slot(const Slot& slot, const Counter& c,
   Slot copy = slot;
   const Subject subject{c, place, bank->ages, bank->arena, &copy};
   entries.clear();
-  c.kind->ops->take_out(subject, Instant(c.rule, c.clock == 0 ? now : wall), entries);
+  const TimePoint own = from_ms(c.newest.load(std::memory_order_relaxed));
+  const TimePoint at = c.clock == Ages::kOwnTime ? own : c.clock == Ages::kNow ? now : wall;
+  c.ops->take_out(subject, Instant(c.rule, at), entries);
 }
 
 bool Bank::Snapshot::State::write_bucket() {
@@ -286,16 +288,19 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
     while (!in.at_end() && get_key(in, defined, key, entries)) {
       const Definition& d = defined[key.index];
       // Only what runs on elapsed time moves with the clock; `every` is the wall clock's.
-      const bool elapsed = d.counter != nullptr ? d.counter->clock == 0 : !d.heirs.empty();
+      const bool elapsed = d.counter != nullptr ? d.counter->clock == Ages::kNow : !d.heirs.empty();
       if (elapsed) {
         for (PlainEntry& e : entries) e.ms += back[0];
       }
       const auto into = [&](Counter* c, bool pinned) {
-        const Instant at(c->rule, c->clock == 0 ? now : wall);
-        impl_->ages.advance(c->clock, at.second);
+        // Where events bring their times, the latest that is kept is where the stream had come to.
+        const bool own = c->clock == Ages::kOwnTime;
+        const TimePoint newest = from_ms(own ? c->observe(entries.back().ms) : 0);
+        const Instant at(c->rule, own ? newest : c->clock == Ages::kNow ? now : wall);
+        impl_->ages.advance(c->index, c->clock, at.second);
         impl_->with(c, c->table->place(key.tag, c->salt), [&](Subject& s) {
           if (s.slot != nullptr) return;
-          c->kind->ops->put_in(s, at, entries);
+          c->ops->put_in(s, at, entries);
           if (s.slot == nullptr) return;
           s.slot->pinned = pinned;
           ++taken;

@@ -15,18 +15,22 @@ void add(std::atomic<T>& cell, T n) noexcept {
 
 }  // namespace
 
-bool Ages::expired(const Slot& slot) const noexcept {
+std::int32_t Ages::idle_for(const Slot& slot) const noexcept {
   const Idleness& idle = counters[slot.counter];
-  const std::uint32_t seconds =
-      now[idle.clock.load(std::memory_order_relaxed)].load(std::memory_order_relaxed);
-  const auto since = static_cast<std::int32_t>(seconds - slot.touched);
-  return since > 0 &&
-         static_cast<std::uint32_t>(since) > idle.seconds.load(std::memory_order_relaxed);
+  const std::uint8_t clock = idle.clock.load(std::memory_order_relaxed);
+  const auto& latest = clock == kOwnTime ? idle.latest : now[clock];
+  return static_cast<std::int32_t>(latest.load(std::memory_order_relaxed) - slot.touched);
 }
 
-void Ages::advance(std::uint8_t clock, std::uint32_t second) noexcept {
+bool Ages::expired(const Slot& slot) const noexcept {
+  const std::int32_t since = idle_for(slot);
+  return since > 0 && static_cast<std::uint32_t>(since) >
+                          counters[slot.counter].seconds.load(std::memory_order_relaxed);
+}
+
+void Ages::advance(std::uint16_t counter, std::uint8_t clock, std::uint32_t second) noexcept {
   // Written once a second; threads some ms apart must not push it to and fro around the edge.
-  auto& latest = now[clock];
+  auto& latest = clock == kOwnTime ? counters[counter].latest : now[clock];
   const std::uint32_t former = latest.load(std::memory_order_relaxed);
   if (second == former) return;
   const auto ahead = static_cast<std::int32_t>(second - former);
@@ -110,7 +114,7 @@ unsigned free_in(const Slot* bucket) noexcept {
 /// Orders what may be evicted: closed counters first, then the idlest.
 bool goes_before(const Slot& a, const Slot& b, const Ages& ages) noexcept {
   if (ages.closed(a) != ages.closed(b)) return ages.closed(a);
-  return static_cast<std::int32_t>(a.touched - b.touched) < 0;
+  return ages.idle_for(a) > ages.idle_for(b);
 }
 
 bool may_go(const Slot& slot, const Ages& ages) noexcept {

@@ -36,11 +36,13 @@ inline constexpr std::uint16_t kNoCounter = 0xffff;
 struct Idleness {
   std::atomic<std::uint32_t> seconds{
       0};  ///< after its last event a key of this counter is worth nothing
-  std::atomic<std::uint8_t> clock{0};   ///< index into Clocks
-  std::atomic<std::uint8_t> closed{0};  ///< first to go
+  std::atomic<std::uint8_t> clock{0};    ///< kNow, kWall or kOwnTime
+  std::atomic<std::uint8_t> closed{0};   ///< first to go
+  std::atomic<std::uint32_t> latest{0};  ///< kOwnTime: the latest second of its events
 };
-/// The latest second seen on each clock: 0 for Clock::now, 1 for Clock::wall.
+/// The latest second seen on each clock: kNow for Clock::now, kWall for Clock::wall.
 struct Ages {
+  static constexpr std::uint8_t kNow = 0, kWall = 1, kOwnTime = 2;
   std::array<Idleness, kCountersMax> counters;
   std::array<std::atomic<std::uint32_t>, 2> now{};
 
@@ -48,7 +50,9 @@ struct Ages {
   bool closed(const Slot& slot) const noexcept {
     return counters[slot.counter].closed.load(std::memory_order_relaxed) != 0;
   }
-  void advance(std::uint8_t clock, std::uint32_t second) noexcept;
+  void advance(std::uint16_t counter, std::uint8_t clock, std::uint32_t second) noexcept;
+  /// Seconds since its newest event, on its counter's clock.
+  std::int32_t idle_for(const Slot& slot) const noexcept;
 };
 
 /// A set-associative table of fixed size: no tombstones, no rehash, no sweep.

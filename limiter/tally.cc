@@ -3,6 +3,7 @@
 #include "limiter/tally.h"
 
 #include <bit>
+#include <limits>
 #include <utility>
 
 #include "limiter/block_ops.h"
@@ -22,6 +23,13 @@ std::uint64_t bits_of(const CounterSpec& spec, const Amount& event) noexcept {
       return spec.real ? std::bit_cast<std::uint64_t>(event.amount.as_real())
                        : static_cast<std::uint64_t>(integer_of(event.amount));
   }
+}
+
+std::uint64_t sum_of(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept {
+  if (spec.real)
+    return std::bit_cast<std::uint64_t>(std::bit_cast<double>(a) + std::bit_cast<double>(b));
+  return static_cast<std::uint64_t>(
+      saturating_sum(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
 }
 
 bool Tally::beyond(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept {

@@ -10,6 +10,9 @@ namespace weir::limiter {
 /// An amount as a journal remembers it: the bits of a double (real) or of a 64-bit integer.
 std::uint64_t bits_of(const CounterSpec& spec, const Amount& event) noexcept;
 
+/// Two amounts as a journal remembers them, added up; integers saturate.
+std::uint64_t sum_of(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept;
+
 /// Adds amounts up to the value of a metric: count, sum, average, minimum or maximum. Integers are
 /// added in 128 bits.
 class Tally {
@@ -47,6 +50,9 @@ extern const KindOps kTallyOps;
 extern const KindOps kListOps;
 /// Metrics of what happened within a radius, over logs: a list of places for each cell.
 extern const KindOps kNearOps;
+/// Counters whose events bring their own times (CounterSpec::late): a list of them, out of which
+/// any window is told.
+extern const KindOps kTimelineOps;
 /// The leaky bucket.
 extern const KindOps kLeakyOps;
 /// The datum of the previous event.

@@ -75,17 +75,27 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
     rule.kept =
         spec.window == Window::log ? retained - 1 : (retained + rule.quantum - 1) / rule.quantum;
   }
+  if (spec.late) {
+    rule.own_time = true;
+    rule.late = spec.late->count();
+    rule.aligned = false;
+    rule.merge = Merge::none;
+    if (spec.window != Window::ring) rule.quantum = 1;
+    const bool ends = spec.window != Window::events || rule.length != 0;
+    rule.kept = ends ? rule.length + rule.quantum + rule.late : kForever;
+  }
   rule.plain = !rule.from_oldest && spec.window != Window::every_first && rule.kept == 0;
   return rule;
 }
 
-Instant::Instant(const Rule& r, TimePoint now) noexcept
+Instant::Instant(const Rule& r, TimePoint now, TimePoint newest_of_all) noexcept
     : rule(&r),
       ms(std::max<std::int64_t>(0, to_ms(now))),
       span(r.aligned ? r.passed(ms) / r.quantum : r.span),
       kept(std::max(span, r.kept)),
       stamp(static_cast<std::uint32_t>(ms / r.quantum)),
-      second(static_cast<std::uint32_t>(ms / 1000)) {}
+      newest(std::max(ms, to_ms(newest_of_all))),
+      second(static_cast<std::uint32_t>(newest / 1000)) {}
 
 std::int64_t Instant::age(std::uint32_t other) const noexcept {
   const std::uint32_t behind = stamp - other;

@@ -38,6 +38,8 @@ struct Rule {
   bool from_oldest = false;  // every_first, members: the window is as old as its oldest entry
   bool plain = false;        // no exception to what Packed counts (limiter/packed.h)
   std::int64_t kept = 0;     // retain: entries stay for so many quanta; 0: for `span`
+  bool own_time = false;     // events bring their own times: event_time.h has the windows
+  std::int64_t late = 0;     // ms, of own_time
   std::shared_ptr<const CalendarSpan> calendar;
 
   static constexpr std::int64_t kForever = std::int64_t{1} << 60;
@@ -53,7 +55,9 @@ struct Rule {
 
 /// A rule at one instant.
 struct Instant {
-  Instant(const Rule& rule, TimePoint now) noexcept;
+  Instant(const Rule& r, TimePoint now) noexcept : Instant(r, now, now) {}
+  /// own_time: `now` is the event's, `newest_of_all` the latest of all so far.
+  Instant(const Rule& r, TimePoint now, TimePoint newest_of_all) noexcept;
 
   /// Age of the newest entry; negative if another thread's clock was ahead. kDead: further ahead
   /// than any thread can be (the clock was set back): such a state counts for nothing.
@@ -62,6 +66,7 @@ struct Instant {
   bool kept_at(std::int64_t age) const noexcept { return age <= kept; }
   /// Whether an event of that time, however long ago, is worth storing.
   bool covers(std::int64_t event_ms) const noexcept {
+    if (rule->own_time) return event_ms >= 0 && newest - event_ms <= rule->kept;
     return event_ms >= 0 && kept_at(ms / rule->quantum - event_ms / rule->quantum);
   }
 
@@ -72,7 +77,8 @@ struct Instant {
   std::int64_t span;     // what is read
   std::int64_t kept;     // what is stored: at least span
   std::uint32_t stamp;   // of now
-  std::uint32_t second;  // of now
+  std::int64_t newest;   // ms: now, or with own_time the latest of all events so far
+  std::uint32_t second;  // of newest
 };
 
 }  // namespace weir::limiter

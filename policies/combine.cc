@@ -21,7 +21,7 @@ bool compares(config::Rung::Compare compare, Number value, Number limit) {
 
 /// When a reading over its limit can be expected to have fallen.
 milliseconds falls_within(const Counter& counter, Instant at) {
-  const milliseconds left = at.window_end(counter) - at.of(counter);
+  const milliseconds left = at.window_left(counter);
   return left.count() > 0 ? left : kCrowdedRetry;
 }
 
@@ -30,18 +30,31 @@ milliseconds falls_within(const Counter& counter, Instant at) {
 TimePoint Instant::window_end(const Counter& counter) const noexcept {
   switch (counter.spec.window) {
     case limiter::Window::every:
-      return wall + (counter.window - milliseconds{to_ms(wall) % counter.window.count()});
-    case limiter::Window::calendar: return counter.spec.zone->span(counter.spec.unit, wall).end;
+      return of(counter) + (counter.window - milliseconds{to_ms(of(counter)) % counter.window.count()});
+    case limiter::Window::calendar: return counter.spec.zone->span(counter.spec.unit, of(counter)).end;
     case limiter::Window::leaky: return now + counter.spec.drain;
     default: return of(counter) + counter.window;
   }
 }
 
-const Verdict& Evaluator::judge(const Request& request, Instant at, const Options& options) {
+namespace {
+
+/// With the event's own time: what it says, unless that has not come yet.
+Instant with_own_time(Instant at, const Evaluator::Options& options) {
+  at.told = options.own_time.has_value();
+  at.event = std::min(options.own_time.value_or(at.wall), at.wall);
+  return at;
+}
+
+}  // namespace
+
+const Verdict& Evaluator::judge(const Request& request, Instant now, const Options& options) {
+  const Instant at = with_own_time(now, options);
   return begin(request, at, options) ? ask_first() : finish_judging(request, options);
 }
 
-const Verdict& Evaluator::judge(const Record& record, Instant at, const Options& options) {
+const Verdict& Evaluator::judge(const Record& record, Instant now, const Options& options) {
+  const Instant at = with_own_time(now, options);
   return begin(record, at, options) ? ask_first() : finish_judging(record, options);
 }
 
@@ -278,7 +291,7 @@ void Evaluator::take_back(bool all, Instant at) {
       const bool flies = counter.spec.window == limiter::Window::none;
       if (counter.always && planned.reserves) {
         // Tries count too: nobody will ever see an answer, so it is settled as one.
-        bank_.settle(counter.id, planned.key, at.of(counter), at.of(counter), planned.amount, planned.undo, true);
+        bank_.settle(counter.id, planned.key, at.of(counter), at.moment(counter), planned.amount, planned.undo, true);
         end_in_store(planned, limiter::SharedVerb::settle, asking_);
         planned.undo = {};
       } else if (!counter.always || flies) {

@@ -69,6 +69,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       counter.spec.retain = def.retain->value;
       counter.spec.window = limiter::Window::log;  // from which any window can be told
     }
+    if (def.clock && def.clock->value == config::PolicyClock::event) {
+      counter.spec.late = def.late ? def.late->value : milliseconds{0};
+    }
     if (window != nullptr) {
       check_kind(counter.spec, *window, problems_);
       counter.window = counter.spec.length;
@@ -82,6 +85,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       }
     }
     if (counter.always) rest += "always; ";
+    if (counter.spec.late) {
+      rest += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";
+    }
     if (def.version && def.version->value != 1) {
       rest += "version " + std::to_string(def.version->value) + "; ";
     }

@@ -82,6 +82,8 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     meter.retain = def.retain;
     meter.share = def.share;
     meter.on_error = def.on_error;
+    meter.clock = def.clock;
+    meter.late = def.late;
     Policy compiled;
     compiled.is_meter = true;
     compiled.name = meter.name.value;

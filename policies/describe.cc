@@ -79,6 +79,10 @@ std::string counter_text(const Counter& counter) {
   std::string out(metric_name(counter.spec.metric));
   if (counter.near()) out += " within " + config::format_distance(counter.spec.radius);
   out += " over " + window;
+  if (counter.spec.late) {
+    out += ", by the times of events";
+    if (counter.spec.late->count() != 0) out += " up to " + duration_text(*counter.spec.late) + " late";
+  }
   if (counter.spec.retain > counter.spec.length) out += ", kept for " + duration_text(counter.spec.retain);
   return out;
 }

@@ -53,6 +53,8 @@ struct Settlement {
   std::vector<PlannedPattern> patterns;  ///< those for which the answer decides what happened
   std::uint64_t line = 0;
   bool reserved = false;  ///< still to be settled
+  /// The answer's instant: its event is still the request's.
+  Instant answered_at(Instant now) const noexcept { return {now.now, now.wall, at.event, at.told}; }
   void clear();
 };
 
@@ -98,6 +100,9 @@ class Evaluator final : private ListOracle {
     /// When the event happened, to patterns and views; none: now. Live their deadlines and windows
     /// end by the clock, so what is told late happens when it is told; files have their rows' times.
     std::optional<TimePoint> happened;
+    /// When the event says itself that it happened, to policies of `clock: event`; none: it does not,
+    /// so that it happens now. Nothing happens later than now.
+    std::optional<TimePoint> own_time;
     std::uint64_t line = 0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
   };
   /// Whether some policy reads the body of such a request before it is judged.
@@ -165,8 +170,10 @@ class Evaluator final : private ListOracle {
   // evaluator_begin.cc
   template <class Occurrence>
   bool begin(const Occurrence& occurrence, Instant at, const Options& options);  ///< true: it asks
-  void plan_policies(Instant at, Trace* trace);
-  void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace);
+  void plan_policies(Instant at, const Options& options);
+  void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
+                   const Options& options);
+  bool in_time(const Policy& policy, bool counts, Instant at, bool dry);
   bool own_lists_refuse(const Policy& policy, Instant at);
   bool load_policy_key(const Policy& policy, const Binding& binding, Trace* trace);
   bool load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,

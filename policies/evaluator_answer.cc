@@ -105,7 +105,8 @@ bool Evaluator::answer_needs_body(const Settlement& settlement) const {
          std::any_of(settlement.events.begin(), settlement.events.end(), needs);
 }
 
-void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant now) {
+void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant at) {
+  const Instant now = settlement.answered_at(at);
   const PolicySet* const current = set_;
   auto current_loaded = loaded_;
   loaded_ = settlement.loaded;
@@ -192,7 +193,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
           read_in_store(settlement, counter);
           continue;
         }
-        counter.reading = bank_.peek(of.id, counter.key, now.of(of));
+        counter.reading = bank_.peek(of.id, counter.key, now.moment(of));
         keep_datum(counter);
       }
       continue;
@@ -219,10 +220,10 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       const bool looks_back = of.spec.metric == limiter::Metric::exists ||
                               of.spec.metric == limiter::Metric::last;
       if (looks_back && planned.matched) {
-        counter.reading = bank_.peek(of.id, counter.key, now.of(of), &counter.amount);
+        counter.reading = bank_.peek(of.id, counter.key, now.moment(of), &counter.amount);
         keep_datum(counter);
       }
-      const limiter::Reading settled = bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of),
+      const limiter::Reading settled = bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of),
                                                     counter.amount, counter.undo, planned.matched);
       counter.undo = {};
       if (counter.in_store && planned.matched) {
@@ -289,11 +290,12 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
         const Reset& reset = set_->resets[index];
         if (!load_key(reset.key)) continue;
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
-          bank_.reset(set_->counters[counter].id, counter_key(set_->counters[counter], key_hash()));
-          if (sharing_ == nullptr || set_->counters[counter].shared == nullptr) continue;
+          const Counter& of = set_->counters[counter];
+          bank_.reset(of.id, counter_key(of, key_hash()), at_.moment(of));
+          if (sharing_ == nullptr || of.shared == nullptr) continue;
           hash_ = key_hash();
           shared_keys_used_ = 0;
-          reset_in_store(set_->counters[counter], shared_keys_[spell_key(reset.key)]);
+          reset_in_store(of, shared_keys_[spell_key(reset.key)]);
         }
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
@@ -304,7 +306,8 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
   }
 }
 
-void Evaluator::aborted(Settlement& settlement, Instant now) {
+void Evaluator::aborted(Settlement& settlement, Instant at) {
+  const Instant now = settlement.answered_at(at);
   if (!settlement.reserved && settlement.patterns.empty()) return;
   const PolicySet* const current = set_;
   auto current_loaded = loaded_;
@@ -320,7 +323,8 @@ void Evaluator::aborted(Settlement& settlement, Instant now) {
   set_ = current;
 }
 
-void Evaluator::released(Settlement& settlement, Instant now) {
+void Evaluator::released(Settlement& settlement, Instant at) {
+  const Instant now = settlement.answered_at(at);
   if (!settlement.reserved) return;
   settlement.reserved = false;
   const PolicySet& set = *settlement.loaded->set;
@@ -328,7 +332,7 @@ void Evaluator::released(Settlement& settlement, Instant now) {
     if (!counter.reserves) continue;
     counter.reserves = false;
     const Counter& of = set.counters[counter.counter];
-    bank_.settle(of.id, counter.key, settlement.at.of(of), now.of(of), counter.amount, counter.undo, false);
+    bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of), counter.amount, counter.undo, false);
     counter.undo = {};
     end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
   }

@@ -40,6 +40,7 @@ std::string_view skip_text(Skip skip) noexcept {
     case Skip::amount_refused: return "the amount is negative or not finite";
     case Skip::exempt: return "an allow list ended judging";
     case Skip::listed: return "its own list refuses the key; not counted";
+    case Skip::late: return "it comes later than `late` allows; not counted";
   }
   return "";
 }
@@ -55,7 +56,7 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   frame_.begin(set_->slots, occurrence, this);
   match(occurrence, options.trace);
   if (look_at_lists(at, options.trace)) {
-    plan_policies(at, options.trace);
+    plan_policies(at, options);
     return !plan_.defect && charge(at, options);
   }
   if (options.trace != nullptr) {
@@ -69,7 +70,8 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
 template bool Evaluator::begin(const Request&, Instant, const Options&);
 template bool Evaluator::begin(const Record&, Instant, const Options&);
 
-void Evaluator::plan_policies(Instant at, Trace* trace) {
+void Evaluator::plan_policies(Instant at, const Options& options) {
+  Trace* const trace = options.trace;
   candidates_.clear();
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
@@ -97,13 +99,29 @@ void Evaluator::plan_policies(Instant at, Trace* trace) {
     if (policy.pattern) {
       plan_pattern(policy, at, trace);
     } else {
-      plan_policy(policy, candidate.binding, at, trace);
+      plan_policy(policy, candidate.binding, at, options);
     }
     if (plan_.defect) return;
   }
 }
 
-void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at, Trace* trace) {
+/// Of a policy that counts by the times of events. Whatever comes of it, its watched event has been seen.
+bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry) {
+  bool in_time = true;
+  for (const std::uint16_t index : policy.counters) {
+    const Counter& counter = set_->counters[index];
+    if (!counter.spec.late) return true;
+    const bool tells = counts && !dry;
+    in_time = (tells ? bank_.observe(counter.id, at.moment(counter))
+                     : bank_.in_time(counter.id, at.moment(counter))) && in_time;
+  }
+  if (!in_time && !dry) StatsCells::add(loaded_->policy_cells[policy.index]->late);
+  return in_time;
+}
+
+void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
+                            const Options& options) {
+  Trace* const trace = options.trace;
   const Binding& binding = policy.bindings[binding_index];
   frame_.set_event(set_->events[binding.event].name);
   bool counts = binding.counts;
@@ -118,6 +136,10 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
       }
       return;
     }
+  }
+  if (!in_time(policy, counts, at, options.dry)) {
+    if (trace != nullptr) trace->skipped(policy, Skip::late, {}, MissReason::none);
+    return;
   }
   PlannedPolicy planned;
   planned.policy = policy.index;
@@ -297,7 +319,7 @@ bool Evaluator::charge(Instant at, const Options& options) {
 /// True: it refuses the request.
 bool Evaluator::charge_here(PlannedCounter& planned, Instant at, bool refused, bool dry) {
   const Counter& counter = counter_of(planned);
-  const TimePoint now = at.of(counter);
+  const limiter::Moment now = at.moment(counter);
   if (!planned.counts) {
     // `exists` asks for the value of this event, also where it is not kept.
     const bool asks = counter.spec.metric == limiter::Metric::exists;

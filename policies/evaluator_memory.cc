@@ -37,7 +37,7 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
                          const std::vector<std::uint16_t>& refs, Instant at) {
   if (rung.clear && policy.has_metric) {
     const auto& counter = counters[refs[planned.first_counter + rung.counter]];
-    bank_.reset(counter_of(counter).id, counter.key);
+    bank_.reset(counter_of(counter).id, counter.key, at.moment(counter_of(counter)));
     if (counter.asked != PlannedCounter::kNone) {
       reset_in_store(counter_of(counter), (*asked_)[counter.asked].key);
     }
@@ -83,7 +83,7 @@ void Evaluator::put_on_list(const Policy& policy, const Rung& rung, std::size_t 
     listing.durations = rung.durations;
     if (rung.for_window) {
       const Counter& counter = set_->counters[policy.counters[rung.counter]];
-      listing.until = at.now + (at.window_end(counter) - at.of(counter));
+      listing.until = at.now + at.window_left(counter);
     }
     listing.forget = rung.forget.count() > 0 ? rung.forget : list->forget;
     listing.policy = policy.name;

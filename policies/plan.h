@@ -16,10 +16,21 @@ namespace weir::policies {
 struct Instant {
   TimePoint now;   ///< Clock::now(): windows over the past, lists
   TimePoint wall;  ///< Clock::wall(): `every` windows
-  TimePoint of(const Counter& counter) const noexcept { return counter.wall_clock ? wall : now; }
+  TimePoint event{};  ///< the event's own time, to counters of `clock: event`
+  bool told = false;  ///< it says so itself; else it is not earlier than any other
+  TimePoint of(const Counter& counter) const noexcept {
+    return counter.spec.late ? event : counter.wall_clock ? wall : now;
+  }
+  limiter::Moment moment(const Counter& counter) const noexcept {
+    return {of(counter), told || !counter.spec.late};
+  }
   /// When the fixed or calendar window that it is now in ends; of other windows: when an event of
   /// now will have left it. On the counter's clock.
   TimePoint window_end(const Counter& counter) const noexcept;
+  /// How long from now that is; by the clock also where events bring their own times.
+  milliseconds window_left(const Counter& counter) const noexcept {
+    return window_end(counter) - (counter.spec.late ? wall : of(counter));
+  }
 };
 
 /// One counter of a request. Policies that ask for the same number share it: it is charged once.

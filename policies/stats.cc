@@ -31,6 +31,7 @@ StatsBank::Totals StatsBank::sum(const Entry& entry) {
     }
     for (const auto& cell : cells->missing) totals.missing += read(cell);
     totals.amounts_refused += read(cells->amounts_refused);
+    totals.late += read(cells->late);
     totals.listed += read(cells->listed);
   }
   return totals;
@@ -104,6 +105,8 @@ void StatsBank::write(std::string& out) const {
   by_policy("weir_amount_refused_total",
             "Events whose amount was negative or not finite, and so not applied.",
             &Totals::amounts_refused);
+  by_policy("weir_late_total", "Events that came later than the policy's `late` allows, and did not count.",
+            &Totals::late);
   by_policy("weir_listed_total", "Entries that a policy made or extended.", &Totals::listed);
   out.append("# HELP weir_series_dropped Series of policies and lists left out, to bound this page.\n");
   out.append("# TYPE weir_series_dropped gauge\nweir_series_dropped ");

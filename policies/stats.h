@@ -21,6 +21,7 @@ struct StatsCells {
   std::array<Cell, kFields>
       missing{};  ///< by key part, then argument; the last cell takes the rest
   Cell amounts_refused{};
+  Cell late{};    ///< events that came later than `late` allows
   Cell listed{};  ///< entries made or extended
 
   static void add(Cell& cell) noexcept {
@@ -40,7 +41,7 @@ class StatsBank {
   void write(std::string& out) const;
   struct Totals {
     std::array<std::uint64_t, 6> verdicts{}, shadows{};
-    std::uint64_t missing = 0, amounts_refused = 0, listed = 0;
+    std::uint64_t missing = 0, amounts_refused = 0, late = 0, listed = 0;
   };
   Totals totals(std::string_view kind, std::string_view name) const;
 

@@ -21,6 +21,7 @@ enum class Skip : std::uint8_t {
   amount_missing,  ///< the amount or a member is missing
   amount_refused,  ///< a negative or non-finite amount
   exempt,          ///< an allow list ended judging
+  late,            ///< it comes later than `late` allows: uncounted
   listed,          ///< its own list refuses the key: uncounted
 };
 std::string_view skip_text(Skip skip) noexcept;

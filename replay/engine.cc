@@ -61,11 +61,15 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   options.rows = rows;
   options.line = line;
   options.happened = row.time;
+  options.own_time = row.time;
   const policies::Instant at{now, now};
   policies::Record record{kind.event, row.time, row.values};
   if (row.recorded) {
     record.event = row.event.value_or(kind.event);
     record.time = row.own_time;
+    // As the gate did: what names no time of its own has that at which it was judged.
+    options.own_time.reset();
+    if (row.own_time != row.time) options.own_time = row.own_time;
     if (row.has_request) record.request = &row.request;
   }
   const bool request = kind.request && !row.recorded;

@@ -279,6 +279,9 @@ std::string Replay::summary_json() const {
     for (std::size_t r = 0; r < tally.rungs.size(); ++r)
       out += (r == 0 ? "" : ",") + number(tally.rungs[r]);
     out += "]";
+    const bool own_time = !policy.counters.empty() &&
+                          set.counters[policy.counters.front()].spec.late.has_value();
+    if (own_time) out += ",\"late\":" + number(engine_.late(policy.name));
     for (std::size_t k = 0; policy.pattern && k < tally.matches.size(); ++k) {
       out += ",\"";
       out += match_word(static_cast<limiter::MatchKind>(k));

@@ -101,6 +101,7 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   out.keys_hit = tally.hits.size() + tally.hits_dropped;
   out.verdicts = tally.verdicts();
   out.missing = replay.engine().missing(policy.name);
+  out.late = replay.engine().late(policy.name);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
     out.rungs.push_back(rung_report(set, policy, r, tally));
   for (const HitKey* hit : replay.tally().hardest(policy.index, kHardest)) {
@@ -181,9 +182,14 @@ void tell_unknown(const Replay& replay, Report& out) {
       "What nobody wrote down: traffic that never reached the log, and fields that it does not "
       "have.");
   for (const PolicyReport& policy : out.policies) {
-    if (policy.missing == 0) continue;
-    out.unknown.push_back("Policy " + policy.name + ": in " + human_count(policy.missing) +
-                          " events a key part or amount was missing; live they may have one.");
+    if (policy.missing > 0) {
+      out.unknown.push_back("Policy " + policy.name + ": in " + human_count(policy.missing) +
+                            " events a key part or amount was missing; live they may have one.");
+    }
+    if (policy.late > 0) {
+      out.unknown.push_back("Policy " + policy.name + ": " + human_count(policy.late) +
+                            " events came later than its \"late\" allows and did not count.");
+    }
   }
   if (out.late > 0) {
     out.unknown.push_back(human_count(out.late) +

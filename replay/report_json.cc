@@ -70,6 +70,7 @@ void write(Json& j, const PolicyReport& policy) {
   j.key("keys_hit").number(policy.keys_hit);
   j.key("verdicts").number(policy.verdicts);
   j.key("missing").number(policy.missing);
+  j.key("late").number(policy.late);
   for (std::size_t k = 0; policy.pattern && k < policy.matches.size(); ++k) {
     j.key(match_word(static_cast<limiter::MatchKind>(k))).number(policy.matches[k]);
   }

@@ -86,6 +86,7 @@ class Text {
     if (policy.shadow) out_ += " (shadow)";
     out_ += "\n  " + policy.summary();
     if (policy.missing > 0) out_ += "; key or amount missing in " + human_count(policy.missing);
+    if (policy.late > 0) out_ += "; too late " + human_count(policy.late);
     out_ += "\n";
     std::size_t width = 0;
     for (const RungReport& rung : policy.rungs) width = std::max(width, rung.text.size());

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "api/line_judge.h"
@@ -97,7 +98,7 @@ struct Door {
     gate.report_to(&rows, &rows);
   }
   void begin(const RandomEvent& event, std::uint64_t line) {
-    world.now = from_ms(event.ms);
+    world.now = std::max(world.now, from_ms(event.ms));  // who comes late comes now
     rows.begin(event.ms, line);
   }
   /// Until nobody waits for the store.
@@ -250,6 +251,8 @@ Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>&
                                                                                       : word);
     door.rows.end();
   }
+  for (const policies::Policy& policy : door.world.set_->policies)
+    door.outcome.late += door.world.stats.totals("policy", policy.name).late;
   door.recorder.take(door.outcome.recording);
   return std::move(door.outcome);
 }
@@ -273,6 +276,8 @@ Outcome replayed(const std::string& yaml, const std::string& event, const std::s
   }
   rows.flush();
   EXPECT_EQ(replay->rows(), events);
+  for (const policies::Policy& policy : engine->set().policies)
+    out.late += engine->late(policy.name);
   for (const policies::ActionRow& row : policies::action_rows()) {
     const std::size_t many = replay->tally().effect(row.action);
     if (many != 0) out.words[row.verdict.empty() ? "pass" : std::string(row.verdict)] = many;

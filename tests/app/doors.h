@@ -19,6 +19,7 @@ struct Outcome {
   std::vector<std::string> verdicts;  ///< of each event: a status, `held`, `pass`, `flag`, `gray`
   std::string recording;              ///< of a gate
   std::map<std::string, std::size_t> words;  ///< how many events ended so
+  std::size_t late = 0;  ///< how often a policy with `clock: event` did not count one
 };
 
 /// Who counts what policies share.

@@ -129,8 +129,13 @@ std::string RandomPolicies::rungs(bool compares, const std::string& window) {
   return out + "]";
 }
 
+std::string RandomPolicies::clock() {
+  if (!out_of_order_ && !chance(12)) return "";
+  return ", clock: event" + (chance(70) ? ", late: " + pick({"500ms", "2s", "4s", "1m"}) : "");
+}
+
 std::string RandomPolicies::options() {
-  std::string out;
+  std::string out = clock();
   if (chance(25)) out += ", charge: always";
   if (chance(30)) out += ", missing: " + pick({"same", "deny", "skip"});
   if (chance(12)) out += ", mode: shadow";
@@ -163,8 +168,8 @@ std::string RandomPolicies::meters() {
     if (chance(20)) out += key();
     out += "}";
   }
-  out += "}, then: [{if: '" + pick({"a > 2 && b == 0", "a > b", "a + b > 5", "b > 1"}) + "', " +
-         action(true) + "}]";
+  out += "}" + clock() + ", then: [{if: '" +
+         pick({"a > 2 && b == 0", "a > b", "a + b > 5", "b > 1"}) + "', " + action(true) + "}]";
   return out;
 }
 
@@ -194,7 +199,7 @@ std::string RandomPolicies::pattern() {
 
 std::string RandomPolicies::policy(std::size_t index) {
   const std::string name = "p" + std::to_string(index);
-  const std::size_t kind = below(10);
+  const std::size_t kind = below(out_of_order_ ? 8 : 10);
   const std::string body = kind < 7 ? counting() : kind < 8 ? meters() : pattern();
   return "  - {name: " + name + ", " + body + "}\n";
 }
@@ -220,6 +225,8 @@ std::vector<RandomEvent> RandomPolicies::events(std::size_t count, std::int64_t 
                        : static_cast<std::int64_t>(below(40'000));
     RandomEvent event;
     event.ms = now;
+    if (out_of_order_ && i != 0 && chance(50))
+      event.ms -= static_cast<std::int64_t>(below(chance(30) ? 5'000 : 600));
     event.ip = pick({"203.0.113.7", "203.0.113.9", "198.51.100.1", "2001:db8::1", "2001:db8::2",
                      chance(10) ? "192.0.2.7" : "203.0.113.7"});
     const std::string url = pick({"/login", "/login", "/pay/a", "/pay/b", "/item/1?q=2", "/item/2",

@@ -31,11 +31,14 @@ std::vector<RandomEvent> card_events(std::uint64_t seed, std::size_t count, std:
 
 class RandomPolicies {
  public:
-  RandomPolicies(std::uint64_t seed, Traffic traffic) : random_(seed), traffic_(traffic) {}
+  /// out_of_order: events come up to some seconds after they have happened, and every policy counts
+  /// by their own times.
+  RandomPolicies(std::uint64_t seed, Traffic traffic, bool out_of_order = false)
+      : random_(seed), traffic_(traffic), out_of_order_(out_of_order) {}
 
   /// A configuration; the loader may refuse it (thresholds that no value reaches and the like).
   std::string yaml();
-  /// Events in the order of time, from `start` on.
+  /// Events in the order in which they come, from `start` on.
   std::vector<RandomEvent> events(std::size_t count, std::int64_t start);
 
  private:
@@ -62,9 +65,11 @@ class RandomPolicies {
   std::string meters();
   std::string pattern();
   std::string options();
+  std::string clock();
 
   std::mt19937_64 random_;
   Traffic traffic_;
+  bool out_of_order_;
 };
 
 }  // namespace weir::app

@@ -12,6 +12,7 @@ namespace {
 struct Compared {
   std::size_t tried = 0;     ///< configurations
   std::size_t verdicts = 0;  ///< rows
+  std::size_t late = 0;      ///< events that some policy did not count any more
 };
 
 /// Stops at the first difference.
@@ -58,6 +59,37 @@ void expect_same(Traffic traffic) {
   EXPECT_GT(out.verdicts, out.tried * 20) << "hardly anything happens";
 }
 
+/// What comes late, counted by its own time: told of, and in a file, in the same order.
+void expect_same_out_of_order(Traffic traffic) {
+  const auto seeds = from_environment("WEIR_TEST_SEEDS", 60);
+  const auto first = from_environment("WEIR_TEST_SEED", 1);
+  Compared out;
+  for (std::uint64_t seed = first; seed < first + seeds && !testing::Test::HasFailure(); ++seed) {
+    RandomPolicies random(seed, traffic, true);
+    const std::string yaml = random.yaml();
+    if (!loads(yaml)) continue;
+    ++out.tried;
+    const auto events = random.events(150, kStart);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + yaml);
+    const Outcome api = through_the_api(yaml, events, traffic);
+    const Outcome replay = through_replay(yaml, events, traffic);
+    EXPECT_TRUE(api.rows == replay.rows) << "events and replay\n"
+                                         << difference(api.rows, replay.rows);
+    EXPECT_EQ(api.words, replay.words);
+    EXPECT_EQ(api.late, replay.late);
+    out.late += api.late;
+  }
+  if (testing::Test::HasFailure()) return;
+  EXPECT_GT(out.tried, seeds / 4) << "the loader refuses most of what is generated";
+  EXPECT_GT(out.late, out.tried) << "hardly anything comes late";
+}
+
+TEST(SameVerdict, RequestsThatComeLateAsEventsAndInReplay) {
+  expect_same_out_of_order(Traffic::requests);
+}
+TEST(SameVerdict, RecordsThatComeLateAsEventsAndInReplay) {
+  expect_same_out_of_order(Traffic::records);
+}
 TEST(SameVerdict, RequestsThroughTheProxyAsEventsAndInReplay) { expect_same(Traffic::requests); }
 TEST(SameVerdict, TheCardThroughTheProxyAndAsEvents) {
   const std::string yaml(card_yaml());

@@ -56,6 +56,9 @@ TEST(Share, WhatCannotBe) {
                    "(give it a window, such as window: 10m)"}));
   EXPECT_EQ(problems_of(kRedis, "share: redis, retain: 1h, " + kRest),
             (Texts{"what is shared retains nothing beyond its window"}));
+  EXPECT_EQ(problems_of(kRedis, "share: redis, clock: event, late: 1m, " + kRest),
+            (Texts{"what is shared goes by the store's clock, not by the events' "
+                   "(leave out clock or share)"}));
   EXPECT_EQ(problems_of("fields: {x: double(header.x), y: double(header.y)}\n" + kRedis,
                         "share: redis, key: {near: {lon: x, lat: y, radius: 1000m}}, " + kRest),
             (Texts{"a place with a radius cannot be shared: it is nine reads, not one "
