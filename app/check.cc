@@ -8,6 +8,7 @@
 #include "app/memory_plan.h"
 #include "config/render.h"
 #include "core/text.h"
+#include "policies/recorded.h"
 
 namespace weir::app {
 namespace {
@@ -38,6 +39,27 @@ std::string summary(const std::string& path, const Configuration& configuration)
          counted(model.tables.size(), "table", "tables") + "\n";
 }
 
+// What of these policies' events a file of "weir serve --record" would tell to who reads it.
+std::string recording_text(const policies::PolicySet& set) {
+  const policies::RecordedFields fields = policies::recorded_fields(set);
+  const std::string hashed = fields.text(set, true);
+  return "recording: weir serve --record keeps readable: " + fields.text(set, false) +
+         (hashed.empty() ? "" : "\n  and hashed: " + hashed) + "\n";
+}
+
+std::string recording_json(const policies::PolicySet& set) {
+  const policies::RecordedFields fields = policies::recorded_fields(set);
+  std::string out;
+  for (const bool hashed : {false, true}) {
+    out += hashed ? "],\"hashed\":[" : "{\"readable\":[\"method\",\"path\",\"time\",\"status\"";
+    for (const std::string& name : fields.names(set, hashed)) {
+      if (!out.ends_with('[')) out += ',';
+      append_json(out, name);
+    }
+  }
+  return out + "]}";
+}
+
 int check(const Flags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths = flags.paths;
@@ -62,7 +84,10 @@ int check(const Flags& flags, const Globals& globals) {
       std::string list = config::render_json(problems, configuration.loaded.views());
       while (list.ends_with('\n')) list.pop_back();
       out += list;
-      if (plan) out += ",\"memory\":" + to_json(*plan);
+      if (plan) {
+        out += ",\"memory\":" + to_json(*plan);
+        out += ",\"recording\":" + recording_json(*configuration.set);
+      }
       out += "}";
       continue;
     }
@@ -70,7 +95,7 @@ int check(const Flags& flags, const Globals& globals) {
                                 globals.colours(STDOUT_FILENO));
     if (!plan) continue;
     if (good) out += summary(path, configuration);
-    out += to_text(*plan);
+    out += to_text(*plan) + recording_text(*configuration.set);
   }
   if (json) out += "]\n";
   print(out);

@@ -95,10 +95,8 @@ void Recording::tell(const policies::PolicySet& set) {
   log_.write(Level::info,
              LogLine("recording events for weir replay")
                  .add("file", options_.path)
-                 .add("plain", "method, path, status" + (fields.names(set, false).empty()
-                                                             ? std::string()
-                                                             : ", " + fields.names(set, false)))
-                 .add("hashed", fields.names(set, true)));
+                 .add("plain", fields.text(set, false))
+                 .add("hashed", fields.text(set, true)));
   if (!fields.subject_known) {
     log_.write(Level::warn, LogLine("no event has the field of --record-by: the caller's address "
                                     "draws the sample")

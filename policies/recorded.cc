@@ -187,16 +187,23 @@ const RecordedField* RecordedFields::find(SlotId slot) const noexcept {
   return nullptr;
 }
 
-std::string RecordedFields::names(const PolicySet& set, bool hashed) const {
-  std::string out = plain_ip == hashed ? "" : "ip";
+std::vector<std::string> RecordedFields::names(const PolicySet& set, bool hashed) const {
+  std::vector<std::string> out;
+  if (plain_ip != hashed) out.emplace_back("ip");
   for (const auto* fields : {&request, &answer}) {
     for (const RecordedField& field : *fields) {
       if (field.hashed != hashed) continue;
-      if (!out.empty()) out += ", ";
       const Slot& slot = set.slots[field.slot];
-      out += slot.kind == Slot::Kind::column ? slot.source + "." + slot.argument.name : slot.text;
+      const bool column = slot.kind == Slot::Kind::column;
+      out.push_back(column ? slot.source + "." + slot.argument.name : slot.text);
     }
   }
+  return out;
+}
+
+std::string RecordedFields::text(const PolicySet& set, bool hashed) const {
+  std::string out = hashed ? "" : "method, path, time, status";
+  for (const std::string& name : names(set, hashed)) out += (out.empty() ? "" : ", ") + name;
   return out;
 }
 

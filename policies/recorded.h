@@ -28,8 +28,10 @@ struct RecordedFields {
   bool subject_known = true;  ///< false: no event has such a field, the caller is the subject
 
   const RecordedField* find(SlotId slot) const noexcept;
-  /// Their canonical texts, for people: `header.x_user, ip`; empty: none.
-  std::string names(const PolicySet& set, bool hashed) const;
+  /// Their canonical texts: `header.x_user`, `ip`.
+  std::vector<std::string> names(const PolicySet& set, bool hashed) const;
+  /// The same for people: `header.x_user, ip`, hashed; or, with what stands in every row, readable.
+  std::string text(const PolicySet& set, bool hashed) const;
 };
 
 RecordedFields recorded_fields(const PolicySet& set, std::string_view subject = "ip");

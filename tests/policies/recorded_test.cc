@@ -26,10 +26,11 @@ policies:
      then: [{if: value != null, do: flag}]}
 )");
   const RecordedFields fields = recorded_fields(*world.set_);
-  EXPECT_EQ(fields.names(*world.set_, true),
+  EXPECT_EQ(fields.text(*world.set_, true),
             "ip, header.x_user, body.name.lowerAscii(), header.x_device, header.x_sim");
-  EXPECT_EQ(fields.names(*world.set_, false),
-            "header.x_city, body.gold, header.x_os, header.x_model, header.x_town, "
+  EXPECT_EQ(fields.text(*world.set_, false),
+            "method, path, time, status, header.x_city, body.gold, header.x_os, header.x_model, "
+            "header.x_town, "
             "response.header.x_why");
 }
 
@@ -52,7 +53,7 @@ TEST(Recorded, WhatIsComparedWithSomethingPlainIsPlainToo) {
       "  pay: {match: POST /pay}\n";
   const auto hashed = [&](const std::string& more) {
     World world(events + more);
-    return recorded_fields(*world.set_).names(*world.set_, true);
+    return recorded_fields(*world.set_).text(*world.set_, true);
   };
   EXPECT_EQ(
       hashed("policies: [{name: a, watch: [login, pay], key: user, window: 1m, missing: skip, "
