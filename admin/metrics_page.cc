@@ -29,6 +29,22 @@ void set_bank_gauges(const Stores& stores) {
   set(Metric::patterns_memory, patterns.memory_used);
 }
 
+void set_shared_list_gauges(const SharedListFacts& facts, telemetry::MetricCells& cells) {
+  const auto set = [&cells](Metric metric, std::uint64_t value) {
+    cells.set(metric, static_cast<std::int64_t>(value));
+  };
+  set(Metric::list_share_up, facts.up ? 1 : 0);
+  set(Metric::list_share_lag, static_cast<std::uint64_t>(facts.lag.count()));
+  set(Metric::list_share_pending, facts.pending);
+  set(Metric::list_share_entries, facts.entries);
+  set(Metric::list_share_sent, facts.sent);
+  set(Metric::list_share_learned, facts.learned);
+  set(Metric::list_share_rounds, facts.rounds);
+  set(Metric::list_share_failures, facts.failures);
+  set(Metric::list_share_dropped, facts.dropped);
+  set(Metric::list_share_refused, facts.refused);
+}
+
 void write_info(std::string& out, std::string_view name, std::string_view help,
                 std::string_view label, std::string_view value) {
   out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
@@ -93,13 +109,14 @@ void write_views(std::string& out, const policies::PolicySet& set) {
 std::string metrics_page(const Operations& operations, const Stores& stores) {
   std::string out;
   set_bank_gauges(stores);
+  const StatusFacts status = operations.status();
+  set_shared_list_gauges(status.shared_lists.value_or(SharedListFacts{}), stores.metrics.control());
   stores.metrics.write(out);
   stores.stats.write(out);
   if (const auto set = operations.policies()) {
     write_lists(out, *set, stores);
     if (!set->views.empty()) write_views(out, *set);
   }
-  const StatusFacts status = operations.status();
   write_info(out, "weir_build_info", "The running version.", "version", status.version);
   write_info(out, "weir_config_info", "The configuration in use.", "hash", status.config_hash);
   write_process_metrics(out);

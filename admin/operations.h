@@ -68,6 +68,17 @@ struct RedisFacts {
   std::string away;            ///< why it is not, for people
 };
 
+/// How the lists that replicas share fare.
+struct SharedListFacts {
+  bool up = false;        ///< Redis answers
+  std::string why;        ///< why not
+  std::size_t lists = 0;
+  std::uint64_t entries = 0;  ///< keys that Redis holds, removed ones included
+  std::uint64_t pending = 0;  ///< changes that it has not heard of
+  milliseconds lag{0};        ///< how old at most what is known of other replicas is
+  std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0, dropped = 0, refused = 0;
+};
+
 struct StatusFacts {
   std::string version;
   TimePoint started{};
@@ -78,6 +89,7 @@ struct StatusFacts {
   std::size_t workers = 0;
   bool draining = false;
   std::optional<RedisFacts> redis;  ///< none: nothing is shared
+  std::optional<SharedListFacts> shared_lists;  ///< none: no list is shared
 };
 
 class Operations {

@@ -9,6 +9,21 @@ namespace weir::admin {
 
 namespace json = boost::json;
 
+namespace {
+
+json::object shared_lists_view(const SharedListFacts& facts) {
+  json::object out;
+  out["up"] = facts.up;
+  out["why"] = facts.why;
+  out["lists"] = facts.lists;
+  out["entries"] = facts.entries;
+  out["pending"] = facts.pending;
+  out["lag_seconds"] = static_cast<double>(facts.lag.count()) / 1000;
+  return out;
+}
+
+}  // namespace
+
 net::HttpReply get_status(Call& call) {
   if (auto refused = call.refuse_unknown({})) return std::move(*refused);
   const StatusFacts status = call.operations.status();
@@ -44,6 +59,8 @@ net::HttpReply get_status(Call& call) {
   }
   body["policies"] = call.set->policies.size();
   body["lists"] = call.set->lists.size();
+  body["shared_lists"] = status.shared_lists ? json::value(shared_lists_view(*status.shared_lists))
+                                             : json::value();
   return json_reply(body);
 }
 

@@ -124,6 +124,7 @@ json::object list_view(const Call& call, const policies::List& list) {
   out["entries"] = call.stores.lists.size(list.id);
   out["static_entries"] = list.fixed.size();
   out["refused"] = call.stores.lists.refused(list.id);
+  out["share"] = list.shared ? "redis" : "local";
   return out;
 }
 

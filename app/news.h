@@ -11,7 +11,9 @@
 
 #include "core/address.h"
 #include "core/clock.h"
+#include "core/key.h"
 #include "core/number.h"
+#include "limiter/lists.h"
 #include "policies/actions.h"
 
 /// What workers tell the control thread, as values of fixed size: a worker copies, and never waits.
@@ -58,6 +60,8 @@ struct News {
   ShortText<64> notify;     ///< listed: empty: nobody asked
   ShortText<160> key;       ///< listed: printable parts
   ShortText<64> defect;     ///< verdict: what is wrong with the request itself
+  limiter::ListId shared_list;  ///< listed: if replicas share it; then also `hash`
+  Hash128 hash;                 ///< of the key, in that list
 };
 
 /// A bounded queue from one thread to one other. push and pop never wait and never allocate.

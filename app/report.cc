@@ -94,6 +94,10 @@ class Report::Reporter final : public policies::Observer {
                        ? std::string_view(set.notify[*listed.rung->notify].name.value)
                        : std::string_view();
     news->key = listed.key;
+    news->shared_list = listed.list != nullptr && listed.list->shared && !news->shadow
+                            ? listed.list->id
+                            : limiter::ListId{};
+    news->hash = listed.hash;
     news->defect.clear();
     news->value = listed.value;
     news->limit = listed.limit;
@@ -256,7 +260,10 @@ void Report::handle(const News& news) {
   if (news.kind == News::Kind::verdict) {
     if (counts && ++lines_ >= kLinesPerSecond) muted_.store(true, std::memory_order_relaxed);
   } else if (news.created && !news.notify.view().empty()) {
-    notifier_->notify(news, shown_key(news.key.view()), news.time);
+    if (maker_ == nullptr || news.shared_list == limiter::ListId{}) return notify(news);
+    maker_(news.shared_list, news.hash, [this, news](bool here) {
+      if (here && !stopped_) notify(news);
+    });
   }
 }
 
@@ -274,6 +281,10 @@ admin::VerdictPage Report::verdicts(std::optional<std::uint64_t> after, std::siz
     page.rows.push_back(row_of(tail_[static_cast<std::size_t>(page.next - first)]));
   }
   return page;
+}
+
+void Report::notify(const News& news) {
+  notifier_->notify(news, shown_key(news.key.view()), news.time);
 }
 
 void Report::tick(TimePoint now) {

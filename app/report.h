@@ -52,6 +52,10 @@ class Report {
   /// As admin::Operations says. Whoever asks is shown all verdicts for kTailFor from then on; while
   /// nobody does, none is kept.
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most, TimePoint now);
+  /// Of entries of shared lists: asks whether this replica's listing made them, and is told (on the
+  /// control thread, not once stopped); another replica's are notified by that one.
+  using Maker = std::function<void(limiter::ListId, const Hash128&, std::function<void(bool here)>)>;
+  void ask_makers(Maker maker) { maker_ = std::move(maker); }
   void tick(TimePoint now);  ///< every second
   void drain();              ///< empties the queues now
   void stop();               ///< the last entries; then nothing wakes any more
@@ -66,6 +70,7 @@ class Report {
   void ring() noexcept;
   void wait();
   void handle(const News& news);
+  void notify(const News& news);
   void update_wanted();
   std::string shown_key(std::string_view key) const;
 
@@ -74,6 +79,7 @@ class Report {
   std::vector<std::unique_ptr<Reporter>> reporters_;
   std::unique_ptr<Notifier> notifier_;
   std::function<void(const News&)> viewer_;
+  Maker maker_;
   bool readable_keys_ = false;
   std::int64_t lines_ = 0;  // in this second
   std::int64_t left_out_before_ = 0, unnotified_before_ = 0;

@@ -25,6 +25,14 @@ bool is_missing(const boost::system::error_code& error) {
   return error == boost::system::errc::no_such_file_or_directory;
 }
 
+Result<void> write_secret(const std::string& path, const HashSecret& secret) {
+  auto file = FileReplacement::begin(path, 0600);
+  if (!file) return file.error();
+  const auto* text = reinterpret_cast<const char*>(secret.bytes().data());
+  if (auto done = file->append({text, secret.bytes().size()}); !done) return done;
+  return file->commit();
+}
+
 Result<HashSecret> read_or_make_secret(const std::string& path) {
   const auto found = read_file(path, kSecretBytes);
   if (found) {
@@ -37,11 +45,7 @@ Result<HashSecret> read_or_make_secret(const std::string& path) {
   if (found.error() == make_error_code(Error::too_large)) return make_error_code(Error::malformed);
   if (!is_missing(found.error())) return found.error();
   const HashSecret secret = HashSecret::random();
-  auto file = FileReplacement::begin(path, 0600);
-  if (!file) return file.error();
-  const auto* text = reinterpret_cast<const char*>(secret.bytes().data());
-  if (auto done = file->append({text, secret.bytes().size()}); !done) return done.error();
-  if (auto done = file->commit(); !done) return done.error();
+  if (auto done = write_secret(path, secret); !done) return done.error();
   return secret;
 }
 
@@ -76,6 +80,19 @@ StateDirectory::Opened StateDirectory::open(const std::string& path) {
   return {std::unique_ptr<StateDirectory>(new StateDirectory(path, std::move(*lock), *secret)),
           {},
           false};
+}
+
+Result<std::size_t> StateDirectory::take_secret(const HashSecret& secret) {
+  if (secret.bytes() == secret_.bytes()) return std::size_t{0};
+  std::size_t kept = 0;
+  for (const std::string& path : {journal(), snapshot(), patterns()}) {
+    const auto moved = rename_file(path, path + ".bad");
+    if (!moved && !is_missing(moved.error())) return moved.error();
+    kept += moved ? 1 : 0;
+  }
+  if (auto done = write_secret(path_ + "/secret", secret); !done) return done.error();
+  secret_ = secret;
+  return kept;
 }
 
 State::State(StateDirectory& directory, limiter::Bank& counters, limiter::ListBank& lists, Log& log,
@@ -152,8 +169,9 @@ void State::restore_patterns(TimePoint now) {
   const auto keys = patterns_->import(*snapshot, now);
   if (!keys) return set_aside(directory_.patterns(), "torn or foreign");
   if (*keys != 0) {
-    log_.write(Level::info, LogLine("open matches of patterns restored")
-                                .add("keys", static_cast<std::int64_t>(*keys)));
+    log_.write(
+        Level::info,
+        LogLine("open matches of patterns restored").add("keys", static_cast<std::int64_t>(*keys)));
   }
 }
 

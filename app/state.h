@@ -41,6 +41,9 @@ class StateDirectory {
   static Opened open(const std::string& path);
 
   const HashSecret& secret() const noexcept { return secret_; }
+  /// From now on it is this secret, which replicas share. What another one keyed means nothing any
+  /// more: those files are kept as *.bad. Returns how many. Before anything is restored.
+  Result<std::size_t> take_secret(const HashSecret& secret);
   std::string journal() const { return path_ + "/lists.journal"; }
   std::string snapshot() const { return path_ + "/counters.snapshot"; }
   std::string patterns() const { return path_ + "/patterns.snapshot"; }

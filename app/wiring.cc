@@ -163,6 +163,16 @@ int Wiring::read_redis() {
   redis_.emplace();
   if (!read_shared_store(settings_, *redis_, message)) return fail(kUnreachable, message);
   secret_ = redis_->secret;  // replicas mean the same by a hash
+  if (directory_ == nullptr) return kOk;
+  const auto set_aside = directory_->take_secret(secret_);
+  if (!set_aside) {
+    return fail(kUnreachable, "state.dir can't take the secret of redis: " +
+                                  set_aside.error().message());
+  }
+  if (*set_aside != 0) {
+    log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
+                                    "redis; weir begins afresh, the files are kept as *.bad"));
+  }
   return kOk;
 }
 
@@ -201,6 +211,13 @@ int Wiring::build_stores() {
   }
   report_ = std::make_unique<Report>(control_, threads, secret_, log_, metrics_->control());
   report_->use(first_.model());
+  if (redis_) {
+    sharing_ = std::make_unique<ListSharing>(control_, redis_->store, secret_, *lists_, log_);
+    report_->ask_makers([this](limiter::ListId list, const Hash128& key,
+                               std::function<void(bool)> tell) {
+      sharing_->ask_maker(list, key, std::move(tell));
+    });
+  }
   if (options_.viewer) report_->watch(options_.viewer);
   return kOk;
 }
@@ -331,6 +348,7 @@ void Wiring::begin_service() {
   reload_->started_with(first_);
   if (options_.watch_files) reload_->watch();
   report_->start();
+  if (sharing_ != nullptr) sharing_->use(*set_);
   if (state_ != nullptr) state_->start(clock_);
   if (recording_ != nullptr) {
     recording_->tell(*set_);

@@ -14,6 +14,7 @@
 #include "admin/server.h"
 #include "api/server.h"
 #include "app/configuration.h"
+#include "app/list_sharing.h"
 #include "app/log.h"
 #include "app/machine.h"
 #include "app/recording.h"
@@ -126,6 +127,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   boost::asio::steady_timer second_;
   net::TaskGroup tasks_;
   std::unique_ptr<Report> report_;
+  std::unique_ptr<ListSharing> sharing_;  // null: no redis; goes after the workers, who list
   std::unique_ptr<Recording> recording_;  // null: nothing is recorded
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<net::ConnectionBudget> connections_;

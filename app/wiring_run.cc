@@ -81,6 +81,7 @@ void Wiring::tick() {
   counters_->maintain(now, wall);
   for (const policies::View& view : set_->views) view.advance(now, wall);
   report_->tick(wall);
+  if (sharing_ != nullptr) sharing_->tick(now);
   // Requests drive the timers as well; without any, the first worker does.
   if (patterns_->due() < now && !workers_.empty()) {
     workers_.front()->thread.post(
@@ -164,6 +165,7 @@ admin::StatusFacts Wiring::status() const {
       if (away && !away->empty()) out.redis->away = *away;
     }
   }
+  if (sharing_ != nullptr) out.shared_lists = sharing_->facts(clock_.now());
   return out;
 }
 
@@ -273,6 +275,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   settings_.drain = server.drain;
   rotate_credentials(server);
   report_->use(next.model());
+  if (sharing_ != nullptr) sharing_->use(*set_);
   if (recording_ != nullptr) recording_->tell(*set);
   co_return std::string();
 }
@@ -305,6 +308,7 @@ asio::awaitable<void> Wiring::shut_down() {
 void Wiring::end() {
   second_.cancel();
   pool_->stop();
+  if (sharing_ != nullptr) sharing_->stop();
   report_->stop();
   if (recording_ != nullptr) recording_->stop();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());

@@ -72,7 +72,13 @@ constexpr Row<Draft> kList[] = {
       "list of keys, of lists of keys (several fields), or of maps `{key, until, why}`", "",
       "Entries that stand in the file; addresses and CIDR blocks for `ip`."},
      [](Reader&, const Member& m, Draft& d) { d.entries = &m; }},
-    {{"share", "", "", "", "Shared by all replicas."}, nullptr},
+    {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
+      "Whose entries they are: this process's, or those of all replicas, who tell each other "
+      "through Redis (those that stand in the file stay local)."},
+     [](Reader& r, const Member& m, Draft& d) {
+       const auto redis = r.choice<bool>(m, {{"local", false}, {"redis", true}});
+       if (redis && *redis) d.list.share = m.value->where;
+     }},
     {{"release", shape::kName, "an event", "",
       "An event that has the list's fields and lifts the entry, such as a solved captcha."},
      [](Reader& r, const Member& m, Draft& d) { d.list.release = r.text(m); }},
@@ -82,7 +88,6 @@ constexpr Row<Draft> kList[] = {
        const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366});
        if (v) d.list.forget = located(m, *v);
      }},
-    {{"on_error", "", "", "", "When the shared store is away."}, nullptr},
 };
 
 void read_key(Reader& reader, const Member& m, const std::vector<Text>& of, ListEntryDef& out) {

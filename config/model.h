@@ -102,6 +102,7 @@ struct ListDef {
   std::optional<int> status;
   std::optional<Text> release;  ///< an event of the same key that lifts the entry
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
+  std::optional<Where> share;      ///< by all replicas, through Redis
   std::vector<ListEntryDef> entries;
   std::string spelling;  ///< of the definition (config/merge.h)
 };

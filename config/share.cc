@@ -81,18 +81,23 @@ void check_share(Reader& reader, const PolicyDef& policy) {
 }
 
 void check_shared_store(const Model& model, Problems& problems) {
-  bool told = false;
+  std::vector<Where> shared;
+  for (const ListDef& list : model.lists) {
+    if (list.share) shared.push_back(*list.share);
+  }
   for (const PolicyDef& policy : model.policies) {
-    if (!policy.share) continue;
-    if (!model.server.redis) {
-      problems.error(policy.share->where, "\"share: redis\" needs \"redis\": where is it?",
-                     "write redis: {url: redis://127.0.0.1:6379}");
-    } else if (!model.server.redis->secret && !model.server.redis->secret_file &&
-               !std::exchange(told, true)) {
-      problems.warning(model.server.redis->where,
-                       "without \"secret\" keys are hashed by a constant that everybody knows",
-                       "write secret_file, the same on every replica");
-    }
+    if (policy.share) shared.push_back(policy.share->where);
+  }
+  const auto& redis = model.server.redis;
+  for (const Where& where : shared) {
+    if (redis) continue;
+    problems.error(where, "\"share: redis\" needs \"redis\": where is it?",
+                   "write redis: {url: redis://127.0.0.1:6379}");
+  }
+  if (!shared.empty() && redis && !redis->secret && !redis->secret_file) {
+    problems.warning(redis->where,
+                     "without \"secret\" keys are hashed by a constant that everybody knows",
+                     "write secret_file, the same on every replica");
   }
 }
 

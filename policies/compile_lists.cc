@@ -75,6 +75,7 @@ void Compiler::compile_lists() {
     list.status = def.status.value_or(list.effect == Action::deny ? 403 : row.status);
     list.tell = def.tell.value_or(config::Tell::nothing);
     list.entries = def.entries;
+    list.shared = def.share.has_value();
 
     // Where it acts: on every request that has its fields, and besides on events that mean other things
     // by the same names.
@@ -159,6 +160,7 @@ ListIndex Compiler::own_list(Policy& policy, Action action, bool shadow) {
   list.shadow = shadow;
   list.effect = action == Action::graylist ? Action::flag : action;
   list.owner = policy.index;
+  list.shared = policy.shared;
   list.of = policy.key_names;
   list.of_address = policy.key_is_address;
   list.tell = config::Tell::nothing;

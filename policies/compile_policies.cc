@@ -46,6 +46,7 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.announce = def.announce;
   policy.missing = def.missing.value;
   policy.metric = def.metric.kind;
+  policy.shared = def.share.has_value();
   if (def.on_error) policy.on_error = *def.on_error;
   policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);

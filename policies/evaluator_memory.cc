@@ -78,7 +78,7 @@ void Evaluator::put_on_list(const Policy& policy, const Rung& rung, std::size_t 
   news.created = true;
   if (list != nullptr) {
     limiter::Listing listing;
-    listing.key = key_in_list;
+    listing.key = news.hash = key_in_list;
     listing.parts = views_;
     listing.durations = rung.durations;
     if (rung.for_window) {

@@ -29,6 +29,7 @@ class Observer {
     const Rung* rung;
     const List* list;      ///< null: the rung only notifies
     std::string_view key;  ///< printable parts, joined by ", "
+    Hash128 hash;          ///< of the key, as the list knows it
     Number value;
     std::optional<Number> limit;
     TimePoint until;

@@ -128,6 +128,7 @@ struct Policy {
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
   bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  bool shared = false;          ///< its counters and its own lists are all replicas'
   config::OnErrorDef on_error;  ///< while what is shared can't be asked
   /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
   /// rungs know by name.
@@ -187,6 +188,7 @@ struct List {
   std::vector<Binding> releases;  ///< events that lift the entry of their key
   limiter::StaticList fixed;      ///< entries of the configuration, after attach()
   std::vector<config::ListEntryDef> entries;
+  bool shared = false;   ///< dynamic entries are all replicas'
   limiter::ListId id{};  ///< after attach()
 };
 

@@ -60,6 +60,24 @@
     "Matches that had begun and were let go because of keep or memory.")                            \
   X(patterns_open, gauge, "weir_pattern_open", "", "Matches of patterns that have begun.")          \
   X(patterns_memory, gauge, "weir_pattern_memory_bytes", "", "Bytes that they take.")               \
+  X(list_share_up, gauge, "weir_redis_list_up", "",                                                 \
+    "1 while Redis answers for every list that replicas share (0 also if none is).")                \
+  X(list_share_lag, gauge, "weir_redis_list_lag_milliseconds", "",                                  \
+    "How old at most what is known of other replicas' list entries is.")                            \
+  X(list_share_pending, gauge, "weir_redis_list_pending", "",                                       \
+    "Changes of shared lists that Redis has not heard of.")                                         \
+  X(list_share_entries, gauge, "weir_redis_list_entries", "",                                       \
+    "Keys that Redis holds of shared lists, removed ones included.")                                \
+  X(list_share_sent, counter, "weir_redis_list_changes_total", "direction=\"sent\"",                \
+    "Changes of shared lists that this replica has told, or learned of.")                           \
+  X(list_share_learned, counter, "weir_redis_list_changes_total", "direction=\"learned\"", "")      \
+  X(list_share_rounds, counter, "weir_redis_list_rounds_total", "",                                 \
+    "Comparisons of a shared list with Redis: at the start and after failures.")                    \
+  X(list_share_failures, counter, "weir_redis_list_failures_total", "",                             \
+    "Calls for shared lists that failed.")                                                          \
+  X(list_share_dropped, counter, "weir_redis_list_lost_total", "reason=\"dropped\"",                \
+    "Removals that were never told (too much was pending); entries for which Redis' list was full.") \
+  X(list_share_refused, counter, "weir_redis_list_lost_total", "reason=\"refused\"", "")            \
   X(notify_sent, counter, "weir_notify_total", "result=\"sent\"", "Notifications, by what became of them.") \
   X(notify_dropped, counter, "weir_notify_total", "result=\"dropped\"", "")                         \
   X(notify_failed, counter, "weir_notify_total", "result=\"failed\"", "")                           \

@@ -208,6 +208,7 @@ bool ListSync::answered(const Reply& reply, TimePoint now) {
     epoch_ = answer.epoch;
     if (!ours) begin_round(0);
   }
+  const bool more = answer.more && answer.known > known_;  // else it would never end
   known_ = answer.known;
   for (const ListRecord& record : answer.records) take(record, now);
   if (!answer.records.empty() || !flying_.empty()) busy_until_ = now + kBusyFor;
@@ -216,13 +217,13 @@ bool ListSync::answered(const Reply& reply, TimePoint now) {
   std::size_t i = 0;
   for (const auto& [key, flying] : flown) take_result(flying, answer.results[i++], now);
   stats_.sent += flown.size();
-  if (in_round_ && !answer.more) end_round(now);
+  if (in_round_ && !more) end_round(now);
   if (now >= prune_at_) prune(now);
   const milliseconds wait = now < busy_until_ ? kPollBusy : kPollIdle;
-  next_ = answer.more ? now
-                      : now + wait -
-                            milliseconds{static_cast<std::int64_t>(
-                                random_() % static_cast<std::uint64_t>(wait.count() / 8))};
+  next_ = more ? now
+               : now + wait -
+                     milliseconds{static_cast<std::int64_t>(
+                         random_() % static_cast<std::uint64_t>(wait.count() / 8))};
   return true;
 }
 

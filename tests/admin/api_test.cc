@@ -1,3 +1,4 @@
+#include "admin/metrics_page.h"
 #include "api_fixture.h"
 
 namespace weir::test {
@@ -15,6 +16,30 @@ TEST_F(ApiTest, StatusTellsVersionConfigurationAndProblems) {
   EXPECT_EQ(body.at("config").at("last_load").at("problem_count"), json::value(1));
   EXPECT_EQ(body.at("config").at("last_load").at("problems").at(0).at("line"), json::value(14));
   EXPECT_GT(body.at("counters").at("capacity").as_int64(), 0);
+  EXPECT_TRUE(body.at("shared_lists").is_null());
+}
+
+TEST_F(ApiTest, StatusAndMetricsTellHowListsAreShared) {
+  admin::SharedListFacts facts;
+  facts.why = "lost: closed by the server";
+  facts.lists = 2;
+  facts.entries = 30;
+  facts.pending = 4;
+  facts.lag = milliseconds{1'250};
+  facts.failures = 5;
+  process.facts.shared_lists = facts;
+  const json::value shared = get("/v1/status").at("shared_lists");
+  EXPECT_EQ(shared.at("up"), json::value(false));
+  EXPECT_EQ(shared.at("why"), json::value("lost: closed by the server"));
+  EXPECT_EQ(shared.at("pending"), json::value(4));
+  EXPECT_EQ(shared.at("lag_seconds"), json::value(1.25));
+  const std::string page = admin::metrics_page(process, process.stores());
+  for (const char* line :
+       {"weir_redis_list_up 0\n", "weir_redis_list_lag_milliseconds 1250\n",
+        "weir_redis_list_pending 4\n", "weir_redis_list_entries 30\n",
+        "weir_redis_list_failures_total 5\n"}) {
+    EXPECT_NE(page.find(line), page.npos) << line;
+  }
 }
 
 TEST_F(ApiTest, PoliciesAreShownAsSentencesWithWhatTheyHaveDone) {

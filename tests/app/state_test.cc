@@ -227,6 +227,29 @@ TEST(StateDirectory, is_one_process_s_and_its_secret_is_its_own) {
   EXPECT_EQ(again.directory->secret().bytes(), secret);
 }
 
+TEST(StateDirectory, takes_the_secret_that_replicas_share_and_sets_aside_what_another_keyed) {
+  const Scratch scratch;
+  const HashSecret shared = HashSecret::from_text("of all replicas");
+  {
+    const auto first = StateDirectory::open(scratch / "state");
+    EXPECT_EQ(first.directory->take_secret(shared).value(), 0U) << "there was nothing";
+    EXPECT_EQ(first.directory->secret().bytes(), shared.bytes());
+  }
+  {
+    Life life(scratch / "state");
+    life.enlist(1);
+    life.state->stop(kNow, kWall);
+    EXPECT_EQ(life.opened.directory->secret().bytes(), shared.bytes());
+    EXPECT_EQ(life.opened.directory->take_secret(shared).value(), 0U) << "it is the same";
+    EXPECT_TRUE(scratch.has("state/lists.journal"));
+    EXPECT_GT(life.opened.directory->take_secret(HashSecret::from_text("another")).value(), 0U);
+    EXPECT_FALSE(scratch.has("state/lists.journal"));
+    EXPECT_TRUE(scratch.has("state/lists.journal.bad"));
+  }
+  Life life(scratch / "state");
+  EXPECT_FALSE(life.listed(1));
+}
+
 TEST(StateDirectory, says_what_is_wrong_with_it) {
   const Scratch scratch;
   scratch.write("file", "");

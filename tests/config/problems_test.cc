@@ -189,7 +189,7 @@ TEST(Problems, of_lists_and_tables) {
                     {"max and status",
                      "lists: {a: {of: ip, kind: deny, max: 1, entries: [10.0.0.1, 10.0.0.2]}, b: "
                      "{of: ip, kind: deny, status: 200}, c: {of: ip, kind: deny, max: 0}}\n"},
-                    {"later words", "lists: {a: {of: ip, kind: gray, share: redis, release: x}}\n"},
+                    {"share and release", "lists: {a: {of: ip, kind: gray, share: redis, release: x}, b: {of: ip, kind: gray, share: {redis: {sync: 1s}}}}\n"},
                     {"table shapes",
                      "tables: {a: {by: os}, b: {values: {\"*\": 1}}, c: {by: os, values: 5}, d: "
                      "{by: os, values: {a: {b: 1}}}, e: {by: os, values: {}}, f: {by: os, values: "

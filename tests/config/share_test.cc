@@ -37,6 +37,26 @@ TEST(Share, CountersOfAllReplicasAndWhatHoldsWithoutRedis) {
   EXPECT_FALSE(model.policies.at(0).share);
 }
 
+TEST(Share, ListsOfAllReplicas) {
+  const auto problems_of_list = [](const std::string& redis, const std::string& list, Model& model) {
+    Problems problems;
+    model = parse({{"weir.yaml", "weir: 1\n" + redis + "lists: {a: {of: ip, kind: gray, " + list + "}}\n"}},
+                  {}, problems);
+    Texts texts;
+    for (const Problem& problem : problems.all()) texts.push_back(problem.message);
+    return texts;
+  };
+  Model model;
+  EXPECT_EQ(problems_of_list(kRedis, "share: redis", model), Texts{});
+  EXPECT_TRUE(model.lists.at(0).share);
+  EXPECT_EQ(problems_of_list("", "share: local", model), Texts{});
+  EXPECT_FALSE(model.lists.at(0).share);
+  EXPECT_EQ(problems_of_list("", "share: redis", model),
+            (Texts{"\"share: redis\" needs \"redis\": where is it?"}));
+  EXPECT_EQ(problems_of_list("redis: {url: redis://127.0.0.1}\n", "share: redis", model),
+            (Texts{"without \"secret\" keys are hashed by a constant that everybody knows"}));
+}
+
 TEST(Share, WhatCannotBe) {
   EXPECT_EQ(problems_of("", "share: redis, " + kRest),
             (Texts{"\"share: redis\" needs \"redis\": where is it? "

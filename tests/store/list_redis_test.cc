@@ -4,57 +4,23 @@
 
 #include <random>
 
-#include "store/lists/list_sharer.h"
 #include "store/redis/resp_writer.h"
 #include "tests/store/list_model.h"
+#include "tests/store/list_replica.h"
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::store {
 namespace {
 
-using limiter::ListBank;
-using limiter::Listing;
+using test::list_key;
 using test::ListModel;
+using test::Replica;
 using test::World;
 using weir::test::RedisServer;
 
-constexpr milliseconds kHour{3'600'000};
 // The promise is one second; a machine that builds and tests at once gets more.
 constexpr milliseconds kSoon{5'000};
-
-Hash128 key(std::uint64_t n) { return {n * 0x9E3779B97F4A7C15ULL, n}; }
-
-/// A process that shares the list `gray`.
-struct Replica {
-  Replica(World& w, const Settings& settings, std::uint64_t number, const char* secret = "s")
-      : world(w), list(bank.open("gray", 10'000).value()) {
-    sharer = std::make_unique<ListSharer>(world.worker, bank, HashSecret::from_text(secret), settings, number);
-    world.turn([&] {
-      sharer->use({{"gray", list, 10'000, {7, 7}}});
-      sharer->start();
-    });
-  }
-  ~Replica() {
-    world.turn([&] { sharer.reset(); });
-  }
-  void add(std::uint64_t n, milliseconds term = kHour) {
-    Listing listing;
-    listing.key = key(n);
-    listing.durations = {&term, 1};
-    listing.policy = "gold";
-    listing.value = 7;
-    listing.limit = 5;
-    bank.add(list, listing, clock.now());
-  }
-  bool has(std::uint64_t n) const { return bank.find(list, key(n), clock.now()).listed; }
-
-  World& world;
-  ListBank bank;
-  limiter::ListId list;
-  Clock clock;
-  std::unique_ptr<ListSharer> sharer;
-};
 
 class Shared : public testing::Test {
  protected:
@@ -87,10 +53,10 @@ TEST_F(Shared, EntriesReasonsAndRemovalsAreEverywhereWithinASecond) {
   first.add(1);
   EXPECT_TRUE(first.has(1)) << "at once where it was set";
   ASSERT_TRUE(all(1, true));
-  const auto entry = second.bank.get(second.list, key(1), second.clock.now());
+  const auto entry = second.bank.get(second.list, list_key(1), second.clock.now());
   EXPECT_EQ(entry->policy, "gold");
   EXPECT_EQ(entry->value.integer(), 7);
-  second.bank.remove(second.list, key(1), second.clock.now());
+  second.bank.remove(second.list, list_key(1), second.clock.now());
   ASSERT_TRUE(all(1, false));
   for (const std::string& name : redis->words({"KEYS", "*"})) {
     EXPECT_TRUE(name.starts_with("weir:list:gray:{")) << name;
@@ -110,7 +76,7 @@ TEST_F(Shared, OneReplicaIsToldThatItMadeTheEntry) {
   for (const auto& each : replicas) each->add(1);
   world.turn([&] {
     for (const auto& each : replicas) {
-      each->sharer->ask_maker(each->list, key(1), world.worker.now() + kSoon, [&](bool here) {
+      each->sharer->ask_maker(each->list, list_key(1), world.worker.now() + kSoon, [&](bool here) {
         ++heard;
         made += here ? 1 : 0;
       });
@@ -124,7 +90,7 @@ TEST_F(Shared, OneReplicaIsToldThatItMadeTheEntry) {
   for (const auto& each : replicas) each->add(2);
   world.turn([&] {
     for (const auto& each : replicas) {
-      each->sharer->ask_maker(each->list, key(2), world.worker.now() + milliseconds{100},
+      each->sharer->ask_maker(each->list, list_key(2), world.worker.now() + milliseconds{100},
                               [&](bool here) {
                                 ++heard;
                                 made += here ? 1 : 0;
@@ -144,7 +110,7 @@ TEST_F(Shared, ARestartedServerIsFilledFromTheReplicas) {
   ASSERT_TRUE(world.until([&] { return !second.sharer->stats().up; }));
   EXPECT_FALSE(second.sharer->stats().why.empty());
   second.add(1'000);  // meanwhile
-  first.bank.remove(first.list, key(3), first.clock.now());
+  first.bank.remove(first.list, list_key(3), first.clock.now());
   redis->start();
   Replica& late = replica();
   ASSERT_TRUE(all(1'000, true));
@@ -267,7 +233,7 @@ TEST(ListScript, DoesWhatItsModelDoes) {
     Caller& caller = callers[pick(callers.size())];
     std::vector<ListOp> ops(pick(4));
     for (ListOp& op : ops) {
-      op.key = key(pick(12));
+      op.key = list_key(pick(12));
       const auto near = [&] { return now - 3'000 + static_cast<std::int64_t>(pick(6'000)); };
       if (pick(3) == 0) op.removed = near();
       if (pick(4) != 0) {

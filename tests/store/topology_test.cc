@@ -1,6 +1,7 @@
 // A Cluster of three masters and a trio of Sentinels, all real: the contract, and what happens when
 // slots move and masters die.
 #include "tests/store/contract.h"
+#include "tests/store/list_replica.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::store {
@@ -148,6 +149,43 @@ TEST(SharedStores, AClusterOfThreeMasters) {
   }));
 }
 
+TEST(SharedLists, MoveWithTheirSlotAndOutliveIt) {
+  World world;
+  Cluster cluster(world);
+  test::Replica first(world, cluster.settings(), 1), second(world, cluster.settings(), 2);
+  const auto seen = [&](std::uint64_t n) { return world.until([&] { return second.has(n); }); };
+  first.add(1);
+  ASSERT_TRUE(seen(1)) << second.sharer->stats().why;
+  std::string name;
+  unsigned from = 0;
+  for (unsigned i = 0; i < Cluster::kNodes; ++i) {
+    for (const std::string& key : cluster.nodes[i]->words({"KEYS", "*}"})) {
+      name = key;
+      from = i;
+    }
+  }
+  ASSERT_FALSE(name.empty());
+  // The slot goes to a node that has nothing of it: MOVED, and the replicas fill it.
+  for (const std::string& key : cluster.nodes[from]->words({"KEYS", "*"})) {
+    cluster.nodes[from]->text({"DEL", key});
+  }
+  const unsigned to = (from + 1) % Cluster::kNodes;
+  for (auto& node : cluster.nodes) {
+    node->text({"CLUSTER", "SETSLOT", std::to_string(slot_of(name)), "NODE", cluster.ids[to]});
+  }
+  first.add(2);
+  ASSERT_TRUE(seen(2)) << second.sharer->stats().why;
+  ASSERT_TRUE(
+      world.until([&] { return cluster.nodes[to]->integer({"HLEN", name}) == 2 + 3; }));
+  // Its node dies and comes again with nothing.
+  cluster.nodes[to]->kill();
+  first.add(3);
+  ASSERT_TRUE(world.until([&] { return !second.sharer->stats().up; }));
+  EXPECT_TRUE(second.has(1) && second.has(2));
+  cluster.nodes[to]->start();
+  ASSERT_TRUE(seen(3)) << second.sharer->stats().why;
+}
+
 TEST(SharedStores, ATrioOfSentinels) {
   World world;
   std::vector<int> ports;
@@ -179,6 +217,9 @@ TEST(SharedStores, ATrioOfSentinels) {
   test::whole_contract(world, *store, 10);
   ASSERT_FALSE(testing::Test::HasFatalFailure());
   ASSERT_EQ(value(add(world, *store, "kept")), 1);
+  test::Replica first(world, settings, 1), second(world, settings, 2);
+  first.add(1);
+  ASSERT_TRUE(world.until([&] { return second.has(1); })) << second.sharer->stats().why;
 
   sentinels[0]->start();
   sentinels[0]->text(
@@ -204,6 +245,10 @@ TEST(SharedStores, ATrioOfSentinels) {
       << store->why();
   EXPECT_EQ(value(add(world, *store, "kept")), 2) << "the replica has what the master had";
   EXPECT_EQ(servers[1]->words({"ROLE"})[0], "master");
+  first.add(2);
+  test::Replica late(world, settings, 3);
+  ASSERT_TRUE(world.until([&] { return second.has(2) && late.has(1) && late.has(2); }))
+      << second.sharer->stats().why;
 }
 
 }  // namespace
