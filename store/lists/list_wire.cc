@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 16;
 constexpr char kNoKey[kKeyBytes] = {};  // who asked knows which key it was
+constexpr std::int64_t kIntegerMost = std::int64_t{1} << 53;
 constexpr std::size_t kRecordHead = 4 * sizeof(double) + 8;
 
 std::string key_bytes(const Hash128& key) {
@@ -52,10 +53,11 @@ std::optional<ListRecord> read_record(std::string_view key, std::string_view byt
 class Words {
  public:
   explicit Words(const Reply& reply) : reply_(reply) {}
+  /// What Lua's numbers hold, and not below 0: times, sequences, counts.
   bool integer(std::int64_t& out) {
     if (!is(Reply::Type::integer)) return false;
     out = reply_[at_++].integer;
-    return true;
+    return out >= 0 && out <= kIntegerMost;
   }
   bool string(std::string_view& out) {
     if (!is(Reply::Type::string)) return false;
