@@ -80,7 +80,8 @@ constexpr Row<Draft> kList[] = {
        if (redis && *redis) d.list.share = m.value->where;
      }},
     {{"release", shape::kName, "an event", "",
-      "An event that has the list's fields and lifts the entry, such as a solved captcha."},
+      "An event that has the list's fields and lifts the entry, such as a solved captcha; a list that "
+      "challenges or denies lets such requests through."},
      [](Reader& r, const Member& m, Draft& d) { d.list.release = r.text(m); }},
     {{"forget", shape::kDuration, "duration, 1s to 366d", "",
       "After so long without an entry an escalation begins anew, where its rung does not say."},

@@ -163,6 +163,7 @@ class Evaluator final : private ListOracle {
   void match_family(EventIndex base, Trace* trace);
   void mark_planned();  ///< what the plan says has happened
   bool look_at_lists(Instant at, Trace* trace);
+  bool may_release(const List& list) const noexcept;
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
   bool happened(EventIndex event) const noexcept;
   bool may_happen(EventIndex event) const noexcept;

@@ -183,6 +183,13 @@ bool Evaluator::hash_key(const std::vector<KeySlot>& key) {
   return true;
 }
 
+/// Whoever solves the captcha must get through to it.
+bool Evaluator::may_release(const List& list) const noexcept {
+  return list.kind == config::ListKind::gray && refuses(list.effect) &&
+         std::any_of(list.releases.begin(), list.releases.end(),
+                     [&](const List::Binding& release) { return may_happen(release.event); });
+}
+
 bool Evaluator::look_at_lists(Instant at, Trace* trace) {
   const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
     const List& list = set_->lists[use.list];
@@ -215,7 +222,7 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
   for (const EventIndex event : plan_.events) {
     for (const auto& use : set_->list_uses[event]) {
       const List& list = set_->lists[use.list];
-      if (list.kind == config::ListKind::allow) continue;
+      if (list.kind == config::ListKind::allow || may_release(list)) continue;
       if (const auto until = find(use)) {
         plan_.lists.push_back({use.list, *until});
         denied = denied || list.kind == config::ListKind::deny;

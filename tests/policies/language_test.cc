@@ -380,5 +380,29 @@ policies:
   EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
 }
 
+TEST(Release, ItsRequestsGetThroughTheListThatTheyLift) {
+  World world(R"(
+fields: {user: header.x_user}
+events:
+  guess: {match: POST /guess}
+  captcha: {match: POST /captcha}
+  solved: {is: captcha, when: status == 200}
+lists:
+  suspects: {of: user, kind: gray, effect: challenge, release: solved}
+policies:
+  - {name: guesses, watch: guess, key: user, window: 1h, then: [{over: 1, do: graylist, list: suspects, for: 1h}]}
+)");
+  const auto send = [&](const char* line, int status = 200) {
+    return world.send(by(line, "anna"), status);
+  };
+  EXPECT_EQ(send("POST /guess"), "pass");
+  send("POST /guess");
+  EXPECT_EQ(send("GET /page"), "challenge");
+  EXPECT_EQ(send("POST /captcha", 400), "pass") << "a try";
+  EXPECT_EQ(send("GET /page"), "challenge") << "it was wrong";
+  EXPECT_EQ(send("POST /captcha", 200), "pass");
+  EXPECT_EQ(send("GET /page"), "pass");
+}
+
 }  // namespace
 }  // namespace weir::policies
