@@ -50,6 +50,7 @@ net::HttpReply get_status(Call& call) {
   body["resident_bytes"] = process_facts().resident_bytes;
   body["config"] = std::move(config);
   body["counters"] = std::move(counters);
+  body["redis"] = nullptr;
   if (status.redis) {
     json::object redis;
     redis["up"] = status.redis->workers_up == status.workers;

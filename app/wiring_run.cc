@@ -127,6 +127,9 @@ void Wiring::rotate_credentials(const config::Server& server) {
       w->redis->set_credentials(with, sentinels);
     });
   }
+  if (sharing_ != nullptr) {
+    sharing_->set_credentials(next.store.credentials, next.store.sentinel_credentials);
+  }
   log_.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
 }
 

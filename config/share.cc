@@ -69,7 +69,7 @@ void check_share(Reader& reader, const PolicyDef& policy) {
     reader.problems().error(where, "a policy that counts nothing has nothing to share",
                             "give it a window, such as window: 10m");
   }
-  if (policy.clock) {
+  if (policy.clock && policy.clock->value == PolicyClock::event) {
     reader.problems().error(policy.clock->where,
                             "what is shared goes by the store's clock, not by the events'",
                             "leave out clock or share");

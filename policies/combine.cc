@@ -315,7 +315,7 @@ void Evaluator::take_back(bool all, Instant at) {
     }
     if (!back) continue;
     take_back(planned);
-    planned.reserves = planned.counts = false;  // and whatever is answered, it never will be
+    if (!all) planned.reserves = planned.counts = false;  // whatever is answered, it never will be
   }
 }
 

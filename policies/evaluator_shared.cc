@@ -264,7 +264,8 @@ void Evaluator::keep_for_closing(Settlement& settlement) {
   settlement.captured = std::move(kept);
 }
 
-void Evaluator::closed(Settlement& settlement, Instant now) {
+void Evaluator::closed(Settlement& settlement, Instant at) {
+  const Instant now = settlement.answered_at(at);
   const PolicySet* const current = set_;
   auto current_loaded = loaded_;
   loaded_ = settlement.loaded;

@@ -1,5 +1,8 @@
 #include "telemetry/metrics.h"
 
+#include <array>
+#include <charconv>
+
 namespace weir::telemetry {
 namespace {
 
@@ -36,7 +39,16 @@ void Metrics::write(std::string& out) const {
     }
     out.append(row.name);
     if (!row.labels.empty()) out.append("{").append(row.labels).append("}");
-    out.append(" ").append(std::to_string(sum(static_cast<Metric>(i)))).append("\n");
+    out.append(" ");
+    const std::int64_t value = sum(static_cast<Metric>(i));
+    if (row.name.ends_with("_seconds")) {  // the cells hold milliseconds
+      std::array<char, 32> text;
+      const auto end = std::to_chars(text.begin(), text.end(), static_cast<double>(value) / 1000).ptr;
+      out.append(text.begin(), end);
+    } else {
+      out.append(std::to_string(value));
+    }
+    out.append("\n");
   }
 }
 

@@ -62,7 +62,7 @@
   X(patterns_memory, gauge, "weir_pattern_memory_bytes", "", "Bytes that they take.")               \
   X(list_share_up, gauge, "weir_redis_list_up", "",                                                 \
     "1 while Redis answers for every list that replicas share (0 also if none is).")                \
-  X(list_share_lag, gauge, "weir_redis_list_lag_milliseconds", "",                                  \
+  X(list_share_lag, gauge, "weir_redis_list_lag_seconds", "",                                       \
     "How old at most what is known of other replicas' list entries is.")                            \
   X(list_share_pending, gauge, "weir_redis_list_pending", "",                                       \
     "Changes of shared lists that Redis has not heard of.")                                         \

@@ -35,7 +35,7 @@ TEST_F(ApiTest, StatusAndMetricsTellHowListsAreShared) {
   EXPECT_EQ(shared.at("lag_seconds"), json::value(1.25));
   const std::string page = admin::metrics_page(process, process.stores());
   for (const char* line :
-       {"weir_redis_list_up 0\n", "weir_redis_list_lag_milliseconds 1250\n",
+       {"weir_redis_list_up 0\n", "weir_redis_list_lag_seconds 1.25\n",
         "weir_redis_list_pending 4\n", "weir_redis_list_entries 30\n",
         "weir_redis_list_failures_total 5\n"}) {
     EXPECT_NE(page.find(line), page.npos) << line;

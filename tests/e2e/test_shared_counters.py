@@ -27,6 +27,7 @@ class Replicas:
 
     def __init__(self, policies, handler=None, *, settings=PATIENT):
         self.redis = Redis()
+        self.policies = policies
         self.origin = Origin(handler) if handler else Origin()
         self.replicas = [replica(self.redis, policies, self.origin.port, settings=settings) for _ in range(2)]
         self.open = []
@@ -37,7 +38,8 @@ class Replicas:
                 self.open.append(part)
                 part.__enter__()
             # Ready is who can serve, with the store or without: here it must be there.
-            eventually(lambda: self.redis.used_by(2), what="both replicas at the store")
+            each = 3 if "for:" in self.policies else 2  # the workers; shared lists have a connection too
+            eventually(lambda: self.redis.used_by(2 * each), what="both replicas at the store")
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise

@@ -43,7 +43,7 @@ class Restarts(unittest.TestCase):
         redis, origin = Redis(*options), Origin()
         with redis, origin, replica(redis, limited(self.LIMIT), origin.port, settings=HASTY) as a, \
                 replica(redis, limited(self.LIMIT), origin.port, settings=HASTY) as b:
-            eventually(lambda: redis.used_by(2), what="both replicas at the store")
+            eventually(lambda: redis.used_by(4), what="both replicas at the store")
             loads = [Load("--target", f"127.0.0.1:{w.port}", "--conns", 8, "--seconds", 100, "--addresses",
                           self.ADDRESSES, "--rate", 1000, "--expect", "any") for w in (a, b)]
             with loads[0], loads[1]:
@@ -53,7 +53,9 @@ class Restarts(unittest.TestCase):
                     eventually(lambda old=before: served(a) > old[0] + 20 and served(b) > old[1] + 20,
                                what="service without the store")
                     redis.start()
-                    eventually(lambda: redis.used_by(2), what="both replicas back at the store")
+                    eventually(lambda: redis.used_by(4), what="both replicas back at the store")
+                # Each address has asked for more than its limit by then.
+                eventually(lambda: served(a) + served(b) > 3 * self.LIMIT * self.ADDRESSES, 30, "enough requests")
                 results = [load.stop() for load in loads]
             for result in results:
                 self.assertEqual(result["errors"], 0, result)
@@ -118,7 +120,7 @@ class Silence(unittest.TestCase):
                 self.assertEqual([parallel(a.port, [login()])[0].status for _ in range(5)], [200] * 5)
             finally:
                 redis.resume()
-            eventually(lambda: redis.used_by(2) and held() == 0, 8, "no reservation left")
+            eventually(lambda: redis.used_by(6) and held() == 0, 8, "no reservation left")
             self.assertEqual([r.status for r in parallel(b.port, [login()] * 5)], [200] * 5)
 
     def test_clients_that_hang_up_while_the_store_is_asked_leave_nothing(self):
@@ -171,7 +173,7 @@ class Absence(unittest.TestCase):
                 self.assertEqual(self.count(weir), expected)
                 with redis:
                     # However long it has been away: within two seconds, and some for a busy machine.
-                    eventually(lambda r=redis: r.used_by(1), 5, "weir at the store")
+                    eventually(lambda r=redis: r.used_by(2), 5, "weir at the store")
                     eventually(lambda w=weir: get(w) == 200, 5, "the store's count, which begins at none")
                     (key,) = redis.keys()
                     eventually(lambda w=weir: get(w) == 429, 5, "the limit")
