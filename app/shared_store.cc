@@ -9,7 +9,6 @@ namespace {
 constexpr std::size_t kSecretBytesMax = 4096;
 // Longer than any request that has not lost its settlement: what a dead replica held is free again.
 constexpr milliseconds kBesideAnswer{60'000};
-constexpr milliseconds kFlight{3'600'000};
 
 /// A secret of a file, without the line's end that editors leave.
 bool read_secret(const config::Text& file, const char* what, std::string& out,
@@ -86,7 +85,7 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
   if (!secret.empty()) out.secret = HashSecret::from_text(secret);
   out.sharing.readable = from.readable_keys;
   out.sharing.reservation = server.proxy.answer + server.reserve_wait + kBesideAnswer;
-  out.sharing.flight = kFlight;
+  out.sharing.flight = 4 * kRenewPlaces;
   return true;
 }
 

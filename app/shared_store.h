@@ -10,6 +10,10 @@
 
 namespace weir::app {
 
+/// How often requests under way say so: the places in flight of a replica that died are free again
+/// after four times as long.
+inline constexpr milliseconds kRenewPlaces{15'000};
+
 /// What `redis:` says, for those who use it. Files are read now.
 struct SharedStoreSettings {
   store::Settings store;

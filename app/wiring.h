@@ -140,6 +140,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
 
   std::vector<std::optional<std::string>> redis_away_;  // by worker: why; empty: it is there
   bool redis_told_away_ = false;
+  TimePoint places_renewed_{};
   bool draining_ = false;
   bool ending_ = false;
 };

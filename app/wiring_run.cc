@@ -96,8 +96,11 @@ void Wiring::tick() {
 
 void Wiring::ask_about_redis() {
   if (!redis_) return;
+  const bool renew = places_renewed_ + kRenewPlaces <= clock_.now();
+  if (renew) places_renewed_ = clock_.now();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    workers_[i]->thread.post([this, i, w = workers_[i].get()] {
+    workers_[i]->thread.post([this, i, renew, w = workers_[i].get()] {
+      if (renew) w->gate.renew_places(w->thread.now());
       const store::RedisStats stats = w->redis->stats();
       publish(stats, w->metrics);
       asio::post(control_, [this, i, why = stats.up ? std::string() : w->redis->why()] {

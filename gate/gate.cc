@@ -202,6 +202,12 @@ Ticket* Gate::take_ticket(bool recorded) {
   return ticket;
 }
 
+void Gate::renew_places(TimePoint now) {
+  if (!desk_) return;
+  for (const auto& ticket : tickets_) evaluator_.renew(ticket->settlement);
+  run_errands(now);
+}
+
 bool Gate::park(Waiter& waiter, TimePoint now) {
   if (asked_ != nullptr) {
     waiter.inquiry_ = std::exchange(asked_, nullptr);

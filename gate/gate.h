@@ -94,6 +94,10 @@ class Gate final : public Judge {
   /// Gives every event to this recorder as well; null: to none. Before use().
   void record_to(Recorder* recorder) { recorder_ = recorder; }
 
+  /// Keeps the shared places in flight of requests that are under way: call it several times within
+  /// Sharing::flight.
+  void renew_places(TimePoint now);
+
   /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing
   /// comes.
   void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }

@@ -146,6 +146,8 @@ class Evaluator final : private ListOracle {
   void released(Settlement& settlement, Instant now);
   /// The replies to Settlement::closing are there: what rests on them is judged.
   void closed(Settlement& settlement, Instant now);
+  /// Every so often while the request lasts: its shared places in flight stay its own.
+  void renew(const Settlement& settlement);
   /// Last: gives back the place in flight.
   void ended(Settlement& settlement);
 

@@ -292,6 +292,17 @@ void Evaluator::closed(Settlement& settlement, Instant at) {
   set_ = current;
 }
 
+/// The same event once more: the store counts it once, and moves its end.
+void Evaluator::renew(const Settlement& settlement) {
+  for (const PlannedCounter& counter : settlement.in_flight) {
+    if (!counter.in_store) continue;
+    const Asking::Item& from = settlement.asked[counter.asked];
+    Asking::Item& item = errands_.add(SharedVerb::add, from.key, from.op.event, from.op.id);
+    item.op.lifetime = from.op.lifetime;
+    Asking::add_part(item, {from.op.parts[counter.part].counter, {}, 0});
+  }
+}
+
 void Evaluator::put_aside(Aside& into) {
   into.loaded = loaded_;
   std::swap(into.plan, plan_);

@@ -116,8 +116,12 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
     say(reply, i, r);
   }
   for (std::size_t i = 0; i < op.parts.size(); ++i) {
-    if (reply.admitted) {
-      const limiter::CounterSpec& spec = op.parts[i].counter->spec;
+    const Name name = name_of(op, i, key);
+    const limiter::CounterSpec& spec = op.parts[i].counter->spec;
+    const auto before = done_.find(name);
+    if (spec.metric == limiter::Metric::in_flight && before != done_.end()) {
+      before->second.until = now + op.lifetime;  // it goes on
+    } else if (reply.admitted) {
       const bool reserves = op.verb == SharedVerb::reserve && spec.outcome;
       const bool flies = spec.metric == limiter::Metric::in_flight;
       Done done{{}, counters[i], key, now + (reserves || flies ? op.lifetime : kTakenBackWithin)};
@@ -126,7 +130,6 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
                    : bank_.charge(counters[i], key, now, op.event, nullptr, &done.undo));
       // An open event in flight ends by itself as a reservation does.
       if (flies && done.undo.what == Undo::What::charge) done.undo.what = Undo::What::reservation;
-      const Name name = name_of(op, i, key);
       done_[name] = done;
       order_.push_back(name);
     }
