@@ -252,6 +252,13 @@ void ListSync::take(const ListRecord& record, TimePoint now) {
 
 /// What the store holds of a key, brought into the bank. False: nothing came of it.
 bool ListSync::take_record(const ListRecord& record, TimePoint now) {
+  if (const auto it = pending_.find(record.key); it != pending_.end() && record.removed != 0) {
+    // What came before that removal is not worth telling any more.
+    Pending& pending = it->second;
+    if (pending.listed && to_store(*pending.listed) <= record.removed) pending.listed.reset();
+    if (pending.removed && to_store(*pending.removed) <= record.removed) pending.removed.reset();
+    if (!pending.listed && !pending.removed) drop_pending(record.key);
+  }
   const Pending* const change = local_change(record.key);
   const std::int64_t listed_here =
       change != nullptr && change->listed ? to_store(*change->listed) : 0;
@@ -281,6 +288,10 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
     if (listed_here <= record.removed) removed = to_local(record.removed);
   }
   bank_.merge(list_, std::move(*entry), now, removed);
+  if (local_change(record.key) != nullptr) return true;
+  const auto held = bank_.held(list_, record.key, now);
+  if (held && to_store(held->until) > record.until + kSame)
+    repeat(record.key, 0, held->listed, now);  // it holds for longer here: for all, then
   return true;
 }
 
@@ -330,6 +341,21 @@ void ListSync::repeat(const Hash128& key, std::int64_t removed, std::optional<Ti
   put_pending(key, pending);
 }
 
+/// A change that is still to be told, with what the store knew before and has lost.
+ListSync::Pending ListSync::told_again(const Pending& pending, const Mirror* known,
+                                       TimePoint now) const {
+  Pending out = pending;
+  out.due = now;
+  if (known == nullptr || known->removed == 0) return out;
+  out.removed = std::max(out.removed.value_or(TimePoint{}), to_local(known->removed));
+  const auto later = [&](TimePoint t) {
+    if (t > *out.removed) out.listed = std::max(out.listed.value_or(t), t);
+  };
+  if (out.listed && *out.listed <= *out.removed) out.listed.reset();
+  if (known->until != 0) later(to_local(known->listed));
+  return out;
+}
+
 void ListSync::end_round(TimePoint now) {
   in_round_ = false;
   ++stats_.rounds;
@@ -342,9 +368,9 @@ void ListSync::end_round(TimePoint now) {
       const Mirror* const known = mirror(entry.key);
       const bool missing =
           known == nullptr || (known->seen != round_ && known->sequence > round_from_);
-      if (local_change(entry.key) != nullptr) {
-        // That it holds for longer was not urgent; that it is there is.
-        if (missing && pending_.contains(entry.key)) put_pending(entry.key, {{}, {}, now});
+      if (const auto it = pending_.find(entry.key); it != pending_.end()) {
+        // That it holds for longer was not urgent; that it is there is, and what was told before.
+        if (missing) put_pending(entry.key, told_again(it->second, known, now));
       } else if (known == nullptr) {
         repeat(entry.key, 0, entry.listed, now);
       } else if (missing || (known->until != 0 && to_store(entry.until) > known->until + kSame)) {

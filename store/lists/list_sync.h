@@ -99,6 +99,7 @@ class ListSync {
   void take(const ListRecord& record, TimePoint now);
   bool take_record(const ListRecord& record, TimePoint now);
   void take_result(const Flying& flying, const ListResult& result, TimePoint now);
+  Pending told_again(const Pending& pending, const Mirror* known, TimePoint now) const;
   void begin_round(std::int64_t from);
   void end_round(TimePoint now);
   void repeat(const Hash128& key, std::int64_t removed, std::optional<TimePoint> listed,
