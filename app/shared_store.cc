@@ -114,7 +114,8 @@ void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {
 
 std::uint64_t random_origin() {
   std::uint64_t out = 0;
-  for (const std::uint8_t byte : HashSecret::random().bytes()) out = out << 8U | byte;
+  const HashSecret random = HashSecret::random();
+  for (const std::uint8_t byte : random.bytes()) out = out << 8U | byte;
   return out;
 }
 
