@@ -243,7 +243,7 @@ void Report::handle(const News& news) {
     if (tail_.size() == kTail) tail_.pop_front();
     tail_.push_back(news);
     ++tail_next_;
-    // A busy proxy must not lose refusals in the log because somebody looks on: enough for now.
+    // A busy proxy must not lose refusals in the log because somebody looks on: no more this second.
     if (++tail_lines_ >= kLinesPerSecond) tailing_.store(false, std::memory_order_relaxed);
   }
   bool counts = viewer_ != nullptr;

@@ -158,6 +158,22 @@ class Evaluator final : private ListOracle {
   void end_of_input(TimePoint last, bool flush);
 
  private:
+  /// While it lives, another set is judged by: that of a request which began before a reload.
+  class SetInUse {
+   public:
+    SetInUse(Evaluator& evaluator, std::shared_ptr<const Loaded> loaded)
+        : evaluator_(evaluator), before_(evaluator.loaded_) {
+      evaluator_.use(std::move(loaded));
+    }
+    ~SetInUse() { evaluator_.use(std::move(before_)); }
+    SetInUse(const SetInUse&) = delete;
+    SetInUse& operator=(const SetInUse&) = delete;
+
+   private:
+    Evaluator& evaluator_;
+    std::shared_ptr<const Loaded> before_;
+  };
+
   // evaluator_match.cc
   void next_epoch();
   void match(const Request& request, Trace* trace);

@@ -107,12 +107,8 @@ bool Evaluator::answer_needs_body(const Settlement& settlement) const {
 
 void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant at) {
   const Instant now = settlement.answered_at(at);
-  const PolicySet* const current = set_;
-  auto current_loaded = loaded_;
-  loaded_ = settlement.loaded;
-  set_ = loaded_->set.get();
+  const SetInUse in_use(*this, settlement.loaded);
   at_ = now;
-  if (event_marks_.size() < set_->events.size()) event_marks_.resize(set_->events.size());
   frame_.resume(set_->slots, settlement.captured, answer, settlement.at.now, this);
 
   // The open events are decided now, parents first.
@@ -131,8 +127,6 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant a
   if (settlement.judged) apply_resets(settlement, now);
   observe_answered_views(settlement);
   keep_for_closing(settlement);
-  loaded_ = std::move(current_loaded);
-  set_ = current;
 }
 
 /// Whether the answer says that what a policy reserved for has happened.
@@ -309,18 +303,13 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
 void Evaluator::aborted(Settlement& settlement, Instant at) {
   const Instant now = settlement.answered_at(at);
   if (!settlement.reserved && settlement.patterns.empty()) return;
-  const PolicySet* const current = set_;
-  auto current_loaded = loaded_;
-  loaded_ = settlement.loaded;
-  set_ = loaded_->set.get();
+  const SetInUse in_use(*this, settlement.loaded);
   at_ = now;
   const Answer nothing;
   frame_.resume(set_->slots, settlement.captured, nothing, settlement.at.now, this);
   settle_reserved(settlement, now, true);
   feed_answered(settlement, now, false);
   keep_for_closing(settlement);
-  loaded_ = std::move(current_loaded);
-  set_ = current;
 }
 
 void Evaluator::released(Settlement& settlement, Instant at) {

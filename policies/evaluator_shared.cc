@@ -266,12 +266,8 @@ void Evaluator::keep_for_closing(Settlement& settlement) {
 
 void Evaluator::closed(Settlement& settlement, Instant at) {
   const Instant now = settlement.answered_at(at);
-  const PolicySet* const current = set_;
-  auto current_loaded = loaded_;
-  loaded_ = settlement.loaded;
-  set_ = loaded_->set.get();
+  const SetInUse in_use(*this, settlement.loaded);
   at_ = now;
-  if (event_marks_.size() < set_->events.size()) event_marks_.resize(set_->events.size());
   const Answer nothing;
   frame_.resume(set_->slots, settlement.captured, nothing, settlement.at.now, this);
   asked_ = &settlement.closing;
@@ -288,8 +284,6 @@ void Evaluator::closed(Settlement& settlement, Instant at) {
   }
   if (rows_ != nullptr) give_settled_rows(*rows_, settlement);
   settlement.closing.clear();
-  loaded_ = std::move(current_loaded);
-  set_ = current;
 }
 
 /// The same event once more: the store counts it once, and moves its end.
@@ -344,10 +338,7 @@ const Verdict& Evaluator::told_again(const Record& record, Aside& aside, const O
 }
 
 void Evaluator::drop(Aside& aside) {
-  const PolicySet* const current = set_;
-  auto current_loaded = loaded_;
-  loaded_ = std::move(aside.loaded);
-  set_ = loaded_->set.get();
+  const SetInUse in_use(*this, std::move(aside.loaded));
   std::swap(aside.plan, plan_);
   std::swap(aside.asking, asking_);
   for (PlannedCounter& planned : plan_.counters) {
@@ -359,8 +350,6 @@ void Evaluator::drop(Aside& aside) {
   }
   verdict_.clear();
   take_back(true, aside.at);
-  loaded_ = std::move(current_loaded);
-  set_ = current;
 }
 
 }  // namespace weir::policies
