@@ -210,7 +210,7 @@ int replay_command(const Flags& flags, const Globals& globals) {
     store = ReplayStore::connect(flags.store, problem);
     if (store == nullptr) {
       complain("--store: " + problem);
-      return kUnreachable;
+      return parse_redis_url(flags.store) ? kUnreachable : kUsage;
     }
     for (replay::Engine* each : {engine.get(), other.get()}) {
       if (each == nullptr) continue;

@@ -29,6 +29,7 @@ constexpr Row<OnErrorDef> kOnError[] = {
 }  // namespace
 
 void read_share(Reader& reader, const Member& m, std::optional<ShareDef>& out) {
+  if (m.value->is_map()) return reader.later(*m.value, "share: {redis: ...}");
   const auto redis = reader.choice<bool>(m, {{"local", false}, {"redis", true}});
   if (redis && *redis) out = ShareDef{m.value->where};
 }

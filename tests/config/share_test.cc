@@ -58,6 +58,8 @@ TEST(Share, ListsOfAllReplicas) {
 }
 
 TEST(Share, WhatCannotBe) {
+  EXPECT_EQ(problems_of(kRedis, "share: {redis: {sync: 200ms}}, " + kRest),
+            (Texts{"\"share: {redis: ...}\" is not supported yet"}));
   EXPECT_EQ(problems_of("", "share: redis, " + kRest),
             (Texts{"\"share: redis\" needs \"redis\": where is it? "
                    "(write redis: {url: redis://127.0.0.1:6379})"}));
