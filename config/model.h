@@ -62,16 +62,16 @@ struct SourceDef {
   bool header = false;        ///< csv: the first line is skipped
   Text time_field;            ///< csv, json: the column with the event's time
   Time time = Time::seconds;
-  Text time_pattern;          ///< `%d/%b/%Y:%H:%M:%S %z`
+  Text time_pattern;  ///< `%d/%b/%Y:%H:%M:%S %z`
   Where where;
 };
 
 struct EventDef {
   Text name;
-  std::optional<Text> match;  ///< "POST /api/login"; exactly one of match, is and source
-  std::optional<Text> is;     ///< another event's name
+  std::optional<Text> match;        ///< "POST /api/login"; exactly one of match, is and source
+  std::optional<Text> is;           ///< another event's name
   std::optional<SourceDef> source;  ///< records instead of requests
-  std::optional<Text> when;   ///< expression
+  std::optional<Text> when;         ///< expression
   std::vector<FieldDef> fields;
   std::string spelling;  ///< of the definition (config/merge.h)
 };
@@ -100,7 +100,7 @@ struct ListDef {
   std::size_t max = 100'000;  ///< entries at most
   std::optional<Tell> tell;
   std::optional<int> status;
-  std::optional<Text> release;  ///< an event of the same key that lifts the entry
+  std::optional<Text> release;     ///< an event of the same key that lifts the entry
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
   std::optional<Where> share;      ///< by all replicas, through Redis
   std::vector<ListEntryDef> entries;
@@ -122,7 +122,7 @@ struct TableChild {
 
 struct TableDef {
   Text name;
-  std::vector<Text> by;  ///< names of fields, outermost first
+  std::vector<Text> by;      ///< names of fields, outermost first
   std::optional<Text> file;  ///< csv: one column per field of `by`, then the value
   TableNode values;
   std::string spelling;  ///< of the definition (config/merge.h)
@@ -139,7 +139,7 @@ struct NearDef {
 };
 
 struct KeyPart {
-  Text field;                       ///< a field of the event or `ip`; empty with `near`
+  Text field;  ///< a field of the event or `ip`; empty with `near`
   std::optional<NearDef> near;
   std::optional<unsigned> v4_bits;  ///< `ip/24,56`
   std::optional<unsigned> v6_bits;
@@ -165,14 +165,14 @@ struct MetricDef {
 struct WindowDef {
   enum class Kind : std::uint8_t { last, every, events, calendar, leaky };
   Kind kind = Kind::last;
-  milliseconds length{0};  ///< 1 ms .. 31 d; events: 0 = however old
-  std::size_t events = 0;  ///< events: how many
+  milliseconds length{0};                 ///< 1 ms .. 31 d; events: 0 = however old
+  std::size_t events = 0;                 ///< events: how many
   CalendarUnit unit = CalendarUnit::day;  ///< calendar
-  Text zone{"UTC", {}};    ///< calendar: name of a time zone
-  Number capacity{0};      ///< leaky
-  milliseconds drain{0};   ///< leaky: the time in which one drains
-  milliseconds hop{0};     ///< last, in views: a result every so often
-  unsigned buckets = 60;   ///< last, not exact: 1 .. 3600
+  Text zone{"UTC", {}};                   ///< calendar: name of a time zone
+  Number capacity{0};                     ///< leaky
+  milliseconds drain{0};                  ///< leaky: the time in which one drains
+  milliseconds hop{0};                    ///< last, in views: a result every so often
+  unsigned buckets = 60;                  ///< last, not exact: 1 .. 3600
   bool exact = false;
   bool from_first = false;  ///< every: a window begins at the key's first event
   Where where;
@@ -253,7 +253,7 @@ struct PolicyDef {
   std::vector<KeyPart> key;
   std::optional<PatternDef> pattern;
   std::vector<NamedMetricDef> metrics;
-  std::optional<Text> reserve;       ///< the estimate of an amount that only the answer tells
+  std::optional<Text> reserve;  ///< the estimate of an amount that only the answer tells
   std::optional<Located<std::int64_t>> version;
   std::optional<Duration> retain;
   std::optional<Located<PolicyClock>> clock;
@@ -312,8 +312,8 @@ struct Server {
     std::string upstream_authority;  ///< HOST:PORT as written
     std::vector<Cidr> trust;         ///< client_ip.trust
     std::string client_header = "x-forwarded-for";
-    /// `connect`: Linux sends a lost SYN again after 1 s and after 3 s; a backlog that is full for a
-    /// moment must not end requests just before. Envoy's default; HAProxy's manual says the same.
+    /// `connect`: Linux sends a lost SYN again after 1 s and after 3 s; a backlog that is full for
+    /// a moment must not end requests just before. Envoy's default; HAProxy's manual says the same.
     milliseconds connect{5'000}, head{10'000}, body{30'000}, answer{60'000}, idle{75'000};
   } proxy;
   struct Admin {
@@ -340,7 +340,7 @@ struct Server {
     std::uint64_t body = 64 << 10;
     std::uint64_t head = 32 << 10;
     std::uint64_t connections = 10'000;
-    std::uint64_t held = 1'000;     ///< requests held by `delay` at once, per worker
+    std::uint64_t held = 1'000;  ///< requests held by `delay` at once, per worker
     std::uint64_t views = std::uint64_t{64} << 20;  ///< bytes of all views together
     std::uint64_t waiting = 1'024;  ///< requests waiting for reservations at once, per worker
   } limits;

@@ -18,9 +18,8 @@ constexpr std::size_t kKeepDefault = 1000;
 bool same_window(const std::optional<WindowDef>& a, const std::optional<WindowDef>& b) {
   if (!a || !b) return !a && !b;
   return a->kind == b->kind && a->length == b->length && a->exact == b->exact &&
-         a->from_first == b->from_first &&
-         a->events == b->events && a->unit == b->unit && a->zone.value == b->zone.value &&
-         a->capacity == b->capacity && a->drain == b->drain &&
+         a->from_first == b->from_first && a->events == b->events && a->unit == b->unit &&
+         a->zone.value == b->zone.value && a->capacity == b->capacity && a->drain == b->drain &&
          (a->exact || a->kind != WindowDef::Kind::last || a->buckets == b->buckets);
 }
 
@@ -63,10 +62,11 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
   });
   for (const Rung& rung : policy.then) {
     const auto window = window_of(policy, rung);
-    const bool members = policy.metric.kind == MetricDef::Kind::distinct ||
-                         (policy.metric.kind == MetricDef::Kind::count && window &&
-                          window->kind == WindowDef::Kind::last &&
-                          (window->exact || any_under || policy.retain || radius_of(policy.key) != nullptr));
+    const bool members =
+        policy.metric.kind == MetricDef::Kind::distinct ||
+        (policy.metric.kind == MetricDef::Kind::count && window &&
+         window->kind == WindowDef::Kind::last &&
+         (window->exact || any_under || policy.retain || radius_of(policy.key) != nullptr));
     const auto from = holds_from(rung);
     if (!members || !from || *from <= static_cast<double>(keep)) continue;
     reader.problems().error(
@@ -117,22 +117,22 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
     const auto window = window_of(policy, rung);
     const bool leaks = window && window->kind == WindowDef::Kind::leaky;
     if (rung.compare == Rung::Compare::none && !rung.condition && !leaks && !policy.pattern) {
-      reader.problems().error(
-          rung.where, "a rung needs a threshold (\"over\", \"at\" or \"under\") or \"if\"");
+      reader.problems().error(rung.where,
+                              "a rung needs a threshold (\"over\", \"at\" or \"under\") or \"if\"");
     }
     const bool ends = window && ((window->kind == WindowDef::Kind::every && !window->from_first) ||
                                  window->kind == WindowDef::Kind::calendar);
     if (rung.for_window && !ends) {
-      reader.problems().error(rung.where,
-                              "\"for: window\" needs a window that ends for all keys at once: every or calendar",
-                              "write a duration, such as for: 15m");
+      reader.problems().error(
+          rung.where,
+          "\"for: window\" needs a window that ends for all keys at once: every or calendar",
+          "write a duration, such as for: 15m");
     }
     if (rung.compare != Rung::Compare::none && !policy.metrics.empty() && !policy.window &&
         policy.metric.kind != MetricDef::Kind::in_flight) {
-      reader.problems().error(rung.where,
-                              "this policy has several metrics and none of its own to compare",
-                              "name them in \"if\", such as if: '" +
-                                  policy.metrics.front().name.value + " > 5'");
+      reader.problems().error(
+          rung.where, "this policy has several metrics and none of its own to compare",
+          "name them in \"if\", such as if: '" + policy.metrics.front().name.value + " > 5'");
     }
   }
 }
@@ -145,9 +145,10 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
     if (!window || window->kind != WindowDef::Kind::last) return;
     trails = true;
     if (policy.retain->value >= window->length) return;
-    reader.problems().error(policy.retain->where,
-                            "\"retain\" is shorter than a window of this policy, which is kept anyway",
-                            "write retain: " + format_duration(window->length) + " or more");
+    reader.problems().error(
+        policy.retain->where,
+        "\"retain\" is shorter than a window of this policy, which is kept anyway",
+        "write retain: " + format_duration(window->length) + " or more");
   };
   look(policy.window);
   for (const Rung& rung : policy.then) {
@@ -158,29 +159,30 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
     reader.problems().error(policy.retain->where,
                             "a pattern retains nothing: what waits is kept for \"within\"");
   } else if (!trails) {
-    reader.problems().error(policy.retain->where,
-                            "\"retain\" needs a window of the last so long: others keep what they count",
-                            "write window: 10m");
+    reader.problems().error(
+        policy.retain->where,
+        "\"retain\" needs a window of the last so long: others keep what they count",
+        "write window: 10m");
   }
 }
 
-/// What brings its own time can be counted where a window can be told of any time, and nowhere else.
+/// What brings its own time can be counted where a window can be told of any time, and nowhere
+/// else.
 void check_clock(Reader& reader, const PolicyDef& policy) {
   const bool event = policy.clock && policy.clock->value == PolicyClock::event;
   if (policy.late && !event) {
-    reader.problems().error(policy.late->where,
-                            "by the wall clock nothing comes late",
+    reader.problems().error(policy.late->where, "by the wall clock nothing comes late",
                             "write clock: event beside \"late\", if events bring their own times");
   }
   if (!event) return;
   if (policy.retain) {
-    reader.problems().error(policy.retain->where,
-                            "\"retain\" keeps by the wall clock, and this policy counts by the times of its events",
-                            "leave it out: they are kept for the window, and \"late\" more");
+    reader.problems().error(
+        policy.retain->where,
+        "\"retain\" keeps by the wall clock, and this policy counts by the times of its events",
+        "leave it out: they are kept for the window, and \"late\" more");
   }
   if (policy.pattern) {
-    reader.problems().error(policy.clock->where,
-                            "a pattern waits by the wall clock",
+    reader.problems().error(policy.clock->where, "a pattern waits by the wall clock",
                             "weir replay goes by the times of the rows");
     return;
   }
@@ -191,11 +193,12 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
     counts = true;
     const bool leaks = window.kind == WindowDef::Kind::leaky;
     if (!leaks && !window.from_first) return;
-    reader.problems().error(window.where,
-                            leaks ? "a leaky bucket drains by the wall clock, not by the times of events"
-                                  : "where a key's window begins would depend on what comes late",
-                            leaks ? "write window: {last: 10m}, or leave out clock: event"
-                                  : "leave out \"from: first\"");
+    reader.problems().error(
+        window.where,
+        leaks ? "a leaky bucket drains by the wall clock, not by the times of events"
+              : "where a key's window begins would depend on what comes late",
+        leaks ? "write window: {last: 10m}, or leave out clock: event"
+              : "leave out \"from: first\"");
   };
   if (policy.window) look(*policy.window);
   for (const Rung& rung : policy.then) {
@@ -210,7 +213,8 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
                             "in_flight is what is under way now: that has no time of its own",
                             "leave out clock: event");
   } else if (!counts) {
-    reader.problems().error(policy.clock->where, "this policy counts nothing, so it needs no clock");
+    reader.problems().error(policy.clock->where,
+                            "this policy counts nothing, so it needs no clock");
   }
 }
 

@@ -18,15 +18,16 @@ struct Hash128 {
   std::uint64_t lo = 0;
   std::uint64_t hi = 0;
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
-  /// The hash of a key as `owner` (the identity of a counter, list or pattern) holds it. What is owned
-  /// is a keyed hash: two keys of two owners are one only if 128 bits that nobody knows are equal, and
-  /// a key that many hold is hashed once.
+  /// The hash of a key as `owner` (the identity of a counter, list or pattern) holds it. What is
+  /// owned is a keyed hash: two keys of two owners are one only if 128 bits that nobody knows are
+  /// equal, and a key that many hold is hashed once.
   constexpr Hash128 owned_by(const Hash128& owner) const noexcept {
     return {lo ^ owner.lo, hi ^ owner.hi};
   }
 };
 
-/// The secret that keys every hash, kept in `state.dir`: without it nobody can choose colliding keys.
+/// The secret that keys every hash, kept in `state.dir`: without it nobody can choose colliding
+/// keys.
 class HashSecret {
  public:
   static HashSecret random();
@@ -41,16 +42,16 @@ class HashSecret {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-/// Builds the bytes of a key: length-prefixed parts, so that `a_b`+`c` is never `a`+`b_c`. Reused from
-/// request to request: keeps its memory.
+/// Builds the bytes of a key: length-prefixed parts, so that `a_b`+`c` is never `a`+`b_c`. Reused
+/// from request to request: keeps its memory.
 class KeyBuilder {
  public:
   void start() { bytes_.clear(); }  ///< over
   void add_text(std::string_view part);
   void add_address(const Address& address);  ///< already masked
   void add_missing();  ///< stands for a missing part; equal to no text, whatever a client sends
-  /// Canonical text of any scalar (1 and "1" are one part; doubles shortest). False for null, errors,
-  /// lists and JSON objects: these are no key parts.
+  /// Canonical text of any scalar (1 and "1" are one part; doubles shortest). False for null,
+  /// errors, lists and JSON objects: these are no key parts.
   bool add(const Value& value);
   std::string_view bytes() const noexcept { return bytes_; }
   Hash128 hash(const HashSecret& secret) const noexcept { return secret.hash(bytes_); }
@@ -59,7 +60,8 @@ class KeyBuilder {
   std::string bytes_;
 };
 
-/// Canonical text of a scalar, as it stands in keys and in what people read. False as KeyBuilder::add.
+/// Canonical text of a scalar, as it stands in keys and in what people read. False as
+/// KeyBuilder::add.
 bool append_canonical(std::string& out, const Value& value);
 
 }  // namespace weir

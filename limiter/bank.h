@@ -73,8 +73,8 @@ class Bank {
   void prefetch(CounterId id, const CounterKey& key) const noexcept;
 
   /// Of a counter with `late`: it has been told of an event of this time, whatever comes of that.
-  /// False: the event is late, more than `late` behind the newest; charging it would be for nothing.
-  /// Other counters have no such events.
+  /// False: the event is late, more than `late` behind the newest; charging it would be for
+  /// nothing. Other counters have no such events.
   bool observe(CounterId id, Moment event) noexcept;
   /// The same without telling it.
   bool in_time(CounterId id, Moment event) const noexcept;
@@ -96,9 +96,9 @@ class Bank {
   Reading reserve(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                   const Ceiling* ceiling, Undo* undo) noexcept;
   /// Ends the reservation of `undo` (if it was stored). matched: the event is counted at
-  /// `event_time`, the request's (with `late`: when it was reserved for, if it was); also if it could not be reserved for want of room. Returns the
-  /// reading after it: value == settled, without any reservations; in_flight: how many are still
-  /// open.
+  /// `event_time`, the request's (with `late`: when it was reserved for, if it was); also if it
+  /// could not be reserved for want of room. Returns the reading after it: value == settled,
+  /// without any reservations; in_flight: how many are still open.
   Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
                  const Amount& event, const Undo& undo, bool matched) noexcept;
 
@@ -132,9 +132,9 @@ class Bank {
     std::unique_ptr<State> state_;
   };
   /// Takes in a whole snapshot: for counters that are open, what has not expired, where the key has
-  /// no count yet. A counter that was not there begins with what it inherits from one that was. Torn or foreign input (Error::malformed) changes nothing. If the clock now
-  /// stands before the snapshot's, its times are moved back with it. Returns how many keys came
-  /// back.
+  /// no count yet. A counter that was not there begins with what it inherits from one that was.
+  /// Torn or foreign input (Error::malformed) changes nothing. If the clock now stands before the
+  /// snapshot's, its times are moved back with it. Returns how many keys came back.
   Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);
 
  private:

@@ -2,8 +2,8 @@
 
 #include "policies/evaluator.h"
 
-/// Many outcomes, one verdict. Only here are shadow mode, guards and others' reservations weighed against
-/// each other; a front door sees nothing but the resulting Effect.
+/// Many outcomes, one verdict. Only here are shadow mode, guards and others' reservations weighed
+/// against each other; a front door sees nothing but the resulting Effect.
 namespace weir::policies {
 namespace {
 
@@ -11,10 +11,14 @@ constexpr milliseconds kCrowdedRetry{1000};
 
 bool compares(config::Rung::Compare compare, Number value, Number limit) {
   switch (compare) {
-    case config::Rung::Compare::over: return value > limit;
-    case config::Rung::Compare::at: return value >= limit;
-    case config::Rung::Compare::under: return value < limit;
-    case config::Rung::Compare::none: break;
+    case config::Rung::Compare::over:
+      return value > limit;
+    case config::Rung::Compare::at:
+      return value >= limit;
+    case config::Rung::Compare::under:
+      return value < limit;
+    case config::Rung::Compare::none:
+      break;
   }
   return true;
 }
@@ -30,10 +34,14 @@ milliseconds falls_within(const Counter& counter, Instant at) {
 TimePoint Instant::window_end(const Counter& counter) const noexcept {
   switch (counter.spec.window) {
     case limiter::Window::every:
-      return of(counter) + (counter.window - milliseconds{to_ms(of(counter)) % counter.window.count()});
-    case limiter::Window::calendar: return counter.spec.zone->span(counter.spec.unit, of(counter)).end;
-    case limiter::Window::leaky: return now + counter.spec.drain;
-    default: return of(counter) + counter.window;
+      return of(counter) +
+             (counter.window - milliseconds{to_ms(of(counter)) % counter.window.count()});
+    case limiter::Window::calendar:
+      return counter.spec.zone->span(counter.spec.unit, of(counter)).end;
+    case limiter::Window::leaky:
+      return now + counter.spec.drain;
+    default:
+      return of(counter) + counter.window;
   }
 }
 
@@ -99,8 +107,8 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
   return verdict_;
 }
 
-bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::size_t r, const Value& value,
-                           std::optional<Number> limit) {
+bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::size_t r,
+                           const Value& value, std::optional<Number> limit) {
   const Rung& rung = policy.rungs[r];
   if (rung.overflows) {
     const Number capacity = set_->counters[policy.counters[rung.counter]].spec.capacity;
@@ -122,11 +130,12 @@ void Evaluator::set_metrics(const Policy& policy, const std::vector<PlannedPolic
                             const std::vector<PlannedCounter>& counters,
                             const std::vector<std::uint16_t>& refs, bool settled) {
   for (std::size_t k = 0; k < policy.meters.size(); ++k) {
-    const auto meter = std::find_if(policies.begin(), policies.end(), [&](const PlannedPolicy& planned) {
-      return planned.policy == policy.meters[k];
-    });
-    frame_.set_metric(k, meter == policies.end() ? Value::null()
-                                                 : counters[refs[meter->first_counter]].value(settled));
+    const auto meter = std::find_if(
+        policies.begin(), policies.end(),
+        [&](const PlannedPolicy& planned) { return planned.policy == policy.meters[k]; });
+    frame_.set_metric(k, meter == policies.end()
+                             ? Value::null()
+                             : counters[refs[meter->first_counter]].value(settled));
   }
 }
 
@@ -143,7 +152,8 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
     if (rung.disabled || rung.shadow != shadow) continue;
     Value value;
     if (policy.has_metric) {
-      value = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].value(settled);
+      value =
+          plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].value(settled);
     } else if (policy.pattern) {
       value = Value::integer(set_->patterns[*policy.pattern].spec.steps);
     }
@@ -165,8 +175,9 @@ void Evaluator::add_list_standings() {
     standing.list = hit.list;
     standing.policy = list.owner;
     standing.shadow = list.shadow;
-    standing.effect = list.kind == config::ListKind::gray && list.effect == Action::flag ? Action::graylist
-                                                                                        : list.effect;
+    standing.effect = list.kind == config::ListKind::gray && list.effect == Action::flag
+                          ? Action::graylist
+                          : list.effect;
     standing.hold = list.hold;
     standing.status = list.status;
     standing.tell = list.tell;
@@ -220,8 +231,8 @@ void Evaluator::settle(const Options& options) {
     }
   }
 
-  // The severest wins. A refusal that rests on others' reservations alone gives way to one that does not,
-  // and if there is none, the request waits for them to settle.
+  // The severest wins. A refusal that rests on others' reservations alone gives way to one that
+  // does not, and if there is none, the request waits for them to settle.
   const auto crowded = [&](const Standing& standing) {
     if (standing.rung < 0 || !refuses(standing.effect)) return false;
     for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
@@ -236,10 +247,11 @@ void Evaluator::settle(const Options& options) {
     if (standing.shadow) continue;
     const bool soft = crowded(standing);
     const bool better =
-        decider < 0 ||
-        (decider_crowded && !soft && refuses(standing.effect)) ||
-        (severity(standing.effect) > severity(verdict_.standings[static_cast<std::size_t>(decider)].effect) &&
-         !(soft && !decider_crowded && refuses(verdict_.standings[static_cast<std::size_t>(decider)].effect)));
+        decider < 0 || (decider_crowded && !soft && refuses(standing.effect)) ||
+        (severity(standing.effect) >
+             severity(verdict_.standings[static_cast<std::size_t>(decider)].effect) &&
+         !(soft && !decider_crowded &&
+           refuses(verdict_.standings[static_cast<std::size_t>(decider)].effect)));
     if (better) {
       decider = static_cast<int>(i);
       decider_crowded = soft;
@@ -251,7 +263,8 @@ void Evaluator::settle(const Options& options) {
   verdict_.effect = standing.effect;
   if (refuses(standing.effect)) {
     verdict_.crowded = decider_crowded;
-    verdict_.kind = decider_crowded && options.may_wait ? Verdict::Kind::wait : Verdict::Kind::refuse;
+    verdict_.kind =
+        decider_crowded && options.may_wait ? Verdict::Kind::wait : Verdict::Kind::refuse;
   } else if (standing.effect == Action::delay) {
     verdict_.kind = Verdict::Kind::hold;
     if (!options.can_hold) {
@@ -291,7 +304,8 @@ void Evaluator::take_back(bool all, Instant at) {
       const bool flies = counter.spec.window == limiter::Window::none;
       if (counter.always && planned.reserves) {
         // Tries count too: nobody will ever see an answer, so it is settled as one.
-        bank_.settle(counter.id, planned.key, at.of(counter), at.moment(counter), planned.amount, planned.undo, true);
+        bank_.settle(counter.id, planned.key, at.of(counter), at.moment(counter), planned.amount,
+                     planned.undo, true);
         end_in_store(planned, limiter::SharedVerb::settle, asking_);
         planned.undo = {};
       } else if (!counter.always || flies) {
@@ -322,7 +336,8 @@ void Evaluator::take_back(bool all, Instant at) {
 void Evaluator::take_back(PlannedCounter& planned) {
   bank_.uncharge(counter_of(planned).id, planned.key, planned.undo);
   planned.undo = {};
-  end_in_store(planned, planned.reserves ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,
+  end_in_store(planned,
+               planned.reserves ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,
                asking_);
 }
 

@@ -22,7 +22,8 @@ void Compiler::compile_tables() {
     std::vector<std::string> by;
     for (const config::Text& name : def.by) by.push_back(name.value);
     table_index_.emplace(def.name.value, static_cast<std::uint16_t>(set_.tables.size()));
-    set_.tables.push_back(std::make_shared<ThresholdTable>(def.name.value, std::move(by), def.values));
+    set_.tables.push_back(
+        std::make_shared<ThresholdTable>(def.name.value, std::move(by), def.values));
   }
 }
 
@@ -63,8 +64,8 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   set_.policies.push_back(std::move(policy));
 }
 
-/// Each of the `metrics` is a policy of its own that only counts and reads: it counts where it watches,
-/// and reads wherever the policy is judged.
+/// Each of the `metrics` is a policy of its own that only counts and reads: it counts where it
+/// watches, and reads wherever the policy is judged.
 void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
   for (const config::NamedMetricDef& named : def.metrics) {
     config::PolicyDef meter;
@@ -127,7 +128,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     rung.tell = from.tell ? from.tell->value : row.tell;
     if (!from.status && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
     if (from.hold) rung.hold = from.hold->value;
-    for (const config::Duration& duration : from.durations) rung.durations.push_back(duration.value);
+    for (const config::Duration& duration : from.durations)
+      rung.durations.push_back(duration.value);
     rung.for_window = from.for_window;
     if (from.forget) rung.forget = from.forget->value;
     if (from.score) rung.score = from.score->value;
@@ -138,7 +140,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     if (policy.has_metric) rung.window = set_.counters[policy.counters[rung.counter]].window;
     if (from.notify) {
       for (std::size_t i = 0; i < set_.notify.size(); ++i) {
-        if (set_.notify[i].name.value == from.notify->value) rung.notify = static_cast<std::uint16_t>(i);
+        if (set_.notify[i].name.value == from.notify->value)
+          rung.notify = static_cast<std::uint16_t>(i);
       }
     }
     if (row.remembers && (!rung.durations.empty() || rung.for_window)) {
@@ -164,7 +167,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
         }
       }
       if (list.kind == config::ListKind::allow) {
-        problems_.error(from.list->where, "a rung cannot put a key on the allow list \"" + list.name + "\"");
+        problems_.error(from.list->where,
+                        "a rung cannot put a key on the allow list \"" + list.name + "\"");
       }
     }
     for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
@@ -174,20 +178,22 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
         if (auto found = list_key(list, set_.events[policy.bindings[b].event])) {
           key = std::move(*found);
           if (policy.bindings[b].outcome) {
-            for (const KeySlot& part : key) add_captures(policy.bindings[b].captures, {&part.slot, 1});
+            for (const KeySlot& part : key)
+              add_captures(policy.bindings[b].captures, {&part.slot, 1});
           }
         } else {
-          problems_.error(from.list->where, "list \"" + list.name + "\" holds " + list.of.front() +
-                                                (list.of.size() > 1 ? ", ..." : "") + ", which event \"" +
-                                                set_.events[policy.bindings[b].event].name +
-                                                "\" does not provide");
+          problems_.error(from.list->where,
+                          "list \"" + list.name + "\" holds " + list.of.front() +
+                              (list.of.size() > 1 ? ", ..." : "") + ", which event \"" +
+                              set_.events[policy.bindings[b].event].name + "\" does not provide");
         }
       }
       policy.list_keys[b].push_back(std::move(key));
     }
     // A bucket that overflows fires, and starts again empty.
-    const bool leaks = policy.has_metric && set_.counters[policy.counters[rung.counter]].spec.window ==
-                                                limiter::Window::leaky;
+    const bool leaks =
+        policy.has_metric &&
+        set_.counters[policy.counters[rung.counter]].spec.window == limiter::Window::leaky;
     if (leaks && rung.compare == config::Rung::Compare::none && !from.condition) {
       rung.overflows = true;
       rung.clear = true;
@@ -215,11 +221,12 @@ void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
       const Slot& slot = set_.slots[binding.key[i].slot];
       const bool segment = slot.extractor != nullptr && slot.extractor->form == ArgumentForm::index;
       if (!asserted(binding.key[i]) || segment) continue;
-      problems_.warning(def.key[i].field.where,
-                        "policy \"" + policy.name + "\" is escaped by leaving out \"" +
-                            def.key[i].field.value + "\"",
-                        "say what happens then: missing: same, missing: deny, or missing: skip with a second "
-                        "policy keyed by ip");
+      problems_.warning(
+          def.key[i].field.where,
+          "policy \"" + policy.name + "\" is escaped by leaving out \"" + def.key[i].field.value +
+              "\"",
+          "say what happens then: missing: same, missing: deny, or missing: skip with a second "
+          "policy keyed by ip");
     }
   }
   const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };
@@ -230,11 +237,13 @@ void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
                           "\" denies by what the client asserts alone: anybody can lock others out",
                       "challenge instead, or add ip to the key");
   }
-  if (def.reset && !binding.key.empty() && std::none_of(binding.key.begin(), binding.key.end(), asserted)) {
-    problems_.warning(def.reset->where,
-                      "reset on a key without the account: one's own right login clears the count of guesses "
-                      "at others",
-                      "key the policy by the user, or leave out reset");
+  if (def.reset && !binding.key.empty() &&
+      std::none_of(binding.key.begin(), binding.key.end(), asserted)) {
+    problems_.warning(
+        def.reset->where,
+        "reset on a key without the account: one's own right login clears the count of guesses "
+        "at others",
+        "key the policy by the user, or leave out reset");
   }
 }
 

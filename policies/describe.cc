@@ -13,7 +13,8 @@ std::string duration_text(milliseconds time) {
     std::int64_t ms;
     const char* name;
   };
-  constexpr std::array<Unit, 5> kUnits{{{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
+  constexpr std::array<Unit, 5> kUnits{
+      {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
   std::int64_t left = time.count();
   if (left <= 0) return "0s";
   // `24h` is what people write; days only from two on.
@@ -30,25 +31,38 @@ std::string duration_text(milliseconds time) {
 
 std::string_view metric_name(limiter::Metric metric) noexcept {
   switch (metric) {
-    case limiter::Metric::count: return "count";
-    case limiter::Metric::sum: return "sum";
-    case limiter::Metric::distinct: return "distinct";
-    case limiter::Metric::in_flight: return "in_flight";
-    case limiter::Metric::average: return "avg";
-    case limiter::Metric::minimum: return "min";
-    case limiter::Metric::maximum: return "max";
-    case limiter::Metric::exists: return "exists";
-    case limiter::Metric::last: return "last";
+    case limiter::Metric::count:
+      return "count";
+    case limiter::Metric::sum:
+      return "sum";
+    case limiter::Metric::distinct:
+      return "distinct";
+    case limiter::Metric::in_flight:
+      return "in_flight";
+    case limiter::Metric::average:
+      return "avg";
+    case limiter::Metric::minimum:
+      return "min";
+    case limiter::Metric::maximum:
+      return "max";
+    case limiter::Metric::exists:
+      return "exists";
+    case limiter::Metric::last:
+      return "last";
   }
   return "";
 }
 
 std::string_view unit_name(CalendarUnit unit) noexcept {
   switch (unit) {
-    case CalendarUnit::hour: return "hour";
-    case CalendarUnit::day: return "day";
-    case CalendarUnit::week: return "week";
-    case CalendarUnit::month: return "month";
+    case CalendarUnit::hour:
+      return "hour";
+    case CalendarUnit::day:
+      return "day";
+    case CalendarUnit::week:
+      return "week";
+    case CalendarUnit::month:
+      return "month";
   }
   return "";
 }
@@ -57,18 +71,25 @@ std::string window_text(const limiter::CounterSpec& spec) {
   const std::string length = duration_text(spec.length);
   switch (spec.window) {
     case limiter::Window::ring:
-      return "the last " + length + (spec.buckets == 60 ? "" : " in " + std::to_string(spec.buckets) + " buckets");
-    case limiter::Window::log: return "exactly the last " + length;
-    case limiter::Window::every: return "every " + length;
-    case limiter::Window::every_first: return "every " + length + " from the first";
+      return "the last " + length +
+             (spec.buckets == 60 ? "" : " in " + std::to_string(spec.buckets) + " buckets");
+    case limiter::Window::log:
+      return "exactly the last " + length;
+    case limiter::Window::every:
+      return "every " + length;
+    case limiter::Window::every_first:
+      return "every " + length + " from the first";
     case limiter::Window::events:
       return "the last " + std::to_string(spec.events) + " events" +
              (spec.length.count() == 0 ? "" : " within " + length);
     case limiter::Window::calendar:
-      return "each " + std::string(unit_name(spec.unit)) + " of " + (spec.zone ? spec.zone->name() : "UTC");
+      return "each " + std::string(unit_name(spec.unit)) + " of " +
+             (spec.zone ? spec.zone->name() : "UTC");
     case limiter::Window::leaky:
-      return "a leaky bucket of " + spec.capacity.to_string() + ", draining one per " + duration_text(spec.drain);
-    case limiter::Window::none: break;
+      return "a leaky bucket of " + spec.capacity.to_string() + ", draining one per " +
+             duration_text(spec.drain);
+    case limiter::Window::none:
+      break;
   }
   return "";
 }
@@ -81,9 +102,11 @@ std::string counter_text(const Counter& counter) {
   out += " over " + window;
   if (counter.spec.late) {
     out += ", by the times of events";
-    if (counter.spec.late->count() != 0) out += " up to " + duration_text(*counter.spec.late) + " late";
+    if (counter.spec.late->count() != 0)
+      out += " up to " + duration_text(*counter.spec.late) + " late";
   }
-  if (counter.spec.retain > counter.spec.length) out += ", kept for " + duration_text(counter.spec.retain);
+  if (counter.spec.retain > counter.spec.length)
+    out += ", kept for " + duration_text(counter.spec.retain);
   return out;
 }
 
@@ -109,10 +132,17 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
   const Binding::RungPart& part = policy.bindings.front().rungs[index];
   std::string out;
   switch (rung.compare) {
-    case config::Rung::Compare::over: out = "over "; break;
-    case config::Rung::Compare::at: out = "at "; break;
-    case config::Rung::Compare::under: out = "under "; break;
-    case config::Rung::Compare::none: break;
+    case config::Rung::Compare::over:
+      out = "over ";
+      break;
+    case config::Rung::Compare::at:
+      out = "at ";
+      break;
+    case config::Rung::Compare::under:
+      out = "under ";
+      break;
+    case config::Rung::Compare::none:
+      break;
   }
   if (const auto* number = std::get_if<Number>(&part.limit.source)) {
     out += number->to_string();
@@ -155,15 +185,19 @@ std::string time_text(TimePoint time) {
   gmtime_r(&t, &parts);
   char buffer[48];
   const std::size_t size = std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%S", &parts);
-  const int more = std::snprintf(buffer + size, sizeof buffer - size, ".%03dZ", static_cast<int>(rest));
+  const int more =
+      std::snprintf(buffer + size, sizeof buffer - size, ".%03dZ", static_cast<int>(rest));
   return {buffer, size + static_cast<std::size_t>(more)};
 }
 
 std::string_view list_kind_text(config::ListKind kind) noexcept {
   switch (kind) {
-    case config::ListKind::allow: return "allow";
-    case config::ListKind::gray: return "gray";
-    case config::ListKind::deny: return "deny";
+    case config::ListKind::allow:
+      return "allow";
+    case config::ListKind::gray:
+      return "gray";
+    case config::ListKind::deny:
+      return "deny";
   }
   return "";
 }

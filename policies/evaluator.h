@@ -47,9 +47,9 @@ struct Settlement {
   Asking asked;    ///< what holds the shared reservations and places in flight
   Asking closing;  ///< ends those of them whose readings are judged; not empty: submit it, then
                    ///< Evaluator::closed()
-  std::vector<std::uint16_t> views;  ///< that wait for the answer
-  TimePoint time{};                  ///< the event's own
-  bool judged = true;                ///< false: an allow list ended judging, only views count
+  std::vector<std::uint16_t> views;      ///< that wait for the answer
+  TimePoint time{};                      ///< the event's own
+  bool judged = true;                    ///< false: an allow list ended judging, only views count
   std::vector<PlannedPattern> patterns;  ///< those for which the answer decides what happened
   std::uint64_t line = 0;
   bool reserved = false;  ///< still to be settled
@@ -98,12 +98,14 @@ class Evaluator final : private ListOracle {
     Trace* trace = nullptr;
     RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
     /// When the event happened, to patterns and views; none: now. Live their deadlines and windows
-    /// end by the clock, so what is told late happens when it is told; files have their rows' times.
+    /// end by the clock, so what is told late happens when it is told; files have their rows'
+    /// times.
     std::optional<TimePoint> happened;
-    /// When the event says itself that it happened, to policies of `clock: event`; none: it does not,
-    /// so that it happens now. Nothing happens later than now.
+    /// When the event says itself that it happened, to policies of `clock: event`; none: it does
+    /// not, so that it happens now. Nothing happens later than now.
     std::optional<TimePoint> own_time;
-    std::uint64_t line = 0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
+    std::uint64_t line =
+        0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
   };
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
@@ -128,8 +130,8 @@ class Evaluator final : private ListOracle {
   /// after every call, and cleared.
   Asking& errands() noexcept { return errands_; }
   const Plan& plan() const noexcept { return plan_; }
-  /// What this slot of its set is, of the event judged or the answer looked at last; a view until the
-  /// next one.
+  /// What this slot of its set is, of the event judged or the answer looked at last; a view until
+  /// the next one.
   Value value(SlotId slot) { return frame_.load(slot); }
 
   /// After a verdict that passes the request: whether anything is left to observe, and what.
@@ -151,8 +153,8 @@ class Evaluator final : private ListOracle {
   /// Last: gives back the place in flight.
   void ended(Settlement& settlement);
 
-  /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any more.
-  /// Cheap if there are none. What they list is listed at the time of their deadline.
+  /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any
+  /// more. Cheap if there are none. What they list is listed at the time of their deadline.
   void advance(TimePoint watermark);
   /// After the last event of all files: see PatternBank::end_of_input.
   void end_of_input(TimePoint last, bool flush);
@@ -232,11 +234,11 @@ class Evaluator final : private ListOracle {
     Action effect = Action::none;
     Value value;
   };
-  bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung, const Value& value,
-                  std::optional<Number> limit);
+  bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung,
+                  const Value& value, std::optional<Number> limit);
   void set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
-                   const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
-                   bool settled);
+                   const std::vector<PlannedCounter>& counters,
+                   const std::vector<std::uint16_t>& refs, bool settled);
   Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
                 Trace* trace);
   void settle(const Options& options);
@@ -273,8 +275,8 @@ class Evaluator final : private ListOracle {
 
   // evaluator_memory.cc
   void write_memory(Instant at);
-  void put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index, const Value& value,
-                   std::optional<Number> limit, const Hash128& key, Instant at);
+  void put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index,
+                   const Value& value, std::optional<Number> limit, const Hash128& key, Instant at);
   void remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
                 std::size_t rung_index, const Value& value, std::optional<Number> limit,
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
@@ -305,7 +307,7 @@ class Evaluator final : private ListOracle {
   // in bad_).
   bool load_key(const std::vector<KeySlot>& key);
   void load_key_with_gaps(const std::vector<KeySlot>& key);  ///< missing parts are null
-  Hash128 key_hash();                               ///< of parts_, nobody's yet
+  Hash128 key_hash();                                        ///< of parts_, nobody's yet
   /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
   bool hash_key(const std::vector<KeySlot>& key);
@@ -337,8 +339,8 @@ class Evaluator final : private ListOracle {
   std::vector<std::string> shared_keys_;
   std::size_t shared_keys_used_ = 0;
 
-  RowSink* rows_ = nullptr;              // of the judgement before: its answer gives rows too
-  Instant at_{};                         // of the judgement or settlement under way
+  RowSink* rows_ = nullptr;  // of the judgement before: its answer gives rows too
+  Instant at_{};             // of the judgement or settlement under way
 
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
   std::uint32_t epoch_ = 0;

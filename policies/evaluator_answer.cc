@@ -53,18 +53,21 @@ void Evaluator::keep(Settlement& into) {
   into.time = happened_;
   into.judged = !plan_.allowed;
   for (const PlannedCounter& planned : plan_.counters) {
-    if (planned.counted() && counter_of(planned).spec.window == limiter::Window::none) into.in_flight.push_back(planned);
+    if (planned.counted() && counter_of(planned).spec.window == limiter::Window::none)
+      into.in_flight.push_back(planned);
   }
   // Everything that the answer side reads of the request is copied now: its buffers will be gone.
   captures_.clear();
   const auto add = [&](SlotId slot) {
     if (set_->slots[slot].side != Side::request) return;
-    if (std::find(captures_.begin(), captures_.end(), slot) == captures_.end()) captures_.push_back(slot);
+    if (std::find(captures_.begin(), captures_.end(), slot) == captures_.end())
+      captures_.push_back(slot);
   };
   for (const PlannedPolicy& planned : plan_.policies) {
     if (!planned.reserves) continue;
     into.reserved = true;
-    for (const SlotId slot : set_->policies[planned.policy].bindings[planned.binding].captures) add(slot);
+    for (const SlotId slot : set_->policies[planned.policy].bindings[planned.binding].captures)
+      add(slot);
   }
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
@@ -72,7 +75,8 @@ void Evaluator::keep(Settlement& into) {
         for (const KeySlot& part : set_->resets[reset].key) add(part.slot);
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
-        for (const KeySlot& part : set_->lists[release.list].releases[release.binding].key) add(part.slot);
+        for (const KeySlot& part : set_->lists[release.list].releases[release.binding].key)
+          add(part.slot);
       }
     }
   }
@@ -174,7 +178,8 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
   const auto counter_at = [&](const PlannedPolicy& planned, std::size_t k) -> PlannedCounter& {
     return counters[settlement.counter_refs[planned.first_counter + k]];
   };
-  // Counters first, then thresholds: a policy with two windows, or several metrics, sees all settled.
+  // Counters first, then thresholds: a policy with two windows, or several metrics, sees all
+  // settled.
   for (PlannedPolicy& planned : settlement.policies) {
     const Policy& policy = set_->policies[planned.policy];
     if (!planned.reserves) {
@@ -211,14 +216,15 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       if (binding.late_amount && !every_one_matches) counter.amount = late;
       const Counter& of = counter_of(counter);
       // What looks at the events before this one reads them before this one is among them.
-      const bool looks_back = of.spec.metric == limiter::Metric::exists ||
-                              of.spec.metric == limiter::Metric::last;
+      const bool looks_back =
+          of.spec.metric == limiter::Metric::exists || of.spec.metric == limiter::Metric::last;
       if (looks_back && planned.matched) {
         counter.reading = bank_.peek(of.id, counter.key, now.moment(of), &counter.amount);
         keep_datum(counter);
       }
-      const limiter::Reading settled = bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of),
-                                                    counter.amount, counter.undo, planned.matched);
+      const limiter::Reading settled =
+          bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+                       counter.undo, planned.matched);
       counter.undo = {};
       if (counter.in_store && planned.matched) {
         settle_in_store(settlement, counter, looks_back);
@@ -256,7 +262,8 @@ void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& plann
         const auto ref = settlement.counter_refs[planned.first_counter + rung.counter];
         value = settlement.counters[ref].value(true);
       }
-      if (!rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r])) continue;
+      if (!rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r]))
+        continue;
       if (best < 0 ||
           severity(rung.effect) >= severity(policy.rungs[static_cast<std::size_t>(best)].effect)) {
         best = static_cast<int>(r);
@@ -294,7 +301,8 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
         const List& list = set_->lists[release.list];
-        if (load_key(list.releases[release.binding].key)) list_bank_.remove(list.id, key_hash().owned_by(list.identity), at_.now);
+        if (load_key(list.releases[release.binding].key))
+          list_bank_.remove(list.id, key_hash().owned_by(list.identity), at_.now);
       }
     }
   }
@@ -321,7 +329,8 @@ void Evaluator::released(Settlement& settlement, Instant at) {
     if (!counter.reserves) continue;
     counter.reserves = false;
     const Counter& of = set.counters[counter.counter];
-    bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of), counter.amount, counter.undo, false);
+    bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+                 counter.undo, false);
     counter.undo = {};
     end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
   }

@@ -6,15 +6,19 @@
 namespace weir::policies {
 namespace {
 
-/// The status for a request whose body or parameters an enforced refusing policy cannot read; 0: leave it
-/// to the policy's `missing`.
+/// The status for a request whose body or parameters an enforced refusing policy cannot read; 0:
+/// leave it to the policy's `missing`.
 int defect_status(MissReason reason) {
   switch (reason) {
-    case MissReason::too_large: return 413;
-    case MissReason::encoded: return 415;
+    case MissReason::too_large:
+      return 413;
+    case MissReason::encoded:
+      return 415;
     case MissReason::unreadable:
-    case MissReason::ambiguous: return 400;
-    default: return 0;
+    case MissReason::ambiguous:
+      return 400;
+    default:
+      return 0;
   }
 }
 
@@ -31,16 +35,26 @@ bool lower(const limiter::Ceiling& a, const limiter::Ceiling& b) {
 
 std::string_view skip_text(Skip skip) noexcept {
   switch (skip) {
-    case Skip::disabled: return "it is disabled";
-    case Skip::not_watched: return "no event that it watches happened";
-    case Skip::when_false: return "its `when` is false";
-    case Skip::when_null: return "its `when` reads something missing";
-    case Skip::key_missing: return "a key part is missing";
-    case Skip::amount_missing: return "the amount is missing";
-    case Skip::amount_refused: return "the amount is negative or not finite";
-    case Skip::exempt: return "an allow list ended judging";
-    case Skip::listed: return "its own list refuses the key; not counted";
-    case Skip::late: return "it comes later than `late` allows; not counted";
+    case Skip::disabled:
+      return "it is disabled";
+    case Skip::not_watched:
+      return "no event that it watches happened";
+    case Skip::when_false:
+      return "its `when` is false";
+    case Skip::when_null:
+      return "its `when` reads something missing";
+    case Skip::key_missing:
+      return "a key part is missing";
+    case Skip::amount_missing:
+      return "the amount is missing";
+    case Skip::amount_refused:
+      return "the amount is negative or not finite";
+    case Skip::exempt:
+      return "an allow list ended judging";
+    case Skip::listed:
+      return "its own list refuses the key; not counted";
+    case Skip::late:
+      return "it comes later than `late` allows; not counted";
   }
   return "";
 }
@@ -61,7 +75,8 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   }
   if (options.trace != nullptr) {
     for (const Policy& policy : set_->policies) {
-      options.trace->skipped(policy, plan_.allowed ? Skip::exempt : Skip::listed, {}, MissReason::none);
+      options.trace->skipped(policy, plan_.allowed ? Skip::exempt : Skip::listed, {},
+                             MissReason::none);
     }
   }
   return false;
@@ -105,7 +120,8 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
   }
 }
 
-/// Of a policy that counts by the times of events. Whatever comes of it, its watched event has been seen.
+/// Of a policy that counts by the times of events. Whatever comes of it, its watched event has been
+/// seen.
 bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry) {
   bool in_time = true;
   for (const std::uint16_t index : policy.counters) {
@@ -113,7 +129,8 @@ bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry)
     if (!counter.spec.late) return true;
     const bool tells = counts && !dry;
     in_time = (tells ? bank_.observe(counter.id, at.moment(counter))
-                     : bank_.in_time(counter.id, at.moment(counter))) && in_time;
+                     : bank_.in_time(counter.id, at.moment(counter))) &&
+              in_time;
   }
   if (!in_time && !dry) StatsCells::add(loaded_->policy_cells[policy.index]->late);
   return in_time;
@@ -144,9 +161,9 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
   PlannedPolicy planned;
   planned.policy = policy.index;
   planned.binding = binding_index;
-  planned.applies = !policy.guarded_only ||
-                    std::any_of(policy.guards.begin(), policy.guards.end(),
-                                [&](EventIndex event) { return happened(event); });
+  planned.applies =
+      !policy.guarded_only || std::any_of(policy.guards.begin(), policy.guards.end(),
+                                          [&](EventIndex event) { return happened(event); });
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;
   if (!load_policy_key(policy, binding, trace)) return;
@@ -155,7 +172,8 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
     return;
   }
   planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
-  for (const Binding::RungPart& rung : binding.rungs) plan_.limits.push_back(load_limit(rung.limit));
+  for (const Binding::RungPart& rung : binding.rungs)
+    plan_.limits.push_back(load_limit(rung.limit));
   if (policy.has_metric) {
     limiter::Amount amount;
     const bool asks = policy.metric == config::MetricDef::Kind::exists;
@@ -246,9 +264,10 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
     PlannedCounter fresh;
     fresh.counter = index;
     fresh.key = counter_key(set_->counters[index], hash_);
-    auto found = std::find_if(plan_.counters.begin(), plan_.counters.end(), [&](const PlannedCounter& other) {
-      return other.counter == index && other.key == fresh.key;
-    });
+    auto found = std::find_if(plan_.counters.begin(), plan_.counters.end(),
+                              [&](const PlannedCounter& other) {
+                                return other.counter == index && other.key == fresh.key;
+                              });
     if (found == plan_.counters.end()) {
       fresh.amount = amount;
       fresh.counts = planned.counts;
@@ -281,8 +300,10 @@ void Evaluator::note_ceilings(const Policy& policy, const Binding& binding,
         binding.rungs[r].condition || !limit) {
       continue;
     }
-    if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at) continue;
-    PlannedCounter& counter = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
+    if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
+      continue;
+    PlannedCounter& counter =
+        plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
     const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};
     if (!counter.has_ceiling || lower(ceiling, counter.ceiling)) {
       counter.ceiling = ceiling;
@@ -325,10 +346,12 @@ bool Evaluator::charge_here(PlannedCounter& planned, Instant at, bool refused, b
     const bool asks = counter.spec.metric == limiter::Metric::exists;
     planned.reading = bank_.peek(counter.id, planned.key, now, asks ? &planned.amount : nullptr);
   } else if (dry || (refused && !counter.always)) {
-    // Refused already: what is not passed is not counted, but its reading still tells the severest rung.
+    // Refused already: what is not passed is not counted, but its reading still tells the severest
+    // rung.
     planned.reading = bank_.peek(counter.id, planned.key, now, &planned.amount);
   } else {
-    const limiter::Ceiling* ceiling = planned.has_ceiling && !counter.always ? &planned.ceiling : nullptr;
+    const limiter::Ceiling* ceiling =
+        planned.has_ceiling && !counter.always ? &planned.ceiling : nullptr;
     planned.reading =
         planned.reserves
             ? bank_.reserve(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo)

@@ -120,9 +120,11 @@ void Evaluator::take_replies(const Options& options) {
 void Evaluator::mirror(PlannedCounter& planned, Instant at) {
   const Counter& counter = counter_of(planned);
   if (planned.reserves) {
-    bank_.reserve(counter.id, planned.key, at.moment(counter), planned.amount, nullptr, &planned.undo);
+    bank_.reserve(counter.id, planned.key, at.moment(counter), planned.amount, nullptr,
+                  &planned.undo);
   } else {
-    bank_.charge(counter.id, planned.key, at.moment(counter), planned.amount, nullptr, &planned.undo);
+    bank_.charge(counter.id, planned.key, at.moment(counter), planned.amount, nullptr,
+                 &planned.undo);
   }
 }
 

@@ -29,46 +29,78 @@ std::int64_t admitted(Number limit, config::Rung::Compare compare) {
 
 std::string_view reason_phrase(int status) noexcept {
   switch (status) {
-    case 302: return "Found";
-    case 303: return "See Other";
-    case 307: return "Temporary Redirect";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 402: return "Payment Required";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 409: return "Conflict";
-    case 410: return "Gone";
-    case 413: return "Content Too Large";
-    case 414: return "URI Too Long";
-    case 415: return "Unsupported Media Type";
-    case 417: return "Expectation Failed";
-    case 418: return "I'm a teapot";
-    case 422: return "Unprocessable Content";
-    case 425: return "Too Early";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 451: return "Unavailable For Legal Reasons";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 502: return "Bad Gateway";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Refused";
+    case 302:
+      return "Found";
+    case 303:
+      return "See Other";
+    case 307:
+      return "Temporary Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 402:
+      return "Payment Required";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 418:
+      return "I'm a teapot";
+    case 422:
+      return "Unprocessable Content";
+    case 425:
+      return "Too Early";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 451:
+      return "Unavailable For Legal Reasons";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Refused";
   }
 }
 
-Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict, Instant at) {
+Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict,
+                           Instant at) {
   upstream_.clear();
   response_.clear();
   body_.clear();
   Effect effect;
   switch (verdict.kind) {
     case Verdict::Kind::ask:
-    case Verdict::Kind::wait: effect.kind = Effect::Kind::wait; return effect;
+    case Verdict::Kind::wait:
+      effect.kind = Effect::Kind::wait;
+      return effect;
     case Verdict::Kind::hold:
       effect.kind = Effect::Kind::delay;
       effect.hold = verdict.hold;
@@ -108,16 +140,20 @@ void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effe
   upstream_.append("X-Weir-Policy: ").append(list_).append("\r\n");
   if (verdict.score != 0) {
     char buffer[32];
-    upstream_.append("X-Weir-Score: ").append(buffer, Number{verdict.score}.to_chars(buffer)).append("\r\n");
+    upstream_.append("X-Weir-Score: ")
+        .append(buffer, Number{verdict.score}.to_chars(buffer))
+        .append("\r\n");
   }
 }
 
-void VerdictText::append_violation(const PolicySet& set, const Standing& standing, milliseconds retry_after) {
+void VerdictText::append_violation(const PolicySet& set, const Standing& standing,
+                                   milliseconds retry_after) {
   if (standing.rung < 0 || !standing.limit) return;
   const Policy& policy = set.policies[*standing.policy];
   Quota quota;
   quota.name = policy.name;
-  quota.allowed = admitted(*standing.limit, policy.rungs[static_cast<std::size_t>(standing.rung)].compare);
+  quota.allowed =
+      admitted(*standing.limit, policy.rungs[static_cast<std::size_t>(standing.rung)].compare);
   quota.window = standing.window;
   quota.reset = retry_after;
   append_quota(quota_policies_, quota_limits_, quota);
@@ -175,13 +211,15 @@ void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, I
   for (const PlannedPolicy& planned : plan.policies) {
     const Policy& policy = set.policies[planned.policy];
     if (!policy.announce || policy.shadow || !policy.has_metric || !planned.applies) continue;
-    // The quota that people care about is the one that refuses; a policy without one announces its last.
+    // The quota that people care about is the one that refuses; a policy without one announces its
+    // last.
     const Rung* told = nullptr;
     std::size_t told_index = 0;
     for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
       const Rung& rung = policy.rungs[r];
       if (rung.shadow || rung.disabled || !plan.limits[planned.first_limit + r]) continue;
-      if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at) continue;
+      if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
+        continue;
       if (told == nullptr || refuses(rung.effect)) {
         told = &rung;
         told_index = r;
