@@ -22,7 +22,10 @@ T& spare(std::vector<std::unique_ptr<T>>& all, std::vector<T*>& free, Desk& desk
 
 void Inquiry::on_replies() { desk.told_.push_back(this); }
 
-void Errands::on_replies() { desk.free_errands_.push_back(this); }
+void Errands::on_replies() {
+  asking.clear();  // it may have been the last to need policies that were replaced
+  desk.free_errands_.push_back(this);
+}
 
 Inquiry* Desk::ask(policies::Evaluator& evaluator, TimePoint now) {
   Inquiry& inquiry = spare(inquiries_, free_inquiries_, *this);

@@ -30,6 +30,10 @@ void Asking::add_part(Item& item, const limiter::SharedPart& part) noexcept {
   item.op.parts = {item.parts.data(), size + 1};
 }
 
+void Asking::keep(const std::shared_ptr<const void>& owner) {
+  if (owners_.empty() || owners_.back() != owner) owners_.push_back(owner);
+}
+
 std::span<const limiter::SharedOp> Asking::ops() {
   ops_.clear();
   for (std::size_t i = 0; i < size_; ++i) ops_.push_back(items_[i]->op);

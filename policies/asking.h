@@ -28,7 +28,14 @@ class Asking {
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
-  void clear() noexcept { size_ = 0; }
+  void clear() noexcept {
+    size_ = 0;
+    owners_.clear();
+  }
+
+  /// What the counters of its operations belong to lives at least until clear(): for operations
+  /// that may outlive the policies that asked for them.
+  void keep(const std::shared_ptr<const void>& owner);
 
   /// A new operation on this key, without parts. Copies the event's datum.
   Item& add(limiter::SharedVerb verb, std::string_view key, const limiter::Amount& event,
@@ -46,6 +53,7 @@ class Asking {
  private:
   std::vector<std::unique_ptr<Item>> items_;
   std::size_t size_ = 0;
+  std::vector<std::shared_ptr<const void>> owners_;
   std::vector<limiter::SharedOp> ops_;
   std::vector<limiter::SharedReply> replies_;
 };

@@ -217,6 +217,9 @@ class Evaluator final : private ListOracle {
   void take_replies(const Options& options);
   void go_alone(const Options& options);
   void mirror(PlannedCounter& planned, Instant at);
+  Asking::Item& errand(const std::shared_ptr<const Loaded>& loaded, limiter::SharedVerb verb,
+                       std::string_view key, const limiter::Amount& event,
+                       const limiter::SharedId& id);
   void give_up_place(const PlannedCounter& planned, const Asking& asked);
   void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const Asking& asked);
   void settle_in_store(Settlement& settlement, PlannedCounter& counter, bool looks_back);

@@ -170,6 +170,14 @@ void Evaluator::go_alone(const Options& options) {
   }
 }
 
+/// An operation that nobody waits for. `loaded`: whose counters will be its parts.
+Asking::Item& Evaluator::errand(const std::shared_ptr<const Loaded>& loaded, SharedVerb verb,
+                                std::string_view key, const limiter::Amount& event,
+                                const limiter::SharedId& id) {
+  errands_.keep(loaded);
+  return errands_.add(verb, key, event, id);
+}
+
 /// A reply that never came leaves open whether the store holds a place for the event. Nobody will
 /// settle that one, and a few of them would refuse others until its lifetime ends: it is given up.
 void Evaluator::give_up_place(const PlannedCounter& planned, const Asking& asked) {
@@ -179,8 +187,8 @@ void Evaluator::give_up_place(const PlannedCounter& planned, const Asking& asked
   const bool flies = counter_of(planned).spec.window == limiter::Window::none;
   const bool holds = from.op.verb == SharedVerb::reserve;
   if (!holds && !(flies && from.op.verb == SharedVerb::add)) return;
-  Asking::Item& item = errands_.add(holds ? SharedVerb::release : SharedVerb::take_back, from.key,
-                                    from.op.event, from.op.id);
+  Asking::Item& item = errand(loaded_, holds ? SharedVerb::release : SharedVerb::take_back,
+                              from.key, from.op.event, from.op.id);
   item.op.lifetime = from.op.lifetime;
   Asking::add_part(item, {from.op.parts[planned.part].counter, {}, 0});
 }
@@ -191,7 +199,7 @@ void Evaluator::end_in_store(PlannedCounter& planned, SharedVerb verb, const Ask
   planned.in_store = false;
   const Asking::Item& from = asked[planned.asked];
   const limiter::SharedReply& reply = asked.reply(planned.asked);
-  Asking::Item& item = errands_.add(verb, from.key, from.op.event, from.op.id);
+  Asking::Item& item = errand(loaded_, verb, from.key, from.op.event, from.op.id);
   item.op.at = reply.at;
   item.op.lifetime = from.op.lifetime;
   Asking::add_part(item, {from.op.parts[planned.part].counter, {}, reply.parts[planned.part].undo});
@@ -234,7 +242,7 @@ void Evaluator::read_in_store(Settlement& settlement, PlannedCounter& counter) {
 }
 
 void Evaluator::reset_in_store(const Counter& counter, std::string_view key) {
-  Asking::Item& item = errands_.add(SharedVerb::reset, key, {}, {sharing_->origin, ++sequence_});
+  Asking::Item& item = errand(loaded_, SharedVerb::reset, key, {}, {sharing_->origin, ++sequence_});
   Asking::add_part(item, {counter.shared.get(), {}, 0});
 }
 
@@ -293,7 +301,8 @@ void Evaluator::renew(const Settlement& settlement) {
   for (const PlannedCounter& counter : settlement.in_flight) {
     if (!counter.in_store) continue;
     const Asking::Item& from = settlement.asked[counter.asked];
-    Asking::Item& item = errands_.add(SharedVerb::add, from.key, from.op.event, from.op.id);
+    Asking::Item& item =
+        errand(settlement.loaded, SharedVerb::add, from.key, from.op.event, from.op.id);
     item.op.lifetime = from.op.lifetime;
     Asking::add_part(item, {from.op.parts[counter.part].counter, {}, 0});
   }

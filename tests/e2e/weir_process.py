@@ -124,9 +124,11 @@ class Weir:
 
     def __exit__(self, kind, *_):
         try:
-            code = self.stop() if self.process.poll() is None else self.process.returncode
-            # A sanitizer's complaint or a crash must fail the test that caused it.
-            if kind is None and code != 0:
+            ended = self.process.poll() is not None
+            code = self.process.returncode if ended else self.stop()
+            # A sanitizer's complaint or a crash must fail the test that caused it, and is the
+            # likely cause where the test has failed already.
+            if code != 0 and (kind is None or ended):
                 raise AssertionError(f"weir ended with {code}:\n{self.log()}")
         finally:
             self.kill()
