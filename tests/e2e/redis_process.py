@@ -22,14 +22,23 @@ class Redis:
         self.process = None
 
     @property
-    def url(self):
-        return "unix://" + self.path
+    def where(self):
+        """As `redis:` of a configuration says it."""
+        return f"url: 'unix://{self.path}'"
+
+    def launch(self):
+        words = ["--port", "0", "--unixsocket", self.path, "--dir", self.scratch.name]
+        if self.options[:1] == ("--sentinel",):  # it wants a file that it may write
+            file = os.path.join(self.scratch.name, "sentinel.conf")
+            with open(file, "a", encoding="ascii"):
+                words = [file, "--sentinel", *words, *self.options[1:]]
+        else:
+            words += ["--save", "", "--appendonly", "no", *self.options]
+        self.process = subprocess.Popen(["redis-server", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, start_new_session=True)
 
     def start(self):
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--appendonly", "no", "--dir",
-             self.scratch.name, *self.options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True)
+        self.launch()
         eventually(self.answers, 20, "redis-server")
         return self
 

@@ -16,7 +16,7 @@ PATIENT = "budget: 5s, timeout: 8s, secret: of these tests"
 
 def replica(redis, policies, app, *, settings=PATIENT, extra=""):
     api = free_port()
-    weir = Weir(policies, app, extra=f"redis: {{url: '{redis.url}', {settings}}}\nreserve: {{wait: 10s}}\n"
+    weir = Weir(policies, app, extra=f"redis: {{{redis.where}, {settings}}}\nreserve: {{wait: 10s}}\n"
                 f"api: {{listen: '127.0.0.1:{api}'}}\n{extra or 'drain: {delay: 0s, timeout: 5s}'}\n")
     weir.api = api
     return weir
