@@ -73,7 +73,7 @@ class Running:
 
     def loads(self):
         return [Load("--target", f"127.0.0.1:{w.port}", "--conns", 8, "--seconds", 100, "--addresses", ADDRESSES,
-                     "--rate", 100 if SANITIZED else 400, "--path", "/", "--expect", "any") for w in self.weirs]
+                     "--rate", 200 if SANITIZED else 400, "--path", "/", "--expect", "any") for w in self.weirs]
 
     def wait_for(self, requests, what):
         """Each replica serves so many more."""
@@ -91,7 +91,7 @@ class Topology(unittest.TestCase):
         eventually(lambda: total() > 3 * LIMIT * ADDRESSES, 90, "enough requests")
         for load in loads:
             result = load.stop()
-            self.assertEqual([result["errors"], result["status"]["5xx"], result["reconnects"]], [0, 0, 0], result)
+            self.assertEqual([result["errors"], result["status"]["5xx"]], [0, 0], result)
         return running.admitted()
 
     def one_limit_for_both(self, running):

@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include "gate/gate.h"
+#include "store/memory_store.h"
+#include "tests/policies/world.h"
+
+// Places of a shared `in_flight` counter: kept while their request is under way, however long that
+// takes, and free again once nobody says any more that it is.
+namespace weir::gate {
+namespace {
+
+constexpr milliseconds kFlight{60'000};
+constexpr milliseconds kRenew{15'000};
+constexpr char kPolicies[] = R"(
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+policies:
+  - {name: p, watch: request, metric: in_flight, key: ip, share: redis, then: [{over: 1, do: deny}]}
+)";
+
+struct Session final : Waiter {
+  void resume(TimePoint) override {}
+};
+
+/// A replica with one worker.
+struct Replica {
+  Replica(store::SharedStore& store, std::uint64_t origin) {
+    gate.share(store, {origin, "", false, kFlight, kFlight}, milliseconds{5});
+    gate.use(world.set_);
+  }
+  /// The ticket of a request that is under way now; null: refused.
+  Ticket* begin(TimePoint now) {
+    const Judgement judgement = gate.judge(request.view(now), now, true, session);
+    EXPECT_EQ(judgement.effect.kind == Effect::Kind::answer, judgement.ticket == nullptr);
+    return judgement.ticket;
+  }
+  policies::World world{kPolicies};
+  telemetry::Metrics metrics{1};
+  Shared shared{world.bank, world.lists, world.secret, world.stats};
+  Gate gate{shared, 0, GateLimits{}, metrics.cells(0), nullptr};
+  policies::TestRequest request{"GET /"};
+  Session session;
+};
+
+struct Places : testing::Test {
+  TimePoint now = from_ms(1'700'000'000'000);
+  store::MemoryStore store{{std::uint64_t{1} << 20, 1'000}, [this] { return now; }};
+  Replica first{store, 7}, second{store, 8};
+
+  /// The first replica says as often as it does that its requests are under way.
+  void renew_for(milliseconds length) {
+    for (const TimePoint end = now + length; now < end;) {
+      now += kRenew;
+      first.gate.renew_places(now);
+    }
+  }
+};
+
+TEST_F(Places, AreKeptWhileTheirRequestIsUnderWay) {
+  Ticket* const ticket = first.begin(now);
+  ASSERT_NE(ticket, nullptr);
+  EXPECT_EQ(second.begin(now), nullptr);
+  renew_for(10 * kFlight);
+  EXPECT_EQ(second.begin(now), nullptr) << "ten lifetimes later";
+
+  // Also by policies that were replaced meanwhile.
+  first.world.use(kPolicies);
+  first.gate.use(first.world.set_);
+  renew_for(2 * kFlight);
+  EXPECT_EQ(second.begin(now), nullptr);
+
+  first.gate.finish(*ticket, End::complete, now);
+  Ticket* const next = second.begin(now);
+  ASSERT_NE(next, nullptr) << "free at once";
+  first.gate.renew_places(now);
+  second.gate.finish(*next, End::complete, now);
+  Ticket* const last = first.begin(now);
+  ASSERT_NE(last, nullptr) << "nothing renews what has ended";
+  first.gate.finish(*last, End::complete, now);
+}
+
+TEST_F(Places, OfAReplicaThatDiedAreFreeAfterTheirLifetime) {
+  Ticket* const ticket = first.begin(now);
+  ASSERT_NE(ticket, nullptr);
+  renew_for(kFlight);
+  const TimePoint died = now;  // it has renewed for the last time
+  now = died + kFlight - milliseconds{1};
+  EXPECT_EQ(second.begin(now), nullptr);
+  now = died + kFlight;
+  Ticket* const next = second.begin(now);
+  ASSERT_NE(next, nullptr);
+  second.gate.finish(*next, End::complete, now);
+
+  // It was only stopped, and its request ends now: that takes nobody else's place.
+  first.gate.finish(*ticket, End::complete, now);
+  Ticket* const last = second.begin(now);
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(first.begin(now), nullptr);
+  second.gate.finish(*last, End::complete, now);
+}
+
+TEST_F(Places, AreTakenAgainWhenAStoppedReplicaGoesOn) {
+  Ticket* const ticket = first.begin(now);
+  ASSERT_NE(ticket, nullptr);
+  now += 3 * kFlight;
+  first.gate.renew_places(now);
+  EXPECT_EQ(second.begin(now), nullptr) << "its request is still under way";
+  first.gate.finish(*ticket, End::complete, now);
+  Ticket* const next = second.begin(now);
+  ASSERT_NE(next, nullptr);
+  second.gate.finish(*next, End::complete, now);
+}
+
+}  // namespace
+}  // namespace weir::gate
