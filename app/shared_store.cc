@@ -103,6 +103,13 @@ void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {
   set(Metric::redis_bytes, stats.bytes_out);
   set(Metric::redis_resent, stats.resent);
   set(Metric::redis_connects, stats.connects);
+  constexpr auto kBucket = static_cast<std::size_t>(Metric::redis_round_trip_first);
+  static_assert(static_cast<std::size_t>(Metric::redis_round_trip_sum) - kBucket ==
+                std::tuple_size_v<decltype(store::RoundTrips::calls)>);
+  for (std::size_t i = 0; i < stats.round_trips.calls.size(); ++i) {
+    set(static_cast<Metric>(kBucket + i), stats.round_trips.calls[i]);
+  }
+  set(Metric::redis_round_trip_sum, stats.round_trips.total_us);
   // The rows stand in the order of SharedError, after `none`.
   constexpr auto kFirst = static_cast<std::size_t>(Metric::redis_error_unavailable);
   static_assert(static_cast<std::size_t>(Metric::redis_error_refused) - kFirst + 2 ==

@@ -2,6 +2,8 @@
 
 #include <ctime>
 
+#include "core/ticks.h"
+
 namespace weir {
 namespace {
 
@@ -22,5 +24,9 @@ TimePoint Clock::now() const noexcept {
 }
 
 TimePoint Clock::wall() noexcept { return from_ms(read_ns(CLOCK_REALTIME) / 1'000'000); }
+
+std::chrono::nanoseconds ticks() noexcept {
+  return std::chrono::nanoseconds{read_ns(CLOCK_MONOTONIC)};
+}
 
 }  // namespace weir

@@ -12,6 +12,24 @@ constexpr std::array<MetricRow, static_cast<std::size_t>(Metric::count_)> kRows{
 #undef WEIR_ROW
 }};
 
+constexpr std::string_view type_name(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::counter:
+      return "counter";
+    case MetricKind::gauge:
+      return "gauge";
+    case MetricKind::histogram:
+      break;
+  }
+  return "histogram";
+}
+
+void append_decimal(std::string& out, double value) {
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
+  out.append(text.begin(), end);
+}
+
 }  // namespace
 
 const MetricRow& metric_row(Metric metric) noexcept {
@@ -30,21 +48,33 @@ std::int64_t Metrics::sum(Metric metric) const noexcept {
 
 void Metrics::write(std::string& out) const {
   std::string_view previous;
+  std::int64_t so_far = 0;  // of a histogram
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     const MetricRow& row = kRows[i];
     if (row.name != previous) {
       out.append("# HELP ").append(row.name).append(" ").append(row.help).append("\n# TYPE ");
-      out.append(row.name).append(row.kind == MetricKind::counter ? " counter\n" : " gauge\n");
+      out.append(row.name).append(" ").append(type_name(row.kind)).append("\n");
       previous = row.name;
+      so_far = 0;
     }
+    const std::int64_t value = sum(static_cast<Metric>(i));
     out.append(row.name);
+    if (row.kind == MetricKind::histogram) {
+      if (row.labels.empty()) {
+        out.append("_sum ");
+        append_decimal(out, static_cast<double>(value) / 1e6);
+        out.append("\n").append(row.name).append("_count ");
+      } else {
+        so_far += value;
+        out.append("_bucket{").append(row.labels).append("} ");
+      }
+      out.append(std::to_string(so_far)).append("\n");
+      continue;
+    }
     if (!row.labels.empty()) out.append("{").append(row.labels).append("}");
     out.append(" ");
-    const std::int64_t value = sum(static_cast<Metric>(i));
     if (row.name.ends_with("_seconds")) {  // the cells hold milliseconds
-      std::array<char, 32> text;
-      const auto end = std::to_chars(text.begin(), text.end(), static_cast<double>(value) / 1000).ptr;
-      out.append(text.begin(), end);
+      append_decimal(out, static_cast<double>(value) / 1000);
     } else {
       out.append(std::to_string(value));
     }

@@ -19,7 +19,10 @@ enum class Metric : std::uint16_t {
       count_
 };
 
-enum class MetricKind : std::uint8_t { counter, gauge };
+/// histogram: a row for each bucket, whose cells count what falls into it alone, with its upper
+/// bound as the label `le`, rising to "+Inf"; then a row without labels for the sum, in
+/// microseconds.
+enum class MetricKind : std::uint8_t { counter, gauge, histogram };
 
 struct MetricRow {
   MetricKind kind;

@@ -107,6 +107,20 @@
   X(redis_bytes, counter, "weir_redis_sent_bytes_total", "", "Bytes of those calls.")               \
   X(redis_resent, counter, "weir_redis_resent_total", "", "Operations that were sent again.")       \
   X(redis_connects, counter, "weir_redis_connects_total", "", "Connections made to Redis.")         \
+  X(redis_round_trip_first, histogram, "weir_redis_round_trip_seconds", "le=\"0.0001\"", "From the sending of a script call for counters to its answer.") \
+  X(redis_round_trip_250us, histogram, "weir_redis_round_trip_seconds", "le=\"0.00025\"", "") \
+  X(redis_round_trip_500us, histogram, "weir_redis_round_trip_seconds", "le=\"0.0005\"", "") \
+  X(redis_round_trip_1000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.001\"", "") \
+  X(redis_round_trip_2500us, histogram, "weir_redis_round_trip_seconds", "le=\"0.0025\"", "") \
+  X(redis_round_trip_5000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.005\"", "") \
+  X(redis_round_trip_10000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.01\"", "") \
+  X(redis_round_trip_25000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.025\"", "") \
+  X(redis_round_trip_50000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.05\"", "") \
+  X(redis_round_trip_100000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.1\"", "") \
+  X(redis_round_trip_250000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.25\"", "") \
+  X(redis_round_trip_1000000us, histogram, "weir_redis_round_trip_seconds", "le=\"1\"", "") \
+  X(redis_round_trip_above, histogram, "weir_redis_round_trip_seconds", "le=\"+Inf\"", "") \
+  X(redis_round_trip_sum, histogram, "weir_redis_round_trip_seconds", "", "") \
   X(redis_error_unavailable, counter, "weir_redis_errors_total", "kind=\"unavailable\"", "Operations without an answer that helps, by what went wrong.") \
   X(redis_error_timed_out, counter, "weir_redis_errors_total", "kind=\"timed_out\"", "") \
   X(redis_error_lost, counter, "weir_redis_errors_total", "kind=\"lost\"", "") \

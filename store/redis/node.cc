@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ticks.h"
 #include "store/redis/codec.h"
 #include "store/redis/resp_writer.h"
 
@@ -41,7 +42,7 @@ void Node::send_group(ScriptIndex index) {
   unsigned commands = 1;
   if (group.asking) {
     append_command(out, {"ASKING"});
-    calls_.push({Call::What::asking, index, 0});
+    push({Call::What::asking, index, 0, {}});
     ++commands;
   }
   append_count(out, '*', 3 + group.key_count + group.ops.size());
@@ -54,7 +55,7 @@ void Node::send_group(ScriptIndex index) {
   append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
   out += group.keys;
   out += group.arguments;
-  calls_.push({Call::What::script, index, static_cast<std::uint16_t>(group.ops.size())});
+  push({Call::What::script, index, static_cast<std::uint16_t>(group.ops.size()), {}});
   for (const OpRef& ref : group.ops) flying_.push(ref);
   bytes_out_ += out.size() - before;
   ++calls_made_;
@@ -71,19 +72,24 @@ void Node::add_call(ScriptCall& call, bool asking) {
   const std::size_t before = out.size();
   if (asking) {
     append_command(out, {"ASKING"});
-    calls_.push({Call::What::asking, 0, 0});
+    push({Call::What::asking, 0, 0, {}});
   }
   append_count(out, '*', 3 + call.count);
   append_bulk(out, call.bring_text_ ? "EVAL" : "EVALSHA");
   append_bulk(out, call.bring_text_ ? call.script->text : call.script->sha1);
   append_bulk(out, std::to_string(call.keys));
   out += call.words;
-  calls_.push({Call::What::call, 0, 0});
+  push({Call::What::call, 0, 0, {}});
   single_.push(&call);
   call.flying_ = true;
   bytes_out_ += out.size() - before;
   ++calls_made_;
   connection_.sent(asking ? 2 : 1);
+}
+
+void Node::push(const Call& call) {
+  calls_.push(call);
+  ++fresh_;
 }
 
 void Node::end_turn() {
@@ -93,13 +99,17 @@ void Node::end_turn() {
       if (!groups_[i].ops.empty()) send_group(static_cast<ScriptIndex>(i));
     }
   }
+  if (fresh_ != 0) {
+    const std::chrono::nanoseconds now = ticks();
+    for (; fresh_ != 0; --fresh_) calls_[calls_.size() - fresh_].sent = now;
+  }
   connection_.flush();
 }
 
 void Node::ask_slots() {
   if (!connection_.ready()) return;
   append_command(connection_.out(), {"CLUSTER", "SLOTS"});
-  calls_.push({Call::What::slots, 0, 0});
+  push({Call::What::slots, 0, 0, {}});
   connection_.sent(1);
 }
 
@@ -112,7 +122,7 @@ void Node::on_ready() {
   append_bulk(out, "EXISTS");
   for (std::size_t i = 0; i < kScripts; ++i)
     append_bulk(out, store::script(static_cast<ScriptIndex>(i)).sha1);
-  calls_.push({Call::What::exist, 0, 0});
+  push({Call::What::exist, 0, 0, {}});
   preparing_ = 1;
   connection_.sent(1);
 }
@@ -124,7 +134,7 @@ void Node::learn_scripts(const Reply& reply) {
     if (reply[1 + i].type != Reply::Type::integer || reply[1 + i].integer != 0) continue;
     append_command(connection_.out(),
                    {"SCRIPT", "LOAD", store::script(static_cast<ScriptIndex>(i)).text});
-    calls_.push({Call::What::load, static_cast<ScriptIndex>(i), 0});
+    push({Call::What::load, static_cast<ScriptIndex>(i), 0, {}});
     ++preparing_;
     connection_.sent(1);
   }
@@ -157,6 +167,7 @@ void Node::on_down(SharedError why) {
   flying_.clear();
   single_.clear();
   calls_.clear();
+  fresh_ = 0;
   gathered_ = 0;
   owner_.on_down(*this, why);
   const SharedError error = why == SharedError::timed_out   ? SharedError::timed_out
@@ -173,12 +184,13 @@ void Node::on_timer(TimePoint now) {
   if (breaker_.state() != Breaker::State::open || !connection_.ready() || preparing_ != 0) return;
   breaker_.probe_sent(now);
   append_command(connection_.out(), {"PING"});
-  calls_.push({Call::What::probe, 0, 0});
+  push({Call::What::probe, 0, 0, {}});
   connection_.sent(1);
 }
 
 void Node::on_reply(const Reply& reply) {
   const Call call = calls_.pop();
+  fresh_ = std::min(fresh_, calls_.size());  // a socket with room again may have had it already
   switch (call.what) {
     case Call::What::asking:
       return;
@@ -194,6 +206,7 @@ void Node::on_reply(const Reply& reply) {
       breaker_.probe_answered(worker_.now());
       break;
     case Call::What::script:
+      if (call.sent.count() != 0) round_trips_.add(ticks() - call.sent);
       answer(call, reply);
       break;
     case Call::What::call:

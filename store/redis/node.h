@@ -6,6 +6,7 @@
 
 #include "store/redis/connection.h"
 #include "store/redis/ring.h"
+#include "store/redis/round_trips.h"
 #include "store/redis/script_call.h"
 #include "store/redis/scripts.h"
 #include "store/redis/tickets.h"
@@ -60,6 +61,7 @@ class Node final : Connection::Owner, net::Timer {
 
   std::uint64_t calls() const noexcept { return calls_made_; }
   std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+  const RoundTrips& round_trips() const noexcept { return round_trips_; }
 
  private:
   struct Group {
@@ -74,8 +76,10 @@ class Node final : Connection::Owner, net::Timer {
     What what = What::script;
     ScriptIndex script = 0;
     std::uint16_t ops = 0;
+    std::chrono::nanoseconds sent{0};  ///< ticks()
   };
 
+  void push(const Call& call);
   void on_ready() override;
   void learn_scripts(const Reply& reply);
   void go_up();
@@ -99,10 +103,12 @@ class Node final : Connection::Owner, net::Timer {
   unsigned preparing_ = 0;  ///< commands before it is up, not yet answered
   std::size_t gathered_ = 0;
   Ring<Call> calls_;
+  std::size_t fresh_ = 0;  // calls of this turn, at the end of calls_
   Ring<OpRef> flying_;
   Ring<ScriptCall*> single_;  // those of What::call
   std::vector<OpRef> lost_;
   std::uint64_t calls_made_ = 0, bytes_out_ = 0;
+  RoundTrips round_trips_;
 };
 
 }  // namespace weir::store

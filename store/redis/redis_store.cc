@@ -321,6 +321,7 @@ RedisStats RedisStore::stats() const {
     out.calls += node->calls();
     out.bytes_out += node->bytes_out();
     out.connects += node->connection().connects();
+    out.round_trips.add(node->round_trips());
   }
   if (is_cluster()) {
     for (const std::uint16_t at : slots_) {

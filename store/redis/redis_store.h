@@ -25,6 +25,7 @@ struct RedisStats {
   std::uint64_t resent = 0;      ///< operations that were sent again
   std::uint64_t connects = 0;    ///< connections made
   std::array<std::uint64_t, limiter::kSharedErrors> errors{};  ///< replies with an error, by kind
+  RoundTrips round_trips;  ///< of script calls that were answered
 };
 
 /// The shared store on Redis: a single server, one that Sentinels name, or a Cluster. One per

@@ -2,7 +2,9 @@
 // and counting goes on within two seconds of its return.
 #include <dirent.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tests/store/world.h"
 #include "tests/support/origin_server.h"
@@ -112,6 +114,32 @@ TEST(Faults, AStoppedServerCostsLittleAndIsPickedUpAgain) {
   redis.resume();
   EXPECT_LT(heals(world, *store), kHealed);
   EXPECT_LE(descriptors(), before + 1);
+}
+
+TEST(Faults, SlowAnswersShowInTheRoundTrips) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  const auto trips = [&] { return store->stats().round_trips; };
+  EXPECT_EQ(trips().total_us, 0U);
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(value(add(world, *store)), i + 1);
+  const RoundTrips before = trips();
+  EXPECT_EQ(std::accumulate(before.calls.begin(), before.calls.end(), std::uint64_t{0}), 5U);
+  EXPECT_GT(before.total_us, 0U);
+
+  redis.pause();
+  EXPECT_EQ(add(world, *store, "k", milliseconds(60)).error, SharedError::timed_out);
+  redis.resume();
+  ASSERT_EQ(value(add(world, *store)), 7) << "the late answer has come by now";
+  const RoundTrips after = trips();
+  EXPECT_GE(after.total_us, before.total_us + 50'000);
+  const auto above = [](const RoundTrips& of) {
+    constexpr auto k25ms = std::find(RoundTrips::kUpTo.begin(), RoundTrips::kUpTo.end(), 25'000);
+    return std::accumulate(of.calls.begin() + (k25ms + 1 - RoundTrips::kUpTo.begin()),
+                           of.calls.end(), std::uint64_t{0});
+  };
+  EXPECT_GE(above(after), above(before) + 1);
+  EXPECT_EQ(std::accumulate(after.calls.begin(), after.calls.end(), std::uint64_t{0}), 7U);
 }
 
 TEST(Faults, AKilledServerIsPickedUpWhenItComesAgain) {

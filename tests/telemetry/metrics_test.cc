@@ -36,6 +36,26 @@ TEST(Metrics, RowsOfOneNameStandTogetherAndHaveHelpOnce) {
   }
 }
 
+TEST(Metrics, HistogramsAddTheirBucketsUp) {
+  Metrics metrics(2);
+  metrics.cells(0).set(Metric::redis_round_trip_first, 3);
+  metrics.cells(1).set(Metric::redis_round_trip_first, 1);
+  metrics.cells(1).set(Metric::redis_round_trip_500us, 2);
+  metrics.cells(0).set(Metric::redis_round_trip_above, 1);
+  metrics.cells(0).set(Metric::redis_round_trip_sum, 1'500'000);
+  metrics.cells(1).set(Metric::redis_round_trip_sum, 250'000);
+  std::string text;
+  metrics.write(text);
+  const std::string name = "weir_redis_round_trip_seconds";
+  EXPECT_NE(text.find("# TYPE " + name + " histogram\n" + name + "_bucket{le=\"0.0001\"} 4\n"),
+            std::string::npos);
+  for (const char* line :
+       {"_bucket{le=\"0.00025\"} 4\n", "_bucket{le=\"0.0005\"} 6\n", "_bucket{le=\"1\"} 6\n",
+        "_bucket{le=\"+Inf\"} 7\n", "_sum 1.75\n", "_count 7\n"}) {
+    EXPECT_NE(text.find(name + line), std::string::npos) << line;
+  }
+}
+
 TEST(Metrics, LabelValuesAreEscaped) { EXPECT_EQ(escape_label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd"); }
 
 }  // namespace
