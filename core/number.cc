@@ -16,8 +16,7 @@ std::partial_ordering compare(std::int64_t a, double b) noexcept {
   return whole < b ? std::partial_ordering::less : std::partial_ordering::greater;
 }
 
-std::partial_ordering operator<=>(Number a, Number b) noexcept {
-  if (!a.is_real_ && !b.is_real_) return a.integer_ <=> b.integer_;
+std::partial_ordering Number::compare_reals(Number a, Number b) noexcept {
   if (a.is_real_ && b.is_real_) return a.real_ <=> b.real_;
   if (a.is_real_) return 0 <=> compare(b.integer_, a.real_);
   return compare(a.integer_, b.real_);

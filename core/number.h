@@ -52,7 +52,10 @@ class Number {
                           : std::numeric_limits<std::int64_t>::max();
   }
   /// Compares by mathematical value, also an integer with a double (never by rounding the integer).
-  friend std::partial_ordering operator<=>(Number a, Number b) noexcept;
+  friend std::partial_ordering operator<=>(Number a, Number b) noexcept {
+    if (!a.is_real_ && !b.is_real_) return a.integer_ <=> b.integer_;
+    return compare_reals(a, b);
+  }
   friend bool operator==(Number a, Number b) noexcept {
     return (a <=> b) == std::partial_ordering::equivalent;
   }
@@ -62,6 +65,8 @@ class Number {
   std::string to_string() const;
 
  private:
+  /// One of the two is a double, or both are.
+  static std::partial_ordering compare_reals(Number a, Number b) noexcept;
   union {
     std::int64_t integer_;
     double real_;
