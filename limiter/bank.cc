@@ -210,12 +210,7 @@ void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {
 }
 
 /// Under the key's lock: whoever has stored an event there has told `newest` before.
-Instant Bank::Impl::instant(Counter& c, const Moment& now, bool tells) const noexcept {
-  if (!c.rule.own_time) {
-    const Instant at(c.rule, now.at);
-    if (tells) ages.advance(c.index, c.clock, at.second);
-    return at;
-  }
+Instant Bank::Impl::own_instant(Counter& c, const Moment& now, bool tells) const noexcept {
   const std::int64_t known = c.newest.load(std::memory_order_relaxed);
   const std::int64_t ms = now.told ? to_ms(now.at) : std::max(to_ms(now.at), known);
   const Instant at(c.rule, from_ms(ms), from_ms(tells ? c.observe(ms) : known));

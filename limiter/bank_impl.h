@@ -35,7 +35,13 @@ struct Bank::Impl {
     return c != nullptr && c->generation == id.generation ? c : nullptr;
   }
   /// What an operation on a counter sees; `tells`: it moves the counter's clock on.
-  Instant instant(Counter& counter, const Moment& now, bool tells) const noexcept;
+  Instant instant(Counter& c, const Moment& now, bool tells) const noexcept {
+    if (c.rule.own_time) return own_instant(c, now, tells);
+    const Instant at(c.rule, now.at);
+    if (tells) ages.advance(c.index, c.clock, at.second);
+    return at;
+  }
+  Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
   void retire(Held& held);
   void inherit(Held& heir);                           // heritage.cc
   void copy(const Counter& from, Counter& to) const;  // heritage.cc

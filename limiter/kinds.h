@@ -35,6 +35,7 @@ struct PlainEntry {
 /// What a kind of counter can do. All are noexcept but take_out; none of them waits or asks for the
 /// time.
 struct KindOps {
+  // charge and reserve: the undo, unless it is null, comes as made, and is so where nothing is stored.
   Reading (*charge)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
   void (*uncharge)(Subject&, const Undo&) noexcept;
   Reading (*peek)(const Subject&, const Instant&, const Amount*) noexcept;

@@ -159,7 +159,6 @@ class WindowOps : WindowEntries<V> {
   template <class Add>
   static Reading judge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
                        Undo* undo, Add&& add) noexcept {
-    if (undo != nullptr) *undo = Undo{};
     unpin_stale(s, now);
     State<V> state(s.counter, s.slot, s.arena);
     prune(s, state, now, forget_settled(state));
@@ -175,12 +174,12 @@ class WindowOps : WindowEntries<V> {
     }
     if (s.slot == nullptr) return r;
     if (!r.refused) {
-      Undo u;
+      Undo nobodys;
+      Undo& u = undo != nullptr ? *undo : nobodys;
       u.amount = event;
       u.at = from_ms(now.ms);
       r.stored = add(state, memory, u);
       r.full = !r.stored;
-      if (undo != nullptr && r.stored) *undo = u;
     }
     finish(s, state, memory);
     return r;

@@ -16,6 +16,7 @@ namespace weir::limiter {
 /// are held to the same model by the tests. Layouts: state.h.
 template <class V>
 struct Packed {
+  /// `undo`, unless it is null, and `r` are as made.
   static bool charge(Slot& slot, const Counter& counter, const Instant& now, const Amount& event,
                      const Ceiling* ceiling, Undo* undo, Reading& r) noexcept {
     if (slot.form != static_cast<unsigned>(Slot::Form::packed) || slot.size == 0 ||
@@ -104,7 +105,6 @@ struct Packed {
     r.stored = true;
     if (static_cast<std::int32_t>(now.second - slot.touched) > 0) slot.touched = now.second;
     if (undo == nullptr) return;
-    *undo = Undo{};
     undo->what = Undo::What::charge;
     undo->fresh = true;
     undo->stamp = now.stamp;

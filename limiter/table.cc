@@ -28,15 +28,6 @@ bool Ages::expired(const Slot& slot) const noexcept {
                           counters[slot.counter].seconds.load(std::memory_order_relaxed);
 }
 
-void Ages::advance(std::uint16_t counter, std::uint8_t clock, std::uint32_t second) noexcept {
-  // Written once a second; threads some ms apart must not push it to and fro around the edge.
-  auto& latest = clock == kOwnTime ? counters[counter].latest : now[clock];
-  const std::uint32_t former = latest.load(std::memory_order_relaxed);
-  if (second == former) return;
-  const auto ahead = static_cast<std::int32_t>(second - former);
-  if (ahead > 0 || ahead < -60) latest.store(second, std::memory_order_relaxed);
-}
-
 std::size_t Table::slots_for(std::size_t keys) noexcept {
   const std::size_t wanted = std::max<std::size_t>(keys, 1) * 5 / 4;
   constexpr std::size_t kRegion = kBucketsMax * kWays;
@@ -51,48 +42,9 @@ Table::Table(std::size_t keys)
       slots_(reinterpret_cast<Slot*>(memory_.data())),
       regions_(new Region[region_count_]) {}
 
-std::uint64_t Table::tag_of(const Hash128& key) noexcept {
-  const std::uint64_t tag = key.lo ^ std::rotl(key.hi, 32);
-  return tag != 0 ? tag : 1;
-}
-
-Table::Place Table::place(std::uint64_t tag, std::uint64_t salt) const noexcept {
-  // Keys are keyed hashes already; the salt keeps a user's keys of several counters apart.
-  std::uint64_t h = (tag ^ salt) * 0x9E37'79B9'7F4A'7C15U;
-  h = (h ^ (h >> 32)) * 0xD6E8'FEB8'6659'FD93U;
-  h ^= h >> 32;
-  const std::size_t region = static_cast<std::size_t>(((h >> 32) * region_count_) >> 32);
-  const std::size_t one = h & (buckets_ - 1);
-  std::size_t two = (h >> 8) & (buckets_ - 1);
-  if (two == one) two = (one + 1) & (buckets_ - 1);
-  return {&regions_[region],
-          bucket(region, one),
-          bucket(region, two),
-          static_cast<std::uint8_t>((h >> 14) & 4),
-          static_cast<std::uint8_t>((h >> 15) & 4),
-          tag};
-}
-
-void Table::prefetch(const Place& p) const noexcept {
-  __builtin_prefetch(p.region, 1);
-  const Slot* one = p.first + p.half_one;
-  const Slot* two = p.second + p.half_two;
-  __builtin_prefetch(one, 1);
-  __builtin_prefetch(one + 2, 1);
-  __builtin_prefetch(two, 1);
-  __builtin_prefetch(two + 2, 1);
-}
-
 namespace {
 
-constexpr std::size_t kHalf = Table::kWays / 2;
-
-Slot* find_in(Slot* half, std::uint64_t tag, std::uint16_t counter) noexcept {
-  for (std::size_t i = 0; i < kHalf; ++i) {
-    if (half[i].tag == tag && half[i].counter == counter) return half + i;
-  }
-  return nullptr;
-}
+constexpr std::size_t kHalf = Table::kHalf;
 
 bool available(const Slot& slot, const Ages& ages) noexcept {
   return slot.tag == 0 || (slot.held == 0 && ages.expired(slot));
@@ -123,9 +75,7 @@ bool may_go(const Slot& slot, const Ages& ages) noexcept {
 
 }  // namespace
 
-Slot* Table::find(const Place& p, std::uint16_t counter) const noexcept {
-  if (Slot* s = find_in(p.first + p.half_one, p.tag, counter)) return s;
-  if (Slot* s = find_in(p.second + p.half_two, p.tag, counter)) return s;
+Slot* Table::find_away(const Place& p, std::uint16_t counter) const noexcept {
   if (Slot* s = find_in(p.first + (p.half_one ^ kHalf), p.tag, counter)) return s;
   return find_in(p.second + (p.half_two ^ kHalf), p.tag, counter);
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,7 +51,14 @@ struct Ages {
   bool closed(const Slot& slot) const noexcept {
     return counters[slot.counter].closed.load(std::memory_order_relaxed) != 0;
   }
-  void advance(std::uint16_t counter, std::uint8_t clock, std::uint32_t second) noexcept;
+  void advance(std::uint16_t counter, std::uint8_t clock, std::uint32_t second) noexcept {
+    // Written once a second; threads some ms apart must not push it to and fro around the edge.
+    auto& latest = clock == kOwnTime ? counters[counter].latest : now[clock];
+    const std::uint32_t former = latest.load(std::memory_order_relaxed);
+    if (second == former) return;
+    const auto ahead = static_cast<std::int32_t>(second - former);
+    if (ahead > 0 || ahead < -60) latest.store(second, std::memory_order_relaxed);
+  }
   /// Seconds since its newest event, on its counter's clock.
   std::int32_t idle_for(const Slot& slot) const noexcept;
 };
@@ -91,11 +99,42 @@ class Table {
   Place place(const Hash128& key, std::uint64_t salt) const noexcept {
     return place(tag_of(key), salt);
   }
-  Place place(std::uint64_t tag, std::uint64_t salt) const noexcept;
-  static std::uint64_t tag_of(const Hash128& key) noexcept;
-  void prefetch(const Place& p) const noexcept;
+  Place place(std::uint64_t tag, std::uint64_t salt) const noexcept {
+    // Keys are keyed hashes already; the salt keeps a user's keys of several counters apart.
+    std::uint64_t h = (tag ^ salt) * 0x9E37'79B9'7F4A'7C15U;
+    h = (h ^ (h >> 32)) * 0xD6E8'FEB8'6659'FD93U;
+    h ^= h >> 32;
+    const std::size_t region = static_cast<std::size_t>(((h >> 32) * region_count_) >> 32);
+    const std::size_t one = h & (buckets_ - 1);
+    std::size_t two = (h >> 8) & (buckets_ - 1);
+    if (two == one) two = (one + 1) & (buckets_ - 1);
+    Slot* const slots = bucket(region, 0);
+    return {regions_.get() + region,
+            slots + one * kWays,
+            slots + two * kWays,
+            static_cast<std::uint8_t>((h >> 14) & 4),
+            static_cast<std::uint8_t>((h >> 15) & 4),
+            tag};
+  }
+  static std::uint64_t tag_of(const Hash128& key) noexcept {
+    const std::uint64_t tag = key.lo ^ std::rotl(key.hi, 32);
+    return tag != 0 ? tag : 1;
+  }
+  void prefetch(const Place& p) const noexcept {
+    __builtin_prefetch(p.region, 1);
+    const Slot* one = p.first + p.half_one;
+    const Slot* two = p.second + p.half_two;
+    __builtin_prefetch(one, 1);
+    __builtin_prefetch(one + 2, 1);
+    __builtin_prefetch(two, 1);
+    __builtin_prefetch(two + 2, 1);
+  }
 
-  Slot* find(const Place& p, std::uint16_t counter) const noexcept;
+  Slot* find(const Place& p, std::uint16_t counter) const noexcept {
+    if (Slot* s = find_in(p.first + p.half_one, p.tag, counter)) return s;
+    if (Slot* s = find_in(p.second + p.half_two, p.tag, counter)) return s;
+    return find_away(p, counter);
+  }
 
   struct Claim {
     Slot* slot = nullptr;  ///< null: all are pinned or in flight
@@ -119,9 +158,18 @@ class Table {
   Mapping& memory() noexcept { return memory_; }
 
   static constexpr std::size_t kWays = 8;
+  static constexpr std::size_t kHalf = kWays / 2;
   static constexpr std::size_t kBucketsMax = 256;
 
  private:
+  static Slot* find_in(Slot* half, std::uint64_t tag, std::uint16_t counter) noexcept {
+    for (std::size_t i = 0; i < kHalf; ++i) {
+      if (half[i].tag == tag && half[i].counter == counter) return half + i;
+    }
+    return nullptr;
+  }
+  Slot* find_away(const Place& p, std::uint16_t counter) const noexcept;  ///< in the other halves
+
   std::size_t buckets_;
   std::size_t region_count_;
   Mapping memory_;

@@ -88,15 +88,6 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
   return rule;
 }
 
-Instant::Instant(const Rule& r, TimePoint now, TimePoint newest_of_all) noexcept
-    : rule(&r),
-      ms(std::max<std::int64_t>(0, to_ms(now))),
-      span(r.aligned ? r.passed(ms) / r.quantum : r.span),
-      kept(std::max(span, r.kept)),
-      stamp(static_cast<std::uint32_t>(ms / r.quantum)),
-      newest(std::max(ms, to_ms(newest_of_all))),
-      second(static_cast<std::uint32_t>(newest / 1000)) {}
-
 std::int64_t Instant::age(std::uint32_t other) const noexcept {
   const std::uint32_t behind = stamp - other;
   const std::uint32_t ahead = other - stamp;

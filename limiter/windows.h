@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -57,7 +58,14 @@ struct Rule {
 struct Instant {
   Instant(const Rule& r, TimePoint now) noexcept : Instant(r, now, now) {}
   /// own_time: `now` is the event's, `newest_of_all` the latest of all so far.
-  Instant(const Rule& r, TimePoint now, TimePoint newest_of_all) noexcept;
+  Instant(const Rule& r, TimePoint now, TimePoint newest_of_all) noexcept
+      : rule(&r),
+        ms(std::max<std::int64_t>(0, to_ms(now))),
+        span(r.aligned ? r.passed(ms) / r.quantum : r.span),
+        kept(std::max(span, r.kept)),
+        stamp(static_cast<std::uint32_t>(ms / r.quantum)),
+        newest(std::max(ms, to_ms(newest_of_all))),
+        second(static_cast<std::uint32_t>(newest / 1000)) {}
 
   /// Age of the newest entry; negative if another thread's clock was ahead. kDead: further ahead
   /// than any thread can be (the clock was set back): such a state counts for nothing.
