@@ -23,6 +23,12 @@ bool compares(config::Rung::Compare compare, Number value, Number limit) {
   return true;
 }
 
+/// Whether the threshold of a rung, if it has one, is broken; `limit`: none, if it could not be told.
+bool breaks(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
+  if (rung.compare == config::Rung::Compare::none) return true;
+  return limit && value.is_number() && compares(rung.compare, value.as_number(), *limit);
+}
+
 /// When a reading over its limit can be expected to have fallen.
 milliseconds falls_within(const Counter& counter, Instant at) {
   const milliseconds left = at.window_left(counter);
@@ -114,10 +120,7 @@ bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::si
     const Number capacity = set_->counters[policy.counters[rung.counter]].spec.capacity;
     return value.is_number() && value.as_number() > capacity;
   }
-  if (rung.compare != config::Rung::Compare::none &&
-      (!limit || !value.is_number() || !compares(rung.compare, value.as_number(), *limit))) {
-    return false;
-  }
+  if (!breaks(rung, value, limit)) return false;
   const auto& condition = binding.rungs[r].condition;
   if (!condition) return rung.compare != config::Rung::Compare::none || policy.pattern.has_value();
   frame_.set_event(set_->events[binding.event].name);
@@ -143,7 +146,7 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
                                     bool settled, Trace* trace) {
   const Binding& binding = policy.bindings[planned.binding];
   Winner best;
-  if (planned.blind || !(shadow ? policy.shadow_rungs : policy.enforced_rungs)) return best;
+  if (planned.blind) return best;
   if (!policy.meters.empty()) {
     set_metrics(policy, plan_.policies, plan_.counters, plan_.counter_refs, settled);
   }
@@ -157,8 +160,10 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
     } else if (policy.pattern) {
       value = Value::integer(set_->patterns[*policy.pattern].spec.steps);
     }
-    const auto limit = plan_.limits[planned.first_limit + r];
-    const bool holds = rung_holds(policy, binding, r, value, limit);
+    const auto& limit = plan_.limits[planned.first_limit + r];
+    // Most rungs do not hold, and their threshold alone says so.
+    const bool holds = (rung.overflows || breaks(rung, value, limit)) &&
+                       rung_holds(policy, binding, r, value, limit);
     if (trace != nullptr) trace->rung(policy, r, value, limit, holds);
     // Of equally severe rungs the later one: ladders are written upwards.
     if (holds && (best.rung < 0 || severity(rung.effect) >= severity(best.effect))) {
@@ -186,10 +191,14 @@ void Evaluator::add_list_standings() {
   }
 }
 
+const Evaluator::Won* Evaluator::won_by(std::size_t planned) const noexcept {
+  const auto found = std::find_if(won_.begin(), won_.end(),
+                                  [&](const Won& won) { return won.planned == planned; });
+  return found == won_.end() ? nullptr : &*found;
+}
+
 void Evaluator::settle(const Options& options) {
-  winners_.clear();
-  settled_winners_.clear();
-  shadow_winners_.clear();
+  won_.clear();
   if (plan_.allowed) {
     verdict_.exempt = true;
     return;
@@ -202,15 +211,21 @@ void Evaluator::settle(const Options& options) {
     return;
   }
   add_list_standings();
-  for (const PlannedPolicy& planned : plan_.policies) {
+  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+    const PlannedPolicy& planned = plan_.policies[i];
     const Policy& policy = set_->policies[planned.policy];
-    winners_.push_back(winner(policy, planned, false, false, options.trace));
-    settled_winners_.push_back(planned.reserves ? winner(policy, planned, false, true, nullptr)
-                                                : winners_.back());
-    shadow_winners_.push_back(winner(policy, planned, true, false, options.trace));
+    Won all{i, {}, {}, {}};
+    if (policy.enforced_rungs) {
+      all.enforced = winner(policy, planned, false, false, options.trace);
+      all.settled =
+          planned.reserves ? winner(policy, planned, false, true, nullptr) : all.enforced;
+    }
+    if (policy.shadow_rungs) all.shadow = winner(policy, planned, true, false, options.trace);
+    if (all.enforced.rung < 0 && all.settled.rung < 0 && all.shadow.rung < 0) continue;
+    won_.push_back(all);
     if (!planned.applies) continue;
     for (const bool shadow : {false, true}) {
-      const Winner& won = shadow ? shadow_winners_.back() : winners_.back();
+      const Winner& won = shadow ? all.shadow : all.enforced;
       if (won.rung < 0) continue;
       const Rung& rung = policy.rungs[static_cast<std::size_t>(won.rung)];
       if (!shadow && rung.score) verdict_.score += *rung.score;
@@ -236,7 +251,9 @@ void Evaluator::settle(const Options& options) {
   const auto crowded = [&](const Standing& standing) {
     if (standing.rung < 0 || !refuses(standing.effect)) return false;
     for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
-      if (plan_.policies[i].policy == standing.policy) return !refuses(settled_winners_[i].effect);
+      if (plan_.policies[i].policy != standing.policy) continue;
+      const Won* const won = won_by(i);
+      return won == nullptr || !refuses(won->settled.effect);
     }
     return false;
   };
@@ -314,13 +331,14 @@ void Evaluator::take_back(bool all, Instant at) {
     }
     return;
   }
+  if (!all && (!set_->any_shadow || won_.empty())) return;
   for (PlannedCounter& planned : plan_.counters) {
     bool back = all;
     if (!back && counter_of(planned).shadow && !counter_of(planned).always) {
       // What a shadow policy would have refused it would not have counted either.
-      for (std::size_t i = 0; i < plan_.policies.size() && !back; ++i) {
-        const PlannedPolicy& policy = plan_.policies[i];
-        if (!set_->policies[policy.policy].shadow || !refuses(shadow_winners_[i].effect)) continue;
+      for (const Won& won : won_) {
+        const PlannedPolicy& policy = plan_.policies[won.planned];
+        if (back || !set_->policies[policy.policy].shadow || !refuses(won.shadow.effect)) continue;
         const auto index = static_cast<std::uint16_t>(&planned - plan_.counters.data());
         for (std::size_t k = 0; k < set_->policies[policy.policy].counters.size(); ++k) {
           back = back || plan_.counter_refs[policy.first_counter + k] == index;

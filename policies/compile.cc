@@ -42,6 +42,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   }
   if (problems.errors() != errors) return nullptr;
   compiler.index();
+  compiler.note_shortcuts();
   return set;
 }
 

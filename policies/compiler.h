@@ -27,6 +27,7 @@ class Compiler {
   void compile_policies();  // compile_policies.cc
   void compile_views();     // compile_views.cc
   void index();             // compile.cc: what each event leads to
+  void note_shortcuts();    // compile_shortcuts.cc: last
 
  private:
   /// The names that mean something for one event.

@@ -25,6 +25,9 @@ void Evaluator::use(std::shared_ptr<const Loaded> loaded) {
   loaded_ = std::move(loaded);
   set_ = loaded_->set.get();
   if (event_marks_.size() < set_->events.size()) event_marks_.resize(set_->events.size());
+  if (hashed_.size() < set_->keys) hashed_.resize(set_->keys);
+  parts_.clear();
+  no_parts_ = key_hash();
 }
 
 }  // namespace weir::policies

@@ -163,17 +163,21 @@ class Evaluator final : private ListOracle {
   /// While it lives, another set is judged by: that of a request which began before a reload.
   class SetInUse {
    public:
-    SetInUse(Evaluator& evaluator, std::shared_ptr<const Loaded> loaded)
-        : evaluator_(evaluator), before_(evaluator.loaded_) {
-      evaluator_.use(std::move(loaded));
+    SetInUse(Evaluator& evaluator, const std::shared_ptr<const Loaded>& loaded)
+        : evaluator_(evaluator) {
+      if (loaded == evaluator.loaded_) return;  // nearly always
+      before_ = evaluator.loaded_;
+      evaluator_.use(loaded);
     }
-    ~SetInUse() { evaluator_.use(std::move(before_)); }
+    ~SetInUse() {
+      if (before_ != nullptr) evaluator_.use(std::move(before_));
+    }
     SetInUse(const SetInUse&) = delete;
     SetInUse& operator=(const SetInUse&) = delete;
 
    private:
     Evaluator& evaluator_;
-    std::shared_ptr<const Loaded> before_;
+    std::shared_ptr<const Loaded> before_;  // null: that one is in use already
   };
 
   // evaluator_match.cc
@@ -237,6 +241,15 @@ class Evaluator final : private ListOracle {
     Action effect = Action::none;
     Value value;
   };
+  /// The rungs of one planned policy that won. Most events come under no rung, so only policies
+  /// with a winner are kept, and all that follows from winners is free for the others.
+  struct Won {
+    std::size_t planned = 0;  // index into Plan::policies
+    Winner enforced;          // what judges this request
+    Winner settled;           // the same without others' reservations: what is remembered
+    Winner shadow;
+  };
+  const Won* won_by(std::size_t planned) const noexcept;  ///< null: nothing
   bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung,
                   const Value& value, std::optional<Number> limit);
   void set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
@@ -313,9 +326,12 @@ class Evaluator final : private ListOracle {
   Hash128 key_hash();                                        ///< of parts_, nobody's yet
   /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
-  bool hash_key(const std::vector<KeySlot>& key);
+  bool hash_key(const std::vector<KeySlot>& key, KeyId id);
   /// `hash`: of parts_; a place that counts within a radius stands beside it.
-  limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash);
+  limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash) {
+    return counter.near() ? place_key(counter) : limiter::CounterKey(hash.owned_by(counter.what));
+  }
+  limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
   const Counter& counter_of(const PlannedCounter& planned) const {
     return set_->counters[planned.counter];
   }
@@ -330,10 +346,7 @@ class Evaluator final : private ListOracle {
   Frame frame_;
   Plan plan_;
   Verdict verdict_;
-  std::vector<Winner> winners_;  // one per planned policy: what judges this request
-  std::vector<Winner>
-      settled_winners_;  // the same without others' reservations: what is remembered
-  std::vector<Winner> shadow_winners_;
+  std::vector<Won> won_;  // in the order of Plan::policies
   const Sharing* sharing_ = nullptr;
   std::uint64_t sequence_ = 0;  // of this worker's events in the store
   Asking asking_;               // of the event under judgement
@@ -355,10 +368,12 @@ class Evaluator final : private ListOracle {
   static constexpr std::size_t kNoPart = ~std::size_t{0};
   Place place_;
   struct HashedKey {
-    const std::vector<KeySlot>* key;
+    std::uint64_t round = 0;
     Hash128 hash;
   };
-  std::vector<HashedKey> hashed_;  // of the request that is being planned
+  std::vector<HashedKey> hashed_;  // by KeyId
+  std::uint64_t round_ = 0;        // of planning: what has another one is of a former event
+  Hash128 no_parts_;               // the hash of a key without parts: one counter for all
   Hash128 hash_;
   mutable KeyBuilder builder_;
   std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys

@@ -31,6 +31,7 @@ bool Evaluator::must_observe() const noexcept {
     if (planned.reserves) return true;
   }
   for (const PlannedCounter& planned : plan_.counters) {
+    if (!set_->any_in_flight) break;
     if (planned.counted() && counter_of(planned).spec.window == limiter::Window::none) {
       return true;
     }
@@ -38,6 +39,7 @@ bool Evaluator::must_observe() const noexcept {
   for (const PlannedPattern& planned : plan_.patterns) {
     if (planned.deferred()) return true;
   }
+  if (!set_->any_answer_work) return false;
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
       if (!set_->resets_of[event].empty() || !set_->releases_of[event].empty()) return true;
@@ -53,6 +55,7 @@ void Evaluator::keep(Settlement& into) {
   into.time = happened_;
   into.judged = !plan_.allowed;
   for (const PlannedCounter& planned : plan_.counters) {
+    if (!set_->any_in_flight) break;
     if (planned.counted() && counter_of(planned).spec.window == limiter::Window::none)
       into.in_flight.push_back(planned);
   }
@@ -70,6 +73,7 @@ void Evaluator::keep(Settlement& into) {
       add(slot);
   }
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
+    if (!set_->any_answer_work) break;
     for (const EventIndex event : *events) {
       for (const std::uint16_t reset : set_->resets_of[event]) {
         for (const KeySlot& part : set_->resets[reset].key) add(part.slot);
@@ -98,7 +102,7 @@ void Evaluator::keep(Settlement& into) {
   std::swap(into.counters, plan_.counters);
   std::swap(into.counter_refs, plan_.counter_refs);
   std::swap(into.limits, plan_.limits);
-  std::swap(into.asked, asking_);
+  if (!asking_.empty()) std::swap(into.asked, asking_);
   std::swap(into.views, plan_.open_views);
 }
 
@@ -284,6 +288,7 @@ void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& plann
 }
 
 void Evaluator::apply_resets(Settlement& settlement, Instant) {
+  if (!set_->any_answer_work) return;
   for (const auto* events : {&settlement.events, &settlement.open_events}) {
     for (const EventIndex event : *events) {
       if (!happened(event)) continue;

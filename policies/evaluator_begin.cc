@@ -65,7 +65,7 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   at_ = at;
   happened_ = options.happened.value_or(at.now);
   line_ = options.line != 0 ? options.line : line_of(occurrence);
-  hashed_.clear();
+  ++round_;
   shared_keys_used_ = 0;
   frame_.begin(set_->slots, occurrence, this);
   match(occurrence, options.trace);
@@ -126,7 +126,6 @@ bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry)
   bool in_time = true;
   for (const std::uint16_t index : policy.counters) {
     const Counter& counter = set_->counters[index];
-    if (!counter.spec.late) return true;
     const bool tells = counts && !dry;
     in_time = (tells ? bank_.observe(counter.id, at.moment(counter))
                      : bank_.in_time(counter.id, at.moment(counter))) &&
@@ -154,7 +153,7 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
       return;
     }
   }
-  if (!in_time(policy, counts, at, options.dry)) {
+  if (policy.own_time && !in_time(policy, counts, at, options.dry)) {
     if (trace != nullptr) trace->skipped(policy, Skip::late, {}, MissReason::none);
     return;
   }
@@ -167,17 +166,21 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;
   if (!load_policy_key(policy, binding, trace)) return;
-  if (planned.applies && own_lists_refuse(policy, at)) {
+  if (planned.applies && !policy.own_lists.empty() && own_lists_refuse(policy, at)) {
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
     return;
   }
   planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
-  for (const Binding::RungPart& rung : binding.rungs)
-    plan_.limits.push_back(load_limit(rung.limit));
+  if (!binding.limits.empty()) {
+    plan_.limits.insert(plan_.limits.end(), binding.limits.begin(), binding.limits.end());
+  } else {
+    for (const Binding::RungPart& rung : binding.rungs)
+      plan_.limits.push_back(load_limit(rung.limit));
+  }
   if (policy.has_metric) {
     limiter::Amount amount;
     const bool asks = policy.metric == config::MetricDef::Kind::exists;
-    if ((counts || asks) && !load_amount(policy, binding, amount, trace)) {
+    if (policy.reads_amount && (counts || asks) && !load_amount(policy, binding, amount, trace)) {
       plan_.limits.resize(planned.first_limit);
       return;
     }
@@ -187,7 +190,7 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
 }
 
 bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
-  if (hash_key(binding.key)) return true;
+  if (hash_key(binding.key, binding.key_id)) return true;
   const std::size_t first = bad_part_;
   MissReason reason = frame_.why(binding.key[first].slot);
   if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and no place
@@ -261,23 +264,23 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
   std::uint16_t key_in_store = PlannedCounter::kNone;
   for (std::size_t k = 0; k < policy.counters.size(); ++k) {
     const std::uint16_t index = policy.counters[k];
-    PlannedCounter fresh;
-    fresh.counter = index;
-    fresh.key = counter_key(set_->counters[index], hash_);
-    auto found = std::find_if(plan_.counters.begin(), plan_.counters.end(),
-                              [&](const PlannedCounter& other) {
-                                return other.counter == index && other.key == fresh.key;
-                              });
+    const Counter& counter = set_->counters[index];
+    const limiter::CounterKey key = counter_key(counter, hash_);
+    auto found = std::find_if(
+        plan_.counters.begin(), plan_.counters.end(),
+        [&](const PlannedCounter& other) { return other.counter == index && other.key == key; });
     if (found == plan_.counters.end()) {
+      PlannedCounter& fresh = plan_.counters.emplace_back();
+      fresh.counter = index;
+      fresh.key = key;
       fresh.amount = amount;
       fresh.counts = planned.counts;
       fresh.reserves = planned.reserves;
-      if (sharing_ != nullptr && set_->counters[index].shared != nullptr) {
+      if (sharing_ != nullptr && counter.shared != nullptr) {
         if (key_in_store == PlannedCounter::kNone) key_in_store = spell_key(binding.key);
         fresh.shared_key = key_in_store;
       }
-      bank_.prefetch(set_->counters[index].id, fresh.key);
-      plan_.counters.push_back(fresh);
+      bank_.prefetch(counter.id, key);
       found = std::prev(plan_.counters.end());
     } else if (planned.counts && !found->counts) {
       found->amount = amount;
@@ -286,7 +289,7 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
     }
     plan_.counter_refs.push_back(static_cast<std::uint16_t>(found - plan_.counters.begin()));
   }
-  note_ceilings(policy, binding, planned);
+  if (policy.caps) note_ceilings(policy, binding, planned);
 }
 
 /// The lowest threshold that refuses is what may not be passed: one atomic add-if-below.
@@ -296,12 +299,7 @@ void Evaluator::note_ceilings(const Policy& policy, const Binding& binding,
   for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
     const Rung& rung = policy.rungs[r];
     const auto& limit = plan_.limits[planned.first_limit + r];
-    if (rung.disabled || rung.shadow != policy.shadow || !refuses(rung.effect) ||
-        binding.rungs[r].condition || !limit) {
-      continue;
-    }
-    if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
-      continue;
+    if (!rung.caps || binding.rungs[r].condition || !limit) continue;
     PlannedCounter& counter =
         plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
     const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};

@@ -153,8 +153,7 @@ Hash128 Evaluator::key_hash() {
   return builder_.hash(secret_);
 }
 
-limiter::CounterKey Evaluator::counter_key(const Counter& counter, const Hash128& hash) {
-  if (!counter.near()) return hash.owned_by(counter.what);
+limiter::CounterKey Evaluator::place_key(const Counter& counter) {
   builder_.start();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (i == place_part_) continue;
@@ -167,19 +166,14 @@ limiter::CounterKey Evaluator::counter_key(const Counter& counter, const Hash128
   return {builder_.hash(secret_).owned_by(counter.what), place_part_ == kNoPart ? Place{} : place_};
 }
 
-bool Evaluator::hash_key(const std::vector<KeySlot>& key) {
-  for (const HashedKey& known : hashed_) {
-    if (*known.key != key) continue;
-    hash_ = known.hash;
+bool Evaluator::hash_key(const std::vector<KeySlot>& key, KeyId id) {
+  if (id != kNoKey && hashed_[id].round == round_) {
+    hash_ = hashed_[id].hash;
     return true;
   }
   if (!load_key(key)) return false;
-  hash_ = key_hash();
-  // A place is read of parts_; the name of the event is another for the next policy.
-  const bool same_for_all = std::none_of(key.begin(), key.end(), [&](const KeySlot& part) {
-    return part.is_place || set_->slots[part.slot].names_event();
-  });
-  if (same_for_all) hashed_.push_back({&key, hash_});
+  hash_ = key.empty() ? no_parts_ : key_hash();
+  if (id != kNoKey) hashed_[id] = {round_, hash_};
   return true;
 }
 
@@ -195,7 +189,7 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     const List& list = set_->lists[use.list];
     if (list.fixed.empty() && list_bank_.size(list.id) == 0) return std::nullopt;
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
-    if (!hash_key(slots)) return std::nullopt;
+    if (!hash_key(slots, list.bindings[use.binding].key_id)) return std::nullopt;
     const Hash128 key = hash_.owned_by(list.identity);
     const bool blocks = list.of_address && !list.fixed.empty() && load_key(slots);
     const Address* address = blocks && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;

@@ -8,12 +8,12 @@ namespace weir::policies {
 void Evaluator::write_memory(Instant at) {
   if (verdict_.exempt || plan_.defect) return;
   const bool refused = verdict_.kind == Verdict::Kind::refuse;
-  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
-    const PlannedPolicy& planned = plan_.policies[i];
+  for (const Won& all : won_) {
+    const PlannedPolicy& planned = plan_.policies[all.planned];
     const Policy& policy = set_->policies[planned.policy];
     const bool always = policy.has_metric && set_->counters[policy.counters.front()].always;
     for (const bool shadow : {false, true}) {
-      const Winner& won = shadow ? shadow_winners_[i] : settled_winners_[i];
+      const Winner& won = shadow ? all.shadow : all.settled;
       if (won.rung < 0) continue;
       const auto r = static_cast<std::size_t>(won.rung);
       const Rung& rung = policy.rungs[r];

@@ -104,7 +104,8 @@ bool Evaluator::own_rung_refuses(const PlannedPattern& planned) const {
   const Policy& policy = set_->policies[set_->patterns[planned.pattern].policy];
   for (std::size_t i = 0; planned.completes && i < plan_.policies.size(); ++i) {
     if (plan_.policies[i].policy != policy.index) continue;
-    return refuses((policy.shadow ? shadow_winners_ : winners_)[i].effect);
+    const Won* const won = won_by(i);
+    return won != nullptr && refuses((policy.shadow ? won->shadow : won->enforced).effect);
   }
   return false;
 }

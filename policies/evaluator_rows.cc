@@ -48,12 +48,16 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
 void Evaluator::give_rows(RowSink& rows) {
   if (plan_.allowed || plan_.defect) return;
   const bool refused = verdict_.kind == Verdict::Kind::refuse;
-  for (std::size_t i = 0; i < winners_.size(); ++i) {
+  const Winner nothing;
+  auto next = won_.begin();
+  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+    const Won* const all = next != won_.end() && next->planned == i ? &*next++ : nullptr;
     PlannedPolicy& planned = plan_.policies[i];
     const Policy& policy = set_->policies[planned.policy];
     const PlannedCounter* counter =
         policy.has_metric ? &plan_.counters[plan_.counter_refs[planned.first_counter]] : nullptr;
-    const Winner& won = winners_[i].rung >= 0 ? winners_[i] : shadow_winners_[i];
+    const Winner& won =
+        all == nullptr ? nothing : all->enforced.rung >= 0 ? all->enforced : all->shadow;
     if (planned.reserves) {
       const bool itself = refuses(won.effect) && (refused || policy.shadow);
       const bool always = refused && counter != nullptr && counter_of(*counter).always;

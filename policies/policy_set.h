@@ -50,6 +50,11 @@ struct Event {
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
 
+/// Equal keys of one request: what stands under this index is hashed once. Of kNoKey each hashes its
+/// own: a place is read of the parts besides, and `event` is another word for each binding.
+using KeyId = std::uint16_t;
+inline constexpr KeyId kNoKey = 0xffff;
+
 /// The threshold of a rung as one event provides it.
 struct Limit {
   std::variant<std::monostate, Number, Expression, std::uint16_t /* table */> source;
@@ -73,6 +78,9 @@ struct Binding {
   };
   std::vector<RungPart> rungs;
   std::vector<SlotId> captures;  ///< what settlement reads of the request
+  // Known at load (compile_shortcuts.cc).
+  KeyId key_id = kNoKey;
+  std::vector<std::optional<Number>> limits;  ///< of all rungs, if they are numbers; else empty
 };
 
 /// A counter as a policy uses it; equal identities are one counter, whoever asks.
@@ -111,6 +119,7 @@ struct Rung {
   config::Tell tell = config::Tell::nothing;
   bool shadow = false;
   milliseconds window{0};  ///< of its counter
+  bool caps = false;       ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
 };
 
 struct Policy {
@@ -145,6 +154,10 @@ struct Policy {
   /// For each binding and rung that writes a named list: the list's fields as the event provides
   /// them.
   std::vector<std::vector<std::vector<KeySlot>>> list_keys;  ///< [binding][rung]
+  // Known at load (compile_shortcuts.cc).
+  bool caps = false;          ///< some rung does
+  bool own_time = false;      ///< its counter counts by the times of events
+  bool reads_amount = false;  ///< events count by more than that they are there
 };
 
 /// What a pattern policy waits for. Its policy has a binding for each event that plays a part, steps first:
@@ -183,6 +196,7 @@ struct List {
   struct Binding {
     EventIndex event = 0;  ///< acts on requests that are this event; kRequestEvent: on all
     std::vector<KeySlot> key;
+    KeyId key_id = kNoKey;  ///< of `bindings` (compile_shortcuts.cc)
   };
   std::vector<Binding> bindings;  ///< empty for a policy's own list
   std::vector<Binding> releases;  ///< events that lift the entry of their key
@@ -233,6 +247,11 @@ struct PolicySet {
   std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
   std::uint64_t view_memory = 0;                    ///< bytes of all views together
   std::string source_hash;  ///< of the texts it was compiled from
+  // Known at load (compile_shortcuts.cc): what most sets have none of need not be looked for.
+  std::size_t keys = 0;          ///< KeyIds in use
+  bool any_shadow = false;       ///< counters of shadow policies
+  bool any_in_flight = false;    ///< counters of requests in flight
+  bool any_answer_work = false;  ///< resets, or releases of list entries
 
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
   /// before the set is shared. Fails if a bank is full.
