@@ -10,6 +10,8 @@ namespace weir::store {
 
 using limiter::SharedError;
 
+constexpr std::size_t kWhyMax = 160;
+
 /// A look-up by name, which outlives the connection that asked if need be. Asio keeps a thread of
 /// its own for these; they happen when a connection is made, never in a request's way.
 struct Connection::Resolution {
@@ -69,7 +71,10 @@ void Connection::close() noexcept {
 }
 
 void Connection::fail(SharedError why, std::string text) {
+  // Redis in protected mode explains itself in a thousand letters.
+  if (text.size() > kWhyMax) text.replace(kWhyMax, std::string::npos, "...");
   why_ = std::move(text);
+  if (state_ != State::ready) ++attempts_;
   close();
   worker_.wheel().arm(*this, worker_.now() + backoff_.next());
   owner_.on_down(why);
@@ -108,7 +113,10 @@ void Connection::resolve() {
         if (error || found.empty()) {
           self->fail(SharedError::unavailable, "its name is not known");
         } else {
-          const auto endpoint = found.begin()->endpoint();
+          // A name of several addresses: whoever does not answer is not asked for ever.
+          const auto endpoint =
+              std::next(found.begin(), static_cast<std::ptrdiff_t>(self->attempts_ % found.size()))
+                  ->endpoint();
           const auto address = Address::parse(endpoint.address().to_string());
           if (address) {
             self->open_socket(net::SocketAddress::tcp(*address, endpoint.port()));
@@ -241,7 +249,10 @@ void Connection::replied() {
     return;
   }
   const SharedError error = judge_greeting(reply);
-  if (error != SharedError::none) return fail(error, std::string(reply.text()));
+  if (error != SharedError::none) {
+    const bool replica = error == SharedError::read_only && !reply.is_error();
+    return fail(error, replica ? "it is no master" : std::string(reply.text()));
+  }
   if (++greeted_ < greeting_size_) return;
   state_ = State::ready;
   backoff_.reset();

@@ -46,12 +46,15 @@ class Connection final : net::EventHandler, net::Timer {
 
   /// Where to connect to; a connection to somewhere else is closed (on_down) and made anew.
   void set_endpoint(const Endpoint& endpoint);
+  /// Where the next attempt goes, when the back-off is over. Only from on_down().
+  void try_next(const Endpoint& endpoint) { endpoint_ = endpoint; }
   const Endpoint& endpoint() const noexcept { return endpoint_; }
   void start();
   void stop();                          ///< closes; no on_down()
   void drop(limiter::SharedError why);  ///< closes (on_down), and connects again after the back-off
 
   bool ready() const noexcept { return state_ == State::ready; }
+  bool is_off() const noexcept { return state_ == State::off; }
   std::string& out() noexcept { return out_; }  ///< only while ready
   void sent(unsigned commands) noexcept;        ///< so many were appended
   unsigned pending() const noexcept { return pending_; }
@@ -107,6 +110,7 @@ class Connection final : net::EventHandler, net::Timer {
   bool has_select_ = false, has_auth_ = false;
   std::shared_ptr<Resolution> resolution_;
   std::uint64_t connects_ = 0;
+  std::size_t attempts_ = 0;  // that failed
   std::uint64_t epoch_ = 0;  // of the descriptor
   std::string why_;
 };

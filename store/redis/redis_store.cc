@@ -24,6 +24,7 @@ RedisStore::RedisStore(net::Worker& worker, Settings settings, std::uint64_t see
     slots_.assign(kSlots, 0);
     settings_.database = 0;
     for (const Endpoint& endpoint : settings_.endpoints) node_at(endpoint);
+    seeds_ = nodes_.size();
   } else {
     const bool sentinel = settings_.mode == Settings::Mode::sentinel;
     nodes_.push_back(std::make_unique<Node>(
@@ -81,8 +82,17 @@ Node* RedisStore::node_of(unsigned slot) noexcept {
 }
 
 Node* RedisStore::node_at(const Endpoint& endpoint) {
+  Node* retired = nullptr;
   for (auto& node : nodes_) {
-    if (node->connection().endpoint() == endpoint) return node.get();
+    if (running_ && node->connection().is_off()) retired = node.get();
+    if (node->connection().endpoint() != endpoint) continue;
+    if (running_) node->connection().start();
+    return node.get();
+  }
+  if (retired != nullptr) {
+    retired->connection().set_endpoint(endpoint);
+    retired->connection().start();
+    return retired;
   }
   if (nodes_.size() >= kNodesMax) return nullptr;
   Node::Owner& self = *this;
@@ -286,8 +296,21 @@ void RedisStore::on_slots(Node& node, const Reply& reply) {
   });
   if (!good) return;
   slots_.swap(fresh);
+  retire();
   slots_known_ = worker_.now();
   unpark();
+}
+
+/// Nodes that have left, perhaps for another address, as they do in Kubernetes.
+void RedisStore::retire() {
+  std::vector<bool> owns(nodes_.size());
+  for (const std::uint16_t at : slots_) {
+    if (at != 0) owns[at - 1U] = true;
+  }
+  for (std::size_t i = seeds_; i < nodes_.size(); ++i) {
+    Node& node = *nodes_[i];
+    if (!owns[i] && !node.connection().ready() && node.in_flight() == 0) node.connection().stop();
+  }
 }
 
 void RedisStore::wake(TimePoint at) {
@@ -311,17 +334,18 @@ void RedisStore::end_of_turn(TimePoint) {
 
 RedisStats RedisStore::stats() const {
   RedisStats out;
-  out.nodes = nodes_.size();
   out.up = true;
   bool any = false;
   for (auto& node : nodes_) {
-    if (node->breaker() != Breaker::State::closed) ++out.nodes_open;
-    any = any || node->admits();
-    out.in_flight += node->in_flight();
     out.calls += node->calls();
     out.bytes_out += node->bytes_out();
     out.connects += node->connection().connects();
     out.round_trips.add(node->round_trips());
+    if (running_ && node->connection().is_off()) continue;
+    ++out.nodes;
+    if (node->breaker() != Breaker::State::closed) ++out.nodes_open;
+    any = any || node->admits();
+    out.in_flight += node->in_flight();
   }
   if (is_cluster()) {
     for (const std::uint16_t at : slots_) {
@@ -342,10 +366,12 @@ RedisStats RedisStore::stats() const {
 std::string RedisStore::why() const {
   if (stats().up) return {};
   for (auto& node : nodes_) {
-    if (!node->connection().ready() && !node->connection().why().empty())
+    const Connection& connection = node->connection();
+    if (!connection.is_off() && !connection.ready() && !connection.why().empty())
       return node->connection().endpoint().to_string() + ": " + node->connection().why();
   }
-  if (sentinels_ != nullptr && !sentinels_->why().empty()) return "Sentinel: " + sentinels_->why();
+  if (std::string told = sentinels_ != nullptr ? sentinels_->why() : ""; !told.empty())
+    return "Sentinel: " + told;
   return is_cluster() ? "not all slots have a node" : "not connected yet";
 }
 

@@ -82,6 +82,7 @@ class RedisStore final : public SharedStore,
   unsigned slot(const limiter::SharedOp& op) const;
   Node* node_of(unsigned slot) noexcept;
   Node* node_at(const Endpoint& endpoint);
+  void retire();
   void redirect(Node& node, OpRef ref, std::string_view text);
   Node* target_of(Node& node, const Redirect& to);
   bool send(OpRef ref, const limiter::SharedOp& op);
@@ -95,7 +96,8 @@ class RedisStore final : public SharedStore,
   Settings settings_;
   std::uint64_t seed_;
   Tickets tickets_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Node>> nodes_;  // one that is off has retired
+  std::size_t seeds_ = 0;                     // the first ones, which never do
   std::unique_ptr<Sentinels> sentinels_;
   std::vector<std::uint16_t> slots_;  // cluster: node + 1 of each slot, 0: unknown
   TimePoint slots_asked_{}, slots_known_{};

@@ -46,18 +46,27 @@ void Sentinels::on_reply(const Reply& reply) {
       return;
     }
   }
-  next_sentinel();  // it does not know this master
+  // It does not know this master. Where none of them does, they are asked once a second.
+  if (++ignorant_ < settings_.endpoints.size()) connection_.set_endpoint(next_sentinel());
 }
 
-void Sentinels::on_down(limiter::SharedError) { next_sentinel(); }
+/// Never at once: where all of them refuse, that would be a loop without an end.
+void Sentinels::on_down(limiter::SharedError) { connection_.try_next(next_sentinel()); }
 
-void Sentinels::next_sentinel() {
-  if (settings_.endpoints.size() < 2) return;
+const Endpoint& Sentinels::next_sentinel() {
   at_ = (at_ + 1) % settings_.endpoints.size();
-  connection_.set_endpoint(settings_.endpoints[at_]);
+  return settings_.endpoints[at_];
+}
+
+std::string Sentinels::why() const {
+  if (ignorant_ != 0) return "no master is known as \"" + settings_.master + "\"";
+  if (connection_.ready() || connection_.why().empty()) return {};
+  return connection_.endpoint().to_string() + ": " + connection_.why();
 }
 
 void Sentinels::on_timer(TimePoint now) {
+  if (ignorant_ >= settings_.endpoints.size()) connection_.set_endpoint(next_sentinel());
+  ignorant_ = 0;
   ask();
   worker_.wheel().arm(*this, now + kEvery);
 }

@@ -22,8 +22,8 @@ class Sentinels final : Connection::Owner, net::Timer {
 
   void start();
   void stop();
-  void ask();  ///< at once, if a Sentinel is connected
-  const std::string& why() const noexcept { return connection_.why(); }
+  void ask();               ///< at once, if a Sentinel is connected
+  std::string why() const;  ///< no master is known, for people; empty: one is
 
  private:
   static constexpr milliseconds kEvery{1'000};
@@ -32,12 +32,13 @@ class Sentinels final : Connection::Owner, net::Timer {
   void on_reply(const Reply& reply) override;
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
-  void next_sentinel();
+  const Endpoint& next_sentinel();
 
   net::Worker& worker_;
   const Settings& settings_;
   Owner& owner_;
   std::size_t at_ = 0;
+  std::size_t ignorant_ = 0;  // that did not know the master, since the last tick
   Connection connection_;
 };
 

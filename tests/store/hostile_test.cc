@@ -1,6 +1,8 @@
 // A peer that speaks RESP by a script: what no real server does, and what one must not do to us.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "tests/store/world.h"
 #include "tests/support/origin_server.h"
 #include "tests/support/temp_path.h"
@@ -131,6 +133,95 @@ TEST(Hostile, AnswersThatNobodyAskedForEndTheConnection) {
   RedisStore store(world.worker, test::unix_settings(path), 1);
   world.turn([&] { store.start(); });
   EXPECT_TRUE(world.until([&] { return store.stats().connects >= 3; })) << "made anew each time";
+}
+
+Settings sentinels_at(const std::vector<std::string>& paths) {
+  Settings out = test::unix_settings(paths.front());
+  out.mode = Settings::Mode::sentinel;
+  out.master = "counters";
+  out.endpoints.clear();
+  for (const std::string& path : paths) {
+    Endpoint endpoint;
+    endpoint.path = path;
+    out.endpoints.push_back(endpoint);
+  }
+  return out;
+}
+
+TEST(Hostile, SentinelsThatCannotBeReachedAreTriedAgainInAWhile) {
+  World world;
+  const SocketPath first, second;  // nobody listens: connecting fails on the spot
+  RedisStore away(world.worker, sentinels_at({first.path, second.path}), 1);
+  world.turn([&] { away.start(); });
+  world.until([] { return false; }, milliseconds(100));
+  EXPECT_FALSE(away.stats().up);
+  EXPECT_TRUE(away.why().starts_with("Sentinel: ")) << away.why();
+
+  OriginServer a([](Stream&, int) {}, first.path), b([](Stream&, int) {}, second.path);
+  RedisStore store(world.worker, sentinels_at({first.path, second.path}), 1);
+  world.turn([&] { store.start(); });
+  world.until([] { return false; }, milliseconds(500));
+  EXPECT_GE(std::min(a.connections(), b.connections()), 1);
+  EXPECT_LE(a.connections() + b.connections(), 20) << "with back-off";
+}
+
+TEST(Hostile, SentinelsThatKnowNoMasterAreAskedOnceASecond) {
+  const SocketPath first, second;
+  std::atomic<int> asked{0};
+  const auto ignorant = [&](Stream& stream, int) {
+    std::vector<std::string> words;
+    while (read_command(stream, words)) {
+      stream.write(words[0] == "SENTINEL" ? "*-1\r\n" : "+PONG\r\n");
+      if (words[0] == "SENTINEL") ++asked;
+    }
+  };
+  OriginServer a(ignorant, first.path), b(ignorant, second.path);
+  World world;
+  RedisStore store(world.worker, sentinels_at({first.path, second.path}), 1);
+  world.turn([&] { store.start(); });
+  ASSERT_TRUE(world.until([&] { return asked >= 2; })) << "both";
+  EXPECT_EQ(store.why(), "Sentinel: no master is known as \"counters\"");
+  const int before = asked;
+  world.until([] { return false; }, milliseconds(1'500));
+  EXPECT_GE(asked, before + 1);
+  EXPECT_LE(asked, before + 6);
+}
+
+/// `CLUSTER SLOTS`: all of them at one address.
+std::string all_slots_at(const std::string& host, int port) {
+  return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$" + std::to_string(host.size()) + "\r\n" + host +
+         "\r\n:" + std::to_string(port) + "\r\n";
+}
+
+TEST(Hostile, NodesThatHaveLeftTheClusterMakeRoomForOthers) {
+  // The same node, every time under another address, as in Kubernetes. The seed has no slots.
+  std::atomic<int> moves{0};
+  const auto node = [&](Stream& stream, int) {
+    std::vector<std::string> words;
+    while (read_command(stream, words)) {
+      if (words[0] == "CLUSTER") {
+        stream.write(all_slots_at("127.1.0." + std::to_string(++moves % 250), 1));
+      } else if (words[0] == "SCRIPT") {
+        stream.write("-NOPERM no\r\n");
+      } else {
+        stream.write("+PONG\r\n");
+      }
+    }
+  };
+  OriginServer seed(node);
+  World world;
+  Settings settings = test::unix_settings("");
+  settings.mode = Settings::Mode::cluster;
+  settings.endpoints = {{"127.0.0.1", seed.port(), ""}};
+  RedisStore store(world.worker, settings, 1);
+  world.turn([&] { store.start(); });
+  ASSERT_TRUE(world.until([&] {  // whoever is asked for a key finds its node away, and asks again
+    Ask ask;
+    add(ask);
+    ask.run(world, store, milliseconds(5));
+    return moves >= 12;
+  }));
+  EXPECT_LE(store.stats().nodes, 4U);
 }
 
 TEST(Hostile, ALoadingServerIsNotUsedUntilItHasLoaded) {
