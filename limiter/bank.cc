@@ -9,12 +9,6 @@
 namespace weir::limiter {
 namespace {
 
-Reading itself_alone(const Amount* event) noexcept {
-  Reading r;
-  if (event != nullptr) r.value = r.settled = event->amount;
-  return r;
-}
-
 bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
   return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
          a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
@@ -233,14 +227,12 @@ bool Bank::in_time(CounterId id, Moment event) const noexcept {
 
 Reading Bank::charge(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                      const Ceiling* ceiling, Undo* undo) noexcept {
-  Reading r = itself_alone(&event);
   if (undo != nullptr) *undo = Undo{};
-  if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, key, [&](Subject& s) {
-      r = c->ops->charge(s, impl_->instant(*c, now, true), event, ceiling, undo);
-    });
-  }
-  return r;
+  Counter* const c = impl_->counter(id);
+  if (c == nullptr) return Impl::itself_alone(&event);
+  return impl_->read(c, key, &event, [&](Subject& s) {
+    return c->ops->charge(s, impl_->instant(*c, now, true), event, ceiling, undo);
+  });
 }
 
 void Bank::uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept {
@@ -252,37 +244,33 @@ void Bank::uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexc
 
 Reading Bank::peek(CounterId id, const CounterKey& key, Moment now,
                    const Amount* event) const noexcept {
-  Reading r = itself_alone(event);
-  if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, key,
-                [&](Subject& s) { r = c->ops->peek(s, impl_->instant(*c, now, false), event); });
-  }
-  return r;
+  Counter* const c = impl_->counter(id);
+  if (c == nullptr) return Impl::itself_alone(event);
+  return impl_->read(c, key, event, [&](Subject& s) {
+    return c->ops->peek(s, impl_->instant(*c, now, false), event);
+  });
 }
 
 Reading Bank::reserve(CounterId id, const CounterKey& key, Moment now, const Amount& event,
                       const Ceiling* ceiling, Undo* undo) noexcept {
-  Reading r = itself_alone(&event);
   if (undo != nullptr) *undo = Undo{};
-  if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, key, [&](Subject& s) {
-      r = c->ops->reserve(s, impl_->instant(*c, now, true), event, ceiling, undo);
-    });
-  }
-  return r;
+  Counter* const c = impl_->counter(id);
+  if (c == nullptr) return Impl::itself_alone(&event);
+  return impl_->read(c, key, &event, [&](Subject& s) {
+    return c->ops->reserve(s, impl_->instant(*c, now, true), event, ceiling, undo);
+  });
 }
 
 Reading Bank::settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
                      const Amount& event, const Undo& undo, bool matched) noexcept {
-  Reading r = itself_alone(matched ? &event : nullptr);
-  if (Counter* c = impl_->counter(id); c != nullptr) {
-    const bool reserved = c->rule.own_time && undo.what == Undo::What::reservation;
-    const std::int64_t event_ms = to_ms(reserved ? undo.at : event_time);
-    impl_->with(c, key, [&](Subject& s) {
-      r = c->ops->settle(s, impl_->instant(*c, now, true), event_ms, event, undo, matched);
-    });
-  }
-  return r;
+  const Amount* const counted = matched ? &event : nullptr;
+  Counter* const c = impl_->counter(id);
+  if (c == nullptr) return Impl::itself_alone(counted);
+  const bool reserved = c->rule.own_time && undo.what == Undo::What::reservation;
+  const std::int64_t event_ms = to_ms(reserved ? undo.at : event_time);
+  return impl_->read(c, key, counted, [&](Subject& s) {
+    return c->ops->settle(s, impl_->instant(*c, now, true), event_ms, event, undo, matched);
+  });
 }
 
 void Bank::leave(CounterId id, const CounterKey& key, Number amount) noexcept {

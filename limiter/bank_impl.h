@@ -34,8 +34,9 @@ struct Bank::Impl {
     Counter* c = by_index[id.index].load(std::memory_order_acquire);
     return c != nullptr && c->generation == id.generation ? c : nullptr;
   }
-  /// What an operation on a counter sees; `tells`: it moves the counter's clock on.
-  Instant instant(Counter& c, const Moment& now, bool tells) const noexcept {
+  /// What an operation on a counter sees; `tells`: it moves the counter's clock on. A call would
+  /// cost more than the arithmetic.
+  [[gnu::always_inline]] Instant instant(Counter& c, const Moment& now, bool tells) const noexcept {
     if (c.rule.own_time) return own_instant(c, now, tells);
     const Instant at(c.rule, now.at);
     if (tells) ages.advance(c.index, c.clock, at.second);
@@ -63,6 +64,28 @@ struct Bank::Impl {
   bool with(Counter* c, const CounterKey& key, F&& f) const noexcept {
     if (c->grid) return with_around(c, key, f);
     return with(c, c->table->place(key, c->salt), f);
+  }
+
+  /// What a stale id reads.
+  static Reading itself_alone(const Amount* event) noexcept {
+    Reading r;
+    if (event != nullptr) r.value = r.settled = event->amount;
+    return r;
+  }
+  /// with() for what gives a reading.
+  template <class F>
+  Reading read(Counter* c, const CounterKey& key, const Amount* event, F&& f) const noexcept {
+    if (c->grid) {
+      Reading r = itself_alone(event);
+      with_around(c, key, [&](Subject& s) { r = f(s); });
+      return r;
+    }
+    const Table::Place place = c->table->place(key, c->salt);
+    c->table->prefetch(place);
+    const std::scoped_lock hold(place.region->lock);
+    if (c->retired.load(std::memory_order_relaxed)) return itself_alone(event);
+    Subject subject{*c, place, ages, arena, c->table->find(place, c->index)};
+    return f(subject);
   }
 
   /// The same for a counter with a radius: with all cells about the place.
