@@ -9,7 +9,7 @@ namespace {
 
 constexpr milliseconds kCrowdedRetry{1000};
 
-bool compares(config::Rung::Compare compare, Number value, Number limit) {
+inline bool compares(config::Rung::Compare compare, Number value, Number limit) {
   switch (compare) {
     case config::Rung::Compare::over:
       return value > limit;
@@ -24,7 +24,7 @@ bool compares(config::Rung::Compare compare, Number value, Number limit) {
 }
 
 /// Whether the threshold of a rung, if it has one, is broken; `limit`: none, if it could not be told.
-bool breaks(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
+inline bool breaks(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
   if (rung.compare == config::Rung::Compare::none) return true;
   return limit && value.is_number() && compares(rung.compare, value.as_number(), *limit);
 }
@@ -144,30 +144,31 @@ void Evaluator::set_metrics(const Policy& policy, const std::vector<PlannedPolic
 
 Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& planned, bool shadow,
                                     bool settled, Trace* trace) {
-  const Binding& binding = policy.bindings[planned.binding];
+  const Binding& binding = binding_of(planned);
   Winner best;
   if (planned.blind) return best;
   if (!policy.meters.empty()) {
     set_metrics(policy, plan_.policies, plan_.counters, plan_.counter_refs, settled);
   }
-  for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-    const Rung& rung = policy.rungs[r];
+  const std::optional<Number>* limits = plan_.limits.data() + planned.first_limit;
+  std::size_t r = 0;
+  for (const Rung& rung : policy.rungs) {
+    const std::optional<Number>& limit = *limits++;
+    const std::size_t at = r++;
     if (rung.disabled || rung.shadow != shadow) continue;
     Value value;
     if (policy.has_metric) {
-      value =
-          plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]].value(settled);
+      value = planned_counter(planned, rung.counter).value(settled);
     } else if (policy.pattern) {
       value = Value::integer(set_->patterns[*policy.pattern].spec.steps);
     }
-    const auto& limit = plan_.limits[planned.first_limit + r];
     // Most rungs do not hold, and their threshold alone says so.
     const bool holds = (rung.overflows || breaks(rung, value, limit)) &&
-                       rung_holds(policy, binding, r, value, limit);
-    if (trace != nullptr) trace->rung(policy, r, value, limit, holds);
+                       rung_holds(policy, binding, at, value, limit);
+    if (trace != nullptr) trace->rung(policy, at, value, limit, holds);
     // Of equally severe rungs the later one: ladders are written upwards.
     if (holds && (best.rung < 0 || severity(rung.effect) >= severity(best.effect))) {
-      best = {static_cast<int>(r), rung.effect, value};
+      best = {static_cast<int>(at), rung.effect, value};
     }
   }
   return best;
@@ -211,10 +212,9 @@ void Evaluator::settle(const Options& options) {
     return;
   }
   add_list_standings();
-  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
-    const PlannedPolicy& planned = plan_.policies[i];
-    const Policy& policy = set_->policies[planned.policy];
-    Won all{i, {}, {}, {}};
+  for (std::size_t i = 0; const PlannedPolicy& planned : plan_.policies) {
+    const Policy& policy = policy_of(planned);
+    Won all{i++, {}, {}, {}};
     if (policy.enforced_rungs) {
       all.enforced = winner(policy, planned, false, false, options.trace);
       all.settled =

@@ -61,6 +61,16 @@ bool reads_amount(const Policy& policy) {
                      [](const Binding& binding) { return binding.late_amount; });
 }
 
+void note_common_counters(PolicySet& set) {
+  std::vector<bool> seen(set.counters.size());
+  for (const Policy& policy : set.policies) {
+    for (const std::uint16_t index : policy.counters) {
+      if (seen[index]) set.counters[index].common = true;
+      seen[index] = true;
+    }
+  }
+}
+
 }  // namespace
 
 void Compiler::note_shortcuts() {
@@ -82,6 +92,7 @@ void Compiler::note_shortcuts() {
     for (List::Binding& binding : list.bindings) binding.key_id = keys.id_of(binding.key);
   }
   set_.keys = keys.size();
+  note_common_counters(set_);
   for (const Counter& counter : set_.counters) {
     set_.any_shadow = set_.any_shadow || counter.shadow;
     set_.any_in_flight = set_.any_in_flight || counter.spec.window == limiter::Window::none;

@@ -209,6 +209,7 @@ class Evaluator final : private ListOracle {
   std::optional<Number> load_limit(const Limit& limit);
   void plan_counters(const Policy& policy, const Binding& binding, const limiter::Amount& amount,
                      PlannedPolicy& planned);
+  PlannedCounter* find_planned(std::uint16_t index, const limiter::CounterKey& key);
   void note_ceilings(const Policy& policy, const Binding& binding, const PlannedPolicy& planned);
   bool charge(Instant at, const Options& options);  ///< true: it asks the shared store
   bool charge_here(PlannedCounter& planned, Instant at, bool refused, bool dry);
@@ -332,8 +333,20 @@ class Evaluator final : private ListOracle {
     return counter.near() ? place_key(counter) : limiter::CounterKey(hash.owned_by(counter.what));
   }
   limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
+  // The indices are the compiler's of the set. Hardened vectors would check each of them again, by a
+  // division: an event of five policies has some hundred.
   const Counter& counter_of(const PlannedCounter& planned) const {
-    return set_->counters[planned.counter];
+    return set_->counters.data()[planned.counter];
+  }
+  const Policy& policy_of(const PlannedPolicy& planned) const {
+    return set_->policies.data()[planned.policy];
+  }
+  const Binding& binding_of(const PlannedPolicy& planned) const {
+    return policy_of(planned).bindings.data()[planned.binding];
+  }
+  /// The k-th of the policy's counters, in the plan.
+  PlannedCounter& planned_counter(const PlannedPolicy& planned, std::size_t k) {
+    return plan_.counters.data()[plan_.counter_refs.data()[planned.first_counter + k]];
   }
 
   limiter::Bank& bank_;

@@ -139,7 +139,7 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant a
 
 /// Whether the answer says that what a policy reserved for has happened.
 bool Evaluator::came_true(const PlannedPolicy& planned) {
-  const Policy& policy = set_->policies[planned.policy];
+  const Policy& policy = policy_of(planned);
   return std::any_of(policy.bindings.begin(), policy.bindings.end(), [&](const Binding& binding) {
     if (!binding.counts || !happened(binding.event)) return false;
     if (!binding.when) return true;
@@ -150,7 +150,7 @@ bool Evaluator::came_true(const PlannedPolicy& planned) {
 
 /// The amount that only the answer tells. False: it does not.
 bool Evaluator::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
-  const Policy& policy = set_->policies[planned.policy];
+  const Policy& policy = policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
   const Expression& expression = binding.arguments.front();
   frame_.set_event(set_->events[binding.event].name);
@@ -185,7 +185,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
   // Counters first, then thresholds: a policy with two windows, or several metrics, sees all
   // settled.
   for (PlannedPolicy& planned : settlement.policies) {
-    const Policy& policy = set_->policies[planned.policy];
+    const Policy& policy = policy_of(planned);
     if (!planned.reserves) {
       // What an open policy's rungs only read may have changed since the request.
       for (std::size_t k = 0; policy.is_meter && k < policy.counters.size(); ++k) {
@@ -250,7 +250,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
 
 /// The rungs of a policy on what is settled now: memory is written from nothing else.
 void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now) {
-  const Policy& policy = set_->policies[planned.policy];
+  const Policy& policy = policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
   if (!policy.meters.empty()) {
     set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);

@@ -110,7 +110,7 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
     }
   }
   for (const PolicySet::Watcher& candidate : candidates_) {
-    const Policy& policy = set_->policies[candidate.policy];
+    const Policy& policy = set_->policies.data()[candidate.policy];
     if (policy.pattern) {
       plan_pattern(policy, at, trace);
     } else {
@@ -138,8 +138,8 @@ bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry)
 void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
                             const Options& options) {
   Trace* const trace = options.trace;
-  const Binding& binding = policy.bindings[binding_index];
-  frame_.set_event(set_->events[binding.event].name);
+  const Binding& binding = policy.bindings.data()[binding_index];
+  frame_.set_event(set_->events.data()[binding.event].name);
   bool counts = binding.counts;
   if (binding.when && binding.when->side() == Side::request) {
     const Value condition = binding.when->eval(frame_);
@@ -258,18 +258,23 @@ bool Evaluator::own_lists_refuse(const Policy& policy, Instant at) {
   return refused;
 }
 
+/// For another policy that asks for the same number.
+PlannedCounter* Evaluator::find_planned(std::uint16_t index, const limiter::CounterKey& key) {
+  const auto found = std::find_if(
+      plan_.counters.begin(), plan_.counters.end(),
+      [&](const PlannedCounter& other) { return other.counter == index && other.key == key; });
+  return found == plan_.counters.end() ? nullptr : &*found;
+}
+
 void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
                               const limiter::Amount& amount, PlannedPolicy& planned) {
   planned.first_counter = static_cast<std::uint32_t>(plan_.counter_refs.size());
   std::uint16_t key_in_store = PlannedCounter::kNone;
-  for (std::size_t k = 0; k < policy.counters.size(); ++k) {
-    const std::uint16_t index = policy.counters[k];
-    const Counter& counter = set_->counters[index];
+  for (const std::uint16_t index : policy.counters) {
+    const Counter& counter = set_->counters.data()[index];
     const limiter::CounterKey key = counter_key(counter, hash_);
-    auto found = std::find_if(
-        plan_.counters.begin(), plan_.counters.end(),
-        [&](const PlannedCounter& other) { return other.counter == index && other.key == key; });
-    if (found == plan_.counters.end()) {
+    PlannedCounter* found = counter.common ? find_planned(index, key) : nullptr;
+    if (found == nullptr) {
       PlannedCounter& fresh = plan_.counters.emplace_back();
       fresh.counter = index;
       fresh.key = key;
@@ -281,13 +286,13 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
         fresh.shared_key = key_in_store;
       }
       bank_.prefetch(counter.id, key);
-      found = std::prev(plan_.counters.end());
+      found = &fresh;
     } else if (planned.counts && !found->counts) {
       found->amount = amount;
       found->counts = true;
       found->reserves = planned.reserves;
     }
-    plan_.counter_refs.push_back(static_cast<std::uint16_t>(found - plan_.counters.begin()));
+    plan_.counter_refs.push_back(static_cast<std::uint16_t>(found - plan_.counters.data()));
   }
   if (policy.caps) note_ceilings(policy, binding, planned);
 }
@@ -300,8 +305,7 @@ void Evaluator::note_ceilings(const Policy& policy, const Binding& binding,
     const Rung& rung = policy.rungs[r];
     const auto& limit = plan_.limits[planned.first_limit + r];
     if (!rung.caps || binding.rungs[r].condition || !limit) continue;
-    PlannedCounter& counter =
-        plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
+    PlannedCounter& counter = planned_counter(planned, rung.counter);
     const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};
     if (!counter.has_ceiling || lower(ceiling, counter.ceiling)) {
       counter.ceiling = ceiling;

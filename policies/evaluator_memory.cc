@@ -10,7 +10,7 @@ void Evaluator::write_memory(Instant at) {
   const bool refused = verdict_.kind == Verdict::Kind::refuse;
   for (const Won& all : won_) {
     const PlannedPolicy& planned = plan_.policies[all.planned];
-    const Policy& policy = set_->policies[planned.policy];
+    const Policy& policy = policy_of(planned);
     const bool always = policy.has_metric && set_->counters[policy.counters.front()].always;
     for (const bool shadow : {false, true}) {
       const Winner& won = shadow ? all.shadow : all.settled;

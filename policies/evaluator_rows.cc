@@ -19,12 +19,12 @@ class Evaluator::RowKey final : public RowSink::Key {
 
 void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                          const Winner& won, std::optional<Number> limit, bool settled) {
-  const Policy& policy = set_->policies[planned.policy];
-  const Binding& binding = policy.bindings[planned.binding];
+  const Policy& policy = policy_of(planned);
+  const Binding& binding = binding_of(planned);
   RowKey key(*this, binding);
   RowSink::Row row;
   row.policy = &policy;
-  row.event = &set_->events[binding.event];
+  row.event = set_->events.data() + binding.event;
   row.key = &key;
   if (counter != nullptr) {
     row.hash = counter->key;
@@ -50,12 +50,12 @@ void Evaluator::give_rows(RowSink& rows) {
   const bool refused = verdict_.kind == Verdict::Kind::refuse;
   const Winner nothing;
   auto next = won_.begin();
-  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+  for (std::size_t at = 0; PlannedPolicy& planned : plan_.policies) {
+    const std::size_t i = at++;
     const Won* const all = next != won_.end() && next->planned == i ? &*next++ : nullptr;
-    PlannedPolicy& planned = plan_.policies[i];
-    const Policy& policy = set_->policies[planned.policy];
+    const Policy& policy = policy_of(planned);
     const PlannedCounter* counter =
-        policy.has_metric ? &plan_.counters[plan_.counter_refs[planned.first_counter]] : nullptr;
+        policy.has_metric ? &planned_counter(planned, 0) : nullptr;
     const Winner& won =
         all == nullptr ? nothing : all->enforced.rung >= 0 ? all->enforced : all->shadow;
     if (planned.reserves) {
@@ -74,7 +74,7 @@ void Evaluator::give_rows(RowSink& rows) {
 void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
   for (const PlannedPolicy& planned : settlement.policies) {
     if (!planned.reserves || planned.rowed || !planned.matched) continue;
-    const Policy& policy = set_->policies[planned.policy];
+    const Policy& policy = policy_of(planned);
     const auto counter_of_window = [&](std::size_t k) -> const PlannedCounter& {
       return settlement.counters[settlement.counter_refs[planned.first_counter + k]];
     };

@@ -93,6 +93,7 @@ struct Counter {
   bool wall_clock = false;  ///< `every`: follows the current wall clock
   bool always = false;      ///< charge: always
   bool shadow = false;      ///< of shadow policies only; enforced ones never read it
+  bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
   bool near() const noexcept { return spec.radius != 0; }  ///< its keys have a place besides
   std::string canonical;    ///< the text behind the identity
   limiter::CounterId id{};  ///< after attach()
