@@ -31,51 +31,54 @@ std::size_t closing_quote(std::string_view line, std::size_t at) noexcept {
 LogSplitter::LogSplitter(config::LogFormat format, RecordTime time)
     : format_(std::move(format)), time_(std::move(time)), values_(format_.columns.size()) {}
 
-void LogSplitter::put_url(std::size_t column, std::string_view url) noexcept {
-  const std::size_t question = url.find('?');
-  values_[column] = url;
-  values_[column + 1] = url.substr(0, question);
+void LogSplitter::put_url(std::string_view* values, std::string_view url) noexcept {
+  values[0] = url;
+  values[1] = url.substr(0, url.find('?'));
 }
 
 void LogSplitter::put(const config::LogFormat::Item& item, std::string_view value) noexcept {
-  const std::size_t column = item.column;
+  std::string_view* const values = values_.data() + item.column;
   switch (item.kind) {
     case Kind::url:
     case Kind::url_query: {
-      put_url(column, value);
+      put_url(values, value);
       if (item.kind == Kind::url) return;
       const std::size_t question = value.find('?');
-      values_[column + 2] =
+      values[2] =
           question == std::string_view::npos ? std::string_view{} : value.substr(question + 1);
       return;
     }
     case Kind::request: {
-      for (std::size_t i = 0; i < 4; ++i) values_[column + i] = {};
+      for (std::size_t i = 0; i < 4; ++i) values[i] = {};
       const std::size_t first = value.find(' ');
       if (first == 0 || first == std::string_view::npos) return;  // `-`, or bytes that are no HTTP
       std::size_t last = value.rfind(' ');
       if (last == first) last = value.size();  // HTTP/0.9
-      values_[column] = value.substr(0, first);
-      put_url(column + 1, value.substr(first + 1, last - first - 1));
-      if (last < value.size()) values_[column + 3] = value.substr(last + 1);
+      values[0] = value.substr(0, first);
+      put_url(values + 1, value.substr(first + 1, last - first - 1));
+      if (last < value.size()) values[3] = value.substr(last + 1);
       return;
     }
     default:
-      values_[column] =
-          value.empty() || (item.dash_is_null && value == "-") ? std::string_view{} : value;
-      if (values_[column].empty()) values_[column] = {};
+      const bool dash = item.dash_is_null && value.size() == 1 && value.front() == '-';
+      values[0] = value.empty() || dash ? std::string_view{} : value;
   }
 }
 
 bool LogSplitter::split(std::string_view line, bool tail) noexcept {
   std::size_t at = 0;
-  for (std::size_t i = 0; i < format_.items.size(); ++i) {
-    const config::LogFormat::Item& item = format_.items[i];
+  const config::LogFormat::Item* const first = format_.items.data();
+  const config::LogFormat::Item* const last = first + format_.items.size() - 1;
+  for (const config::LogFormat::Item* here = first; here <= last; ++here) {
+    const config::LogFormat::Item& item = *here;
     if (item.kind == Kind::literal) {
-      if (line.size() - at < item.text.size()) return fail(line.size(), kShort);
-      if (std::memcmp(line.data() + at, item.text.data(), item.text.size()) != 0)
-        return fail(at, kLiteral);
-      at += item.text.size();
+      const std::string_view text = item.text;
+      if (line.size() - at < text.size()) return fail(line.size(), kShort);
+      // Of one to three bytes: a call of memcmp costs more.
+      for (std::size_t k = 0; k < text.size(); ++k) {
+        if (line[at + k] != text[k]) return fail(at, kLiteral);
+      }
+      at += text.size();
       continue;
     }
     if (item.kind == Kind::time) {
@@ -92,14 +95,14 @@ bool LogSplitter::split(std::string_view line, bool tail) noexcept {
       continue;
     }
     std::size_t end = line.size();
-    if (i + 1 < format_.items.size()) {
-      const std::string& next = format_.items[i + 1].text;
-      const bool quoted = next.front() == '"' && i > 0 && format_.items[i - 1].text.ends_with('"');
+    if (here != last) {
+      const char next = here[1].text.front();
+      const bool quoted = next == '"' && here != first && here[-1].text.ends_with('"');
       if (quoted) {
         end = closing_quote(line, at);
       } else {
         const void* found = at < line.size()
-                                ? std::memchr(line.data() + at, next.front(), line.size() - at)
+                                ? std::memchr(line.data() + at, next, line.size() - at)
                                 : nullptr;
         end = found == nullptr
                   ? std::string_view::npos
@@ -109,7 +112,7 @@ bool LogSplitter::split(std::string_view line, bool tail) noexcept {
     } else if (tail || item.kind != Kind::request) {
       end = std::min(line.find(' ', at), line.size());
     }
-    put(item, line.substr(at, end - at));
+    put(item, {line.data() + at, end - at});
     at = end;
   }
   return tail || at == line.size() ? true : fail(at, kTail);

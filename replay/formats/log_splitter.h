@@ -31,7 +31,7 @@ class LogSplitter {
     return false;
   }
   void put(const config::LogFormat::Item& item, std::string_view value) noexcept;
-  void put_url(std::size_t column, std::string_view url) noexcept;
+  static void put_url(std::string_view* values, std::string_view url) noexcept;
 
   config::LogFormat format_;
   RecordTime time_;
