@@ -29,6 +29,25 @@ inline bool breaks(const Rung& rung, const Value& value, const std::optional<Num
   return limit && value.is_number() && compares(rung.compare, value.as_number(), *limit);
 }
 
+/// False: no rung of the policy holds, for its thresholds alone say so. So it is nearly always, and
+/// then nothing more needs to be asked.
+bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& plan) {
+  if (!policy.has_metric) return true;
+  const std::optional<Number>* limits = plan.limits.data() + planned.first_limit;
+  const std::uint16_t* const refs = plan.counter_refs.data() + planned.first_counter;
+  for (const Rung& rung : policy.rungs) {
+    const std::optional<Number>& limit = *limits++;
+    if (rung.compare == config::Rung::Compare::none) return true;
+    const limiter::Reading& reading = plan.counters.data()[refs[rung.counter]].reading;
+    if (!limit || !reading.has_value) continue;
+    if (reading.datum != nullptr || compares(rung.compare, reading.value, *limit) ||
+        compares(rung.compare, reading.settled, *limit)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// When a reading over its limit can be expected to have fallen.
 milliseconds falls_within(const Counter& counter, Instant at) {
   const milliseconds left = at.window_left(counter);
@@ -214,7 +233,9 @@ void Evaluator::settle(const Options& options) {
   add_list_standings();
   for (std::size_t i = 0; const PlannedPolicy& planned : plan_.policies) {
     const Policy& policy = policy_of(planned);
-    Won all{i++, {}, {}, {}};
+    const std::size_t at = i++;
+    if (options.trace == nullptr && !may_hold(policy, planned, plan_)) continue;
+    Won all{at, {}, {}, {}};
     if (policy.enforced_rungs) {
       all.enforced = winner(policy, planned, false, false, options.trace);
       all.settled =

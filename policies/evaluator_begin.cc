@@ -95,12 +95,17 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
     }
   }
   // In the order of the file; of several events that a policy watches the first named one counts.
-  std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
-    return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
-  });
-  const auto last = std::unique(candidates_.begin(), candidates_.end(),
-                                [](const auto& a, const auto& b) { return a.policy == b.policy; });
-  candidates_.erase(last, candidates_.end());
+  // Those of one event stand so already, and mostly those of several.
+  const auto unordered = [](const auto& a, const auto& b) { return a.policy >= b.policy; };
+  if (std::adjacent_find(candidates_.begin(), candidates_.end(), unordered) != candidates_.end()) {
+    std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
+      return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
+    });
+    const auto last =
+        std::unique(candidates_.begin(), candidates_.end(),
+                    [](const auto& a, const auto& b) { return a.policy == b.policy; });
+    candidates_.erase(last, candidates_.end());
+  }
 
   if (trace != nullptr) {
     for (const Policy& policy : set_->policies) {
