@@ -66,6 +66,7 @@ struct SharedOp {
   TimePoint at{};            ///< settle: the request's time; take_back: SharedReply::at of the add
   milliseconds lifetime{0};  ///< reserve, in_flight: until the reservation of a dead replica ends
   std::optional<TimePoint> now;  ///< replay only; else the store's own clock
+  bool again = false;  ///< add: it may have been counted before, and then it is not counted again
 };
 
 /// Whether an operation that failed may be tried again.

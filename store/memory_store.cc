@@ -110,7 +110,8 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
       reply.error = SharedError::full;
       return;
     }
-    const Reading r = bank_.peek(counters[i], key, now, &op.event);
+    const bool there = op.again && done_.contains(name_of(op, i, key));
+    const Reading r = bank_.peek(counters[i], key, now, there ? nullptr : &op.event);
     const auto& ceiling = op.parts[i].ceiling;
     if (ceiling && r.has_value && ceiling->broken_by(r.value)) reply.admitted = false;
     say(reply, i, r);
@@ -121,6 +122,8 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
     const auto before = done_.find(name);
     if (spec.metric == limiter::Metric::in_flight && before != done_.end()) {
       before->second.until = now + op.lifetime;  // it goes on
+    } else if (op.again && before != done_.end()) {
+      continue;  // it was counted then
     } else if (reply.admitted) {
       const bool reserves = op.verb == SharedVerb::reserve && spec.outcome;
       const bool flies = spec.metric == limiter::Metric::in_flight;

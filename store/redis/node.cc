@@ -26,7 +26,7 @@ void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePo
   group.slot = slot;
   group.asking = asking;
   group.key_count += append_keys(group.keys, op);
-  append_argument(group.arguments, op, ref.sent > 0, wall);
+  append_argument(group.arguments, op, op.again || ref.sent > 0, wall);
   if (ref.sent < 255) ++ref.sent;
   ref.width = static_cast<std::uint8_t>(answer_width(op));
   group.ops.push_back(ref);
