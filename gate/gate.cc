@@ -54,6 +54,12 @@ void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, mi
   evaluator_.share(sharing_);
 }
 
+void Gate::exchange(net::Wheel& wheel, std::uint64_t origin) {
+  if (shared_.synced == nullptr || !desk_) return;
+  exchange_.emplace(desk_->store(), *shared_.synced, shared_, wheel, origin);
+  evaluator_.exchange(exchange_->bank());
+}
+
 policies::Instant Gate::instant(TimePoint now) const noexcept {
   return {now, now + milliseconds{shared_.wall_offset_ms.load(std::memory_order_relaxed)}};
 }
@@ -84,6 +90,7 @@ const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::In
 
 void Gate::run_errands(TimePoint now) {
   if (desk_) desk_->run(evaluator_.errands(), now);
+  if (exchange_) exchange_->run(now);
 }
 
 Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {

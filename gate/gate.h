@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "gate/exchange.h"
 #include "gate/inquiry.h"
 #include "gate/judge.h"
 #include "gate/recorder.h"
@@ -29,6 +30,7 @@ struct Shared {
   std::atomic<std::uint64_t> settlements{0};
   std::atomic<std::uint32_t> waiting{0};
   limiter::PatternBank* patterns = nullptr;  ///< null: no pattern ever matches
+  limiter::SyncTable* synced = nullptr;      ///< null: no counts are exchanged
 };
 
 struct GateLimits {
@@ -53,6 +55,17 @@ class Gate final : public Judge {
   /// Counters with `share: redis` are asked of this store, which lives on the worker's thread and
   /// stops before the gate ends; a request waits for it at most `budget`. Before any judgement.
   void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget);
+  /// And those with `sync` exchange their counts through it, if Shared::synced is there. `origin`:
+  /// random, another one than the store's. After share().
+  void exchange(net::Wheel& wheel, std::uint64_t origin);
+  /// Before the end: what is counted here and not sent yet is sent.
+  void flush(TimePoint now) {
+    if (exchange_) exchange_->flush(now);
+  }
+  bool is_exchanging() const noexcept { return exchange_ && exchange_->is_busy(); }
+  limiter::SyncedBank::Stats exchange_stats() const noexcept {
+    return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
+  }
 
   /// What came of an event that is told of. Lives until the next judgement.
   struct Judged {
@@ -134,6 +147,7 @@ class Gate final : public Judge {
   std::vector<Ticket*> free_tickets_;
   policies::Sharing sharing_;
   std::optional<Desk> desk_;     // none: nothing is shared
+  std::optional<Exchange> exchange_;
   Inquiry* asked_ = nullptr;     // of the last judgement, to be parked
   std::size_t closing_ = 0;      // tickets whose settlements the store is about to answer
   std::vector<Ticket*> closed_;  // and those that it has answered

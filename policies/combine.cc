@@ -342,7 +342,7 @@ void Evaluator::take_back(bool all, Instant at) {
       const bool flies = counter.spec.window == limiter::Window::none;
       if (counter.always && planned.reserves) {
         // Tries count too: nobody will ever see an answer, so it is settled as one.
-        bank_.settle(counter.id, planned.key, at.of(counter), at.moment(counter), planned.amount,
+        counts_.settle(counter, planned.key, at.of(counter), at.moment(counter), planned.amount,
                      planned.undo, true);
         end_in_store(planned, limiter::SharedVerb::settle, asking_);
         planned.undo = {};
@@ -373,7 +373,7 @@ void Evaluator::take_back(bool all, Instant at) {
 }
 
 void Evaluator::take_back(PlannedCounter& planned) {
-  bank_.uncharge(counter_of(planned).id, planned.key, planned.undo);
+  counts_.uncharge(counter_of(planned), planned.key, planned.undo);
   planned.undo = {};
   end_in_store(planned,
                planned.reserves ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,

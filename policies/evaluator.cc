@@ -19,7 +19,7 @@ std::shared_ptr<const Loaded> load_on_worker(std::shared_ptr<const PolicySet> se
 
 Evaluator::Evaluator(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& secret,
                      Observer* observer)
-    : bank_(counters), list_bank_(lists), secret_(secret), observer_(observer) {}
+    : bank_(counters), counts_(counters), list_bank_(lists), secret_(secret), observer_(observer) {}
 
 void Evaluator::use(std::shared_ptr<const Loaded> loaded) {
   loaded_ = std::move(loaded);

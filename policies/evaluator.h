@@ -11,6 +11,7 @@
 #include "limiter/bank.h"
 #include "limiter/lists.h"
 #include "policies/asking.h"
+#include "policies/counts.h"
 #include "policies/frame.h"
 #include "policies/observer.h"
 #include "policies/pattern_sink.h"
@@ -89,6 +90,9 @@ class Evaluator final : private ListOracle {
   /// Counters with `share: redis` are asked of the shared store, by these names; without it they
   /// are counted here alone, as if nobody else were there. Must outlive the use.
   void share(const Sharing& sharing) noexcept { sharing_ = &sharing; }
+  /// Those with `sync` are exchanged by this bank; without it they are asked of the store as well.
+  /// Must outlive the use.
+  void exchange(limiter::SyncedBank& synced) noexcept { counts_.exchange(synced); }
   const PolicySet& set() const noexcept { return *set_; }
 
   struct Options {
@@ -218,6 +222,8 @@ class Evaluator final : private ListOracle {
 
   // evaluator_shared.cc: counters of all replicas
   std::uint16_t spell_key(const std::vector<KeySlot>& key);
+  void touch_synced(const Counter& counter, const limiter::CounterKey& key,
+                    const std::vector<KeySlot>& key_slots);
   void ask(bool refused, const Options& options);
   void take_replies(const Options& options);
   void go_alone(const Options& options);
@@ -350,6 +356,7 @@ class Evaluator final : private ListOracle {
   }
 
   limiter::Bank& bank_;
+  Counts counts_;  // by which the bank is read and written
   limiter::ListBank& list_bank_;
   const HashSecret& secret_;
   Observer* observer_;

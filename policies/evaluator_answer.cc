@@ -196,7 +196,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
           read_in_store(settlement, counter);
           continue;
         }
-        counter.reading = bank_.peek(of.id, counter.key, now.moment(of));
+        counter.reading = counts_.peek(of, counter.key, now.moment(of));
         keep_datum(counter);
       }
       continue;
@@ -223,11 +223,11 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       const bool looks_back =
           of.spec.metric == limiter::Metric::exists || of.spec.metric == limiter::Metric::last;
       if (looks_back && planned.matched) {
-        counter.reading = bank_.peek(of.id, counter.key, now.moment(of), &counter.amount);
+        counter.reading = counts_.peek(of, counter.key, now.moment(of), &counter.amount);
         keep_datum(counter);
       }
       const limiter::Reading settled =
-          bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+          counts_.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
                        counter.undo, planned.matched);
       counter.undo = {};
       if (counter.in_store && planned.matched) {
@@ -297,10 +297,12 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
         if (!load_key(reset.key)) continue;
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
           const Counter& of = set_->counters[counter];
-          bank_.reset(of.id, counter_key(of, key_hash()), at_.moment(of));
-          if (sharing_ == nullptr || of.shared == nullptr) continue;
           hash_ = key_hash();
           shared_keys_used_ = 0;
+          const limiter::CounterKey key = counter_key(of, hash_);
+          if (counts_.is_synced(of)) touch_synced(of, key, reset.key);
+          counts_.reset(of, key, at_.moment(of));
+          if (sharing_ == nullptr || of.shared == nullptr || counts_.is_synced(of)) continue;
           reset_in_store(of, shared_keys_[spell_key(reset.key)]);
         }
       }
@@ -334,7 +336,7 @@ void Evaluator::released(Settlement& settlement, Instant at) {
     if (!counter.reserves) continue;
     counter.reserves = false;
     const Counter& of = set.counters[counter.counter];
-    bank_.settle(of.id, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+    counts_.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
                  counter.undo, false);
     counter.undo = {};
     end_in_store(counter, limiter::SharedVerb::release, settlement.asked);

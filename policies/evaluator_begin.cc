@@ -287,8 +287,12 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
       fresh.counts = planned.counts;
       fresh.reserves = planned.reserves;
       if (sharing_ != nullptr && counter.shared != nullptr) {
-        if (key_in_store == PlannedCounter::kNone) key_in_store = spell_key(binding.key);
-        fresh.shared_key = key_in_store;
+        if (counts_.is_synced(counter)) {
+          touch_synced(counter, key, binding.key);
+        } else {
+          if (key_in_store == PlannedCounter::kNone) key_in_store = spell_key(binding.key);
+          fresh.shared_key = key_in_store;
+        }
       }
       bank_.prefetch(counter.id, key);
       found = &fresh;
@@ -351,18 +355,17 @@ bool Evaluator::charge_here(PlannedCounter& planned, Instant at, bool refused, b
   if (!planned.counts) {
     // `exists` asks for the value of this event, also where it is not kept.
     const bool asks = counter.spec.metric == limiter::Metric::exists;
-    planned.reading = bank_.peek(counter.id, planned.key, now, asks ? &planned.amount : nullptr);
+    planned.reading = counts_.peek(counter, planned.key, now, asks ? &planned.amount : nullptr);
   } else if (dry || (refused && !counter.always)) {
     // Refused already: what is not passed is not counted, but its reading still tells the severest
     // rung.
-    planned.reading = bank_.peek(counter.id, planned.key, now, &planned.amount);
+    planned.reading = counts_.peek(counter, planned.key, now, &planned.amount);
   } else {
-    const limiter::Ceiling* ceiling =
-        planned.has_ceiling && !counter.always ? &planned.ceiling : nullptr;
+    const limiter::Ceiling* ceiling = planned.has_ceiling ? &planned.ceiling : nullptr;
     planned.reading =
         planned.reserves
-            ? bank_.reserve(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo)
-            : bank_.charge(counter.id, planned.key, now, planned.amount, ceiling, &planned.undo);
+            ? counts_.reserve(counter, planned.key, now, planned.amount, ceiling, &planned.undo)
+            : counts_.charge(counter, planned.key, now, planned.amount, ceiling, &planned.undo);
   }
   keep_datum(planned);
   // A counter that can't take the amount counts nothing, and refuses nobody.

@@ -37,7 +37,7 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
                          const std::vector<std::uint16_t>& refs, Instant at) {
   if (rung.clear && policy.has_metric) {
     const auto& counter = counters[refs[planned.first_counter + rung.counter]];
-    bank_.reset(counter_of(counter).id, counter.key, at.moment(counter_of(counter)));
+    counts_.reset(counter_of(counter), counter.key, at.moment(counter_of(counter)));
     if (counter.asked != PlannedCounter::kNone) {
       reset_in_store(counter_of(counter), (*asked_)[counter.asked].key);
     }

@@ -46,6 +46,16 @@ std::uint16_t Evaluator::spell_key(const std::vector<KeySlot>& key_slots) {
   return static_cast<std::uint16_t>(shared_keys_used_++);
 }
 
+/// This judgement will read or charge the key: it is exchanged at its next interval.
+void Evaluator::touch_synced(const Counter& counter, const limiter::CounterKey& key,
+                             const std::vector<KeySlot>& key_slots) {
+  if (counts_.synced().touch(key, counter.id)) return;
+  const std::uint16_t spelled = spell_key(key_slots);
+  counts_.synced().add(key, {counter.id, counter.shared, counter.sync, counter.wall_clock},
+                       shared_keys_[spelled], at_.of(counter));
+  --shared_keys_used_;
+}
+
 /// One operation for each policy and key, with the windows of its rungs as parts: all or none
 /// count.
 void Evaluator::ask(bool refused, const Options& options) {

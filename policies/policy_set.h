@@ -99,6 +99,7 @@ struct Counter {
   limiter::CounterId id{};  ///< after attach()
   /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
   std::shared_ptr<const limiter::SharedCounter> shared;
+  milliseconds sync{0};  ///< how often counts are exchanged; 0: the store is asked each time
 };
 
 struct Rung {

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "limiter/bank.h"
+#include "limiter/synced_bank.h"
+#include "policies/policy_set.h"
+
+namespace weir::policies {
+
+/// What counters have counted, as this worker judges by it: the bank, and for counters whose counts
+/// are exchanged the others' part as well. The one place that knows the difference.
+class Counts {
+ public:
+  explicit Counts(limiter::Bank& bank) noexcept : bank_(bank) {}
+  void exchange(limiter::SyncedBank& synced) noexcept { synced_ = &synced; }
+
+  /// Whether its counts are exchanged; else it is counted here alone, or the store asked each time.
+  bool is_synced(const Counter& counter) const noexcept {
+    return counter.sync.count() != 0 && synced_ != nullptr;
+  }
+  limiter::SyncedBank& synced() noexcept { return *synced_; }
+
+  limiter::Reading charge(const Counter& counter, const limiter::CounterKey& key,
+                          limiter::Moment now, const limiter::Amount& event,
+                          const limiter::Ceiling* ceiling, limiter::Undo* undo) {
+    if (is_synced(counter)) [[unlikely]] {
+      return synced_->charge(counter.id, key, now, event, ceiling, !counter.always, undo);
+    }
+    return bank_.charge(counter.id, key, now, event, counter.always ? nullptr : ceiling, undo);
+  }
+  limiter::Reading reserve(const Counter& counter, const limiter::CounterKey& key,
+                           limiter::Moment now, const limiter::Amount& event,
+                           const limiter::Ceiling* ceiling, limiter::Undo* undo) {
+    if (is_synced(counter)) [[unlikely]] {
+      return synced_->reserve(counter.id, key, now, event, ceiling, !counter.always, undo);
+    }
+    return bank_.reserve(counter.id, key, now, event, counter.always ? nullptr : ceiling, undo);
+  }
+  limiter::Reading peek(const Counter& counter, const limiter::CounterKey& key, limiter::Moment now,
+                        const limiter::Amount* event = nullptr) const noexcept {
+    if (is_synced(counter)) [[unlikely]]
+      return synced_->peek(counter.id, key, now, event);
+    return bank_.peek(counter.id, key, now, event);
+  }
+  limiter::Reading settle(const Counter& counter, const limiter::CounterKey& key,
+                          TimePoint event_time, limiter::Moment now, const limiter::Amount& event,
+                          const limiter::Undo& undo, bool matched) {
+    if (is_synced(counter)) [[unlikely]] {
+      return synced_->settle(counter.id, key, event_time, now, event, undo, matched);
+    }
+    return bank_.settle(counter.id, key, event_time, now, event, undo, matched);
+  }
+  void uncharge(const Counter& counter, const limiter::CounterKey& key, const limiter::Undo& undo) {
+    if (is_synced(counter)) [[unlikely]]
+      return synced_->uncharge(counter.id, key, undo);
+    bank_.uncharge(counter.id, key, undo);
+  }
+  void reset(const Counter& counter, const limiter::CounterKey& key, limiter::Moment now) {
+    if (is_synced(counter)) [[unlikely]]
+      return synced_->reset(counter.id, key, now);
+    bank_.reset(counter.id, key, now);
+  }
+
+ private:
+  limiter::Bank& bank_;
+  limiter::SyncedBank* synced_ = nullptr;
+};
+
+}  // namespace weir::policies
