@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "app/shared_store.h"
 #include "core/text.h"
 #include "limiter/footprint.h"
 #include "policies/describe.h"
 
 namespace weir::app {
 namespace {
+
+/// Of a key's name in the store: 22 letters, unless keys are readable.
+constexpr std::size_t kNameBytes = 32;
 
 std::string users_of(const policies::PolicySet& set, std::size_t index) {
   std::string out;
@@ -33,6 +37,9 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Lim
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
+    if (counter.sync.count() != 0) {
+      out.sync_bytes = limiter::SyncTable::bytes(synced_keys(limits), kNameBytes);
+    }
     if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
   }
   const std::uint64_t one_slot = limiter::footprint({}).sparse;
@@ -74,6 +81,10 @@ std::string to_text(const MemoryPlan& plan) {
     out += "  besides at most " + human_size(plan.pattern_bytes) +
            " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
   }
+  if (plan.sync_bytes != 0) {
+    out += "  besides at most " + human_size(plan.sync_bytes) +
+           " for keys whose counts are exchanged (sync); over that the idlest keys go\n";
+  }
   if (plan.view_bytes != 0) {
     out += "  besides at most " + human_size(plan.view_bytes) +
            " for views (limits.views); over that new keys are dropped, and counted\n";
@@ -106,7 +117,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
-                    ",\"view_bytes\":" + std::to_string(plan.view_bytes) + ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+                    ",\"view_bytes\":" + std::to_string(plan.view_bytes) + ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) + ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;
   for (const MemoryPlan::Row& row : plan.rows) {
     out += first ? "{\"policies\":" : ",{\"policies\":";

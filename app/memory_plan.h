@@ -27,6 +27,7 @@ struct MemoryPlan {
   bool fits = true;
   std::uint64_t pattern_bytes = 0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
   std::uint64_t view_bytes = 0;  ///< for views, beside limits.memory: limits.views; 0: there are none
+  std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
   std::vector<Row> rows;
 };
 

@@ -1,5 +1,7 @@
 #include "app/shared_store.h"
 
+#include <algorithm>
+
 #include "app/files.h"
 #include "store/redis/tls.h"
 
@@ -7,6 +9,9 @@ namespace weir::app {
 namespace {
 
 constexpr std::size_t kSecretBytesMax = 4096;
+// Of limits.keys: what is exchanged is known twice, and costs Redis something.
+constexpr std::uint64_t kSyncedPart = 8;
+constexpr std::size_t kSyncedLeast = 4096;
 // Longer than any request that has not lost its settlement: what a dead replica held is free again.
 constexpr milliseconds kBesideAnswer{60'000};
 
@@ -117,6 +122,24 @@ void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {
   for (std::size_t i = 1; i < limiter::kSharedErrors; ++i) {
     set(static_cast<Metric>(kFirst + i - 1), stats.errors[i]);
   }
+}
+
+void publish(const limiter::SyncedBank::Stats& stats, telemetry::MetricCells& metrics) {
+  using telemetry::Metric;
+  metrics.set(Metric::sync_pending, static_cast<std::int64_t>(stats.queued));
+  metrics.set(Metric::sync_exchanged, static_cast<std::int64_t>(stats.exchanged));
+  metrics.set(Metric::sync_overshoot, static_cast<std::int64_t>(stats.overshoot));
+}
+
+void publish(const limiter::SyncTable::Stats& stats, telemetry::MetricCells& metrics) {
+  using telemetry::Metric;
+  metrics.set(Metric::sync_keys, static_cast<std::int64_t>(stats.keys));
+  metrics.set(Metric::sync_forgotten, static_cast<std::int64_t>(stats.forgotten));
+  metrics.set(Metric::sync_full, static_cast<std::int64_t>(stats.full));
+}
+
+std::size_t synced_keys(const config::Server::Limits& limits) {
+  return std::max<std::size_t>(limits.keys / kSyncedPart, kSyncedLeast);
 }
 
 std::uint64_t random_origin() {

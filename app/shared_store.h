@@ -4,6 +4,7 @@
 
 #include "config/model.h"
 #include "core/key.h"
+#include "limiter/synced_bank.h"
 #include "policies/asking.h"
 #include "store/redis/redis_store.h"
 #include "telemetry/metrics.h"
@@ -27,6 +28,12 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
 
 /// Into the metrics of its worker.
 void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics);
+
+/// Of one worker; and of the table that all workers share, by the control thread.
+void publish(const limiter::SyncedBank::Stats& stats, telemetry::MetricCells& metrics);
+void publish(const limiter::SyncTable::Stats& stats, telemetry::MetricCells& metrics);
+/// How many keys' counts are exchanged at once.
+std::size_t synced_keys(const config::Server::Limits& limits);
 
 /// A number that no other worker of any replica has.
 std::uint64_t random_origin();

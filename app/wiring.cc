@@ -195,6 +195,10 @@ int Wiring::build_stores() {
       limiter::PatternLimits{limiter::pattern_memory(settings_.limits.memory)});
   shared_ = std::make_unique<gate::Shared>(*counters_, *lists_, secret_, *stats_);
   shared_->patterns = patterns_.get();
+  if (redis_) {  // also without a policy that exchanges counts: a reload may bring one
+    synced_ = std::make_unique<limiter::SyncTable>(synced_keys(settings_.limits));
+    shared_->synced = synced_.get();
+  }
   shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
   set_ = first_.set;
   if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {

@@ -97,6 +97,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void wait_for_signal();
   void tick();
   boost::asio::awaitable<void> shut_down();
+  boost::asio::awaitable<void> exchange_last_counts();
   void end();
 
   Options options_;
@@ -118,6 +119,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   policies::ViewBank views_;
   std::unique_ptr<limiter::PatternBank> patterns_;
   std::unique_ptr<policies::StatsBank> stats_;
+  std::unique_ptr<limiter::SyncTable> synced_;  // null: nothing is shared
   std::unique_ptr<gate::Shared> shared_;
   std::unique_ptr<State> state_;
 

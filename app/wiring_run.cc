@@ -18,6 +18,7 @@ namespace {
 // A worker that takes longer than this to take a policy set is stuck, and /livez says so.
 constexpr milliseconds kSwapLimit{5'000};
 constexpr milliseconds kDoorGrace{1'000};
+constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
 }  // namespace
 
 proxy::Settings proxy_settings(const config::Server& settings, const net::SocketAddress& upstream,
@@ -96,6 +97,7 @@ void Wiring::tick() {
 
 void Wiring::ask_about_redis() {
   if (!redis_) return;
+  publish(synced_->stats(), metrics_->control());
   const bool renew = places_renewed_ + kRenewPlaces <= clock_.now();
   if (renew) places_renewed_ = clock_.now();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -103,6 +105,7 @@ void Wiring::ask_about_redis() {
       if (renew) w->gate.renew_places(w->thread.now());
       const store::RedisStats stats = w->redis->stats();
       publish(stats, w->metrics);
+      publish(w->gate.exchange_stats(), w->metrics);
       asio::post(control_, [this, i, why = stats.up ? std::string() : w->redis->why()] {
         heard_of_redis(i, why);
       });
@@ -305,10 +308,26 @@ asio::awaitable<void> Wiring::shut_down() {
     });
   }
   co_await RollCall::complete(stopped);
+  co_await exchange_last_counts();
   if (api_ != nullptr) co_await api_->stop(kDoorGrace);
   co_await admin_->stop(kDoorGrace);
   co_await health_->stop(kDoorGrace);
   end();
+}
+
+/// What was counted here since the last exchange would be lost to the other replicas.
+asio::awaitable<void> Wiring::exchange_last_counts() {
+  if (synced_ == nullptr || synced_->stats().keys == 0) co_return;
+  co_await RollCall::complete(
+      on_every_worker([](Worker& worker) { worker.gate.flush(worker.thread.now()); }));
+  for (milliseconds waited{0}; waited < kLastExchange; waited += kLastExchangeStep) {
+    const auto busy = std::make_shared<std::atomic<bool>>(false);
+    co_await RollCall::complete(on_every_worker([busy](Worker& worker) {
+      if (worker.gate.is_exchanging()) *busy = true;
+    }));
+    if (!*busy) co_return;
+    co_await net::pause(kLastExchangeStep);
+  }
 }
 
 void Wiring::end() {

@@ -24,6 +24,7 @@ struct Wiring::Worker {
     sharing.origin = random_origin();
     redis.emplace(in, store->store, sharing.origin);
     gate.share(*redis, sharing, store->store.budget);
+    gate.exchange(in.wheel(), random_origin());
   }
 
   net::Worker& thread;

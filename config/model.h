@@ -231,7 +231,11 @@ struct PatternDef {
 
 /// Whose count it is. Absent: of this process alone.
 struct ShareDef {
+  static constexpr milliseconds kSyncMin{10}, kSyncMax{10'000};
   Where where;
+  /// Set: judged by what is known here, and exchanged with the others so often. None: each
+  /// judgement asks.
+  std::optional<Duration> sync;
 };
 
 /// What holds while the shared store is away.

@@ -155,8 +155,10 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        d.pattern.overlap = m.key;
        set(r.boolean(m), d.pattern.def.overlap);
      }},
-    {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
-      "Whose count it is: of this process, or of all replicas, who ask Redis."},
+    {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
+      "`local`, `redis` or `{redis: {sync: 200ms}}`", "`local`",
+      "Whose count it is: of this process, or of all replicas, who ask Redis each time or exchange "
+      "their counts."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_share(r, m, d.policy.share); }},
     {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
       "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",

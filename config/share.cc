@@ -26,12 +26,81 @@ constexpr Row<OnErrorDef> kOnError[] = {
      read_part},
 };
 
+constexpr Row<ShareDef> kShareRedis[] = {
+    {{"sync", shape::kDuration, "duration, 10ms to 10s", "required",
+      "Judge by what is known here, and exchange counts with the other replicas so often."},
+     [](Reader& r, const Member& m, ShareDef& def) {
+       const auto length = r.duration(m, ShareDef::kSyncMin, ShareDef::kSyncMax);
+       if (length) def.sync = Duration{*length, m.value->where};
+     }},
+};
+
+constexpr Row<ShareDef> kShare[] = {
+    {{"redis", R"({"$ref":"#/$defs/share_redis"})", "table", "required",
+      "How what is counted gets to the other replicas through Redis."},
+     [](Reader& r, const Member& m, ShareDef& def) {
+       r.walk(*m.value, "\"share: {redis: ...}\"", kShareRedis, def);
+     }},
+};
+
+/// What is counted on several replicas can be added up; what else there is to know can't be.
+void check_sync(Reader& reader, const PolicyDef& policy) {
+  using Kind = MetricDef::Kind;
+  const Where& where = policy.share->sync->where;
+  const auto adds_up = [](const MetricDef& metric) {
+    return metric.kind == Kind::count || metric.kind == Kind::sum;
+  };
+  const MetricDef* other =
+      policy.metrics.empty() && !adds_up(policy.metric) ? &policy.metric : nullptr;
+  for (const NamedMetricDef& named : policy.metrics) {
+    if (!adds_up(named.metric)) other = &named.metric;
+  }
+  if (other != nullptr) {
+    reader.problems().error(
+        where, "\"sync\" exchanges what can be added up: count and sum; this metric can't be",
+        "write share: redis, which asks each time");
+  }
+  const auto check_window = [&](const WindowDef& window) {
+    const char* const hint = "write share: redis, which asks each time";
+    if (window.kind == WindowDef::Kind::events) {
+      reader.problems().error(where, "with \"sync\" each replica would see other last events",
+                              hint);
+    } else if (window.from_first) {
+      reader.problems().error(where, "with \"sync\" each replica would see another first event",
+                              hint);
+    } else if ((window.kind == WindowDef::Kind::last || window.kind == WindowDef::Kind::every) &&
+               window.length < 2 * policy.share->sync->value) {
+      reader.problems().error(
+          where, "\"sync\" is too slow for a window of " + format_duration(window.length),
+          "exchange counts at least twice in a window");
+    }
+  };
+  if (policy.window) check_window(*policy.window);
+  for (const NamedMetricDef& named : policy.metrics) {
+    if (named.window) check_window(*named.window);
+  }
+  for (const Rung& rung : policy.then) {
+    if (rung.in) check_window(rung.in->value);
+  }
+  if (policy.on_error &&
+      !(policy.on_error->what == OnErrorDef::What::local && policy.on_error->part == 1)) {
+    reader.problems().error(policy.on_error->where,
+                            "with \"sync\" no judgement asks Redis, so none fails",
+                            "leave out on_error: it goes on with what it knows");
+  }
+}
+
 }  // namespace
 
 void read_share(Reader& reader, const Member& m, std::optional<ShareDef>& out) {
-  if (m.value->is_map()) return reader.later(*m.value, "share: {redis: ...}");
+  if (m.value->is_map()) {
+    ShareDef def{m.value->where, {}};
+    reader.walk(*m.value, "\"share\"", kShare, def);
+    if (def.sync) out = def;
+    return;
+  }
   const auto redis = reader.choice<bool>(m, {{"local", false}, {"redis", true}});
-  if (redis && *redis) out = ShareDef{m.value->where};
+  if (redis && *redis) out = ShareDef{m.value->where, {}};
 }
 
 void read_on_error(Reader& reader, const Member& m, std::optional<OnErrorDef>& out) {
@@ -70,6 +139,7 @@ void check_share(Reader& reader, const PolicyDef& policy) {
     reader.problems().error(where, "a policy that counts nothing has nothing to share",
                             "give it a window, such as window: 10m");
   }
+  if (policy.share->sync) check_sync(reader, policy);
   if (policy.clock && policy.clock->value == PolicyClock::event) {
     reader.problems().error(policy.clock->where,
                             "what is shared goes by the store's clock, not by the events'",
@@ -103,6 +173,9 @@ void check_shared_store(const Model& model, Problems& problems) {
 }
 
 void add_share_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kShare>("share", "\"share\"", "Share", "The long form of `share`."));
+  out.push_back(doc_of<kShareRedis>("share_redis", "\"share: {redis: ...}\"", "Share, redis",
+                                    "Counts that are exchanged, instead of asked for."));
   out.push_back(
       doc_of<kOnError>("on_error", "\"on_error\"", "On error", "The long form of `on_error`."));
 }

@@ -92,7 +92,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       rest += "version " + std::to_string(def.version->value) + "; ";
     }
     if (counter.shadow) rest += "shadow; ";
-    if (def.share) rest += "share redis; ";
+    if (def.share) rest += def.share->sync ? "share redis sync; " : "share redis; ";
     counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
     counter.spec.what = counter.what;
     counter.canonical = describe(counter.spec) + " " + rest;
@@ -100,6 +100,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.identity = identity_of(counter.canonical);
     if (def.share) {
       counter.shared = std::make_shared<limiter::SharedCounter>(counter.identity, counter.spec);
+      if (def.share->sync) counter.sync = def.share->sync->value;
     }
     return intern_counter(std::move(counter));
   };
@@ -111,7 +112,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
 
 std::uint16_t Compiler::intern_counter(Counter counter) {
   for (std::size_t i = 0; i < set_.counters.size(); ++i) {
-    if (set_.counters[i].identity == counter.identity) return static_cast<std::uint16_t>(i);
+    if (set_.counters[i].identity != counter.identity) continue;
+    set_.counters[i].sync = std::min(set_.counters[i].sync, counter.sync);  // both or neither have one
+    return static_cast<std::uint16_t>(i);
   }
   set_.counters.push_back(std::move(counter));
   return static_cast<std::uint16_t>(set_.counters.size() - 1);

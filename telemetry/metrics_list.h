@@ -121,6 +121,12 @@
   X(redis_round_trip_1000000us, histogram, "weir_redis_round_trip_seconds", "le=\"1\"", "") \
   X(redis_round_trip_above, histogram, "weir_redis_round_trip_seconds", "le=\"+Inf\"", "") \
   X(redis_round_trip_sum, histogram, "weir_redis_round_trip_seconds", "", "") \
+  X(sync_keys, gauge, "weir_redis_sync_keys", "", "Keys whose counts are exchanged (sync); at most an eighth of limits.keys.") \
+  X(sync_pending, gauge, "weir_redis_sync_pending", "", "Of those, what waits for its next exchange.") \
+  X(sync_exchanged, counter, "weir_redis_sync_exchanges_total", "", "Exchanges of a key that Redis has answered.") \
+  X(sync_overshoot, counter, "weir_redis_sync_overshoot_total", "", "Counted beyond a limit before it was known that other replicas had reached it.") \
+  X(sync_forgotten, counter, "weir_redis_sync_lost_total", "reason=\"forgotten\"", "Keys that gave way to others while the others' count was known, or that found no room and are counted here alone.") \
+  X(sync_full, counter, "weir_redis_sync_lost_total", "reason=\"full\"", "") \
   X(redis_error_unavailable, counter, "weir_redis_errors_total", "kind=\"unavailable\"", "Operations without an answer that helps, by what went wrong.") \
   X(redis_error_timed_out, counter, "weir_redis_errors_total", "kind=\"timed_out\"", "") \
   X(redis_error_lost, counter, "weir_redis_errors_total", "kind=\"lost\"", "") \

@@ -37,11 +37,50 @@ TEST(Share, CountersOfAllReplicasAndWhatHoldsWithoutRedis) {
   EXPECT_FALSE(model.policies.at(0).share);
 }
 
+TEST(Share, CountsThatAreExchanged) {
+  Model model;
+  EXPECT_EQ(problems_of(kRedis, "share: {redis: {sync: 200ms}}, " + kRest, &model), Texts{});
+  ASSERT_TRUE(model.policies.at(0).share && model.policies[0].share->sync);
+  EXPECT_EQ(model.policies[0].share->sync->value, milliseconds{200});
+  EXPECT_EQ(
+      problems_of(kRedis, "share: {redis: {sync: 1s}}, metric: sum(1), on_error: local, " + kRest),
+      Texts{});
+
+  const auto why = [](const std::string& policy) {
+    const Texts texts = problems_of(kRedis, policy);
+    return texts.size() == 1 ? texts.front() : std::to_string(texts.size()) + " problems";
+  };
+  EXPECT_EQ(why("share: {redis: {}}, " + kRest), "\"share: {redis: ...}\" needs \"sync\"");
+  EXPECT_EQ(why("share: {redis: {sync: 1ms}}, " + kRest),
+            "\"sync\" must be between 10ms and 10s, not 1ms");
+  EXPECT_EQ(why("share: {redis: {sync: 1s, x: 1}}, " + kRest),
+            "unknown key \"x\" in \"share: {redis: ...}\" (allowed is sync)");
+  EXPECT_EQ(why("share: {redes: {sync: 1s}}, " + kRest),
+            "unknown key \"redes\" in \"share\" (did you mean \"redis\"?)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: distinct(path), " + kRest),
+            "\"sync\" exchanges what can be added up: count and sum; this metric can't be "
+            "(write share: redis, which asks each time)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {events: 9}, then: [{over: 5, do: deny}]"),
+            "with \"sync\" each replica would see other last events (write share: redis, which "
+            "asks each time)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {every: 1h, from: first}, then: [{over: 5, "
+                "do: deny}]"),
+            "with \"sync\" each replica would see another first event (write share: redis, which "
+            "asks each time)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: 10m, then: [{over: 5, in: 1s, do: deny}]"),
+            "\"sync\" is too slow for a window of 1s (exchange counts at least twice in a window)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, on_error: deny, " + kRest),
+            "with \"sync\" no judgement asks Redis, so none fails "
+            "(leave out on_error: it goes on with what it knows)");
+}
+
 TEST(Share, ListsOfAllReplicas) {
-  const auto problems_of_list = [](const std::string& redis, const std::string& list, Model& model) {
+  const auto problems_of_list = [](const std::string& redis, const std::string& list,
+                                   Model& model) {
     Problems problems;
-    model = parse({{"weir.yaml", "weir: 1\n" + redis + "lists: {a: {of: ip, kind: gray, " + list + "}}\n"}},
-                  {}, problems);
+    model = parse(
+        {{"weir.yaml", "weir: 1\n" + redis + "lists: {a: {of: ip, kind: gray, " + list + "}}\n"}},
+        {}, problems);
     Texts texts;
     for (const Problem& problem : problems.all()) texts.push_back(problem.message);
     return texts;
@@ -58,8 +97,6 @@ TEST(Share, ListsOfAllReplicas) {
 }
 
 TEST(Share, WhatCannotBe) {
-  EXPECT_EQ(problems_of(kRedis, "share: {redis: {sync: 200ms}}, " + kRest),
-            (Texts{"\"share: {redis: ...}\" is not supported yet"}));
   EXPECT_EQ(problems_of("", "share: redis, " + kRest),
             (Texts{"\"share: redis\" needs \"redis\": where is it? "
                    "(write redis: {url: redis://127.0.0.1:6379})"}));
