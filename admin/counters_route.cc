@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "admin/keys.h"
@@ -18,7 +19,8 @@ struct Target {
 
 std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy) {
   if (policy.pattern) {
-    return "this policy counts nothing: it waits for a pattern; POST /v1/query on the event API says "
+    return "this policy counts nothing: it waits for a pattern; POST /v1/query on the event API "
+           "says "
            "what waits for an event";
   }
   if (policy.meters.empty()) return "this policy counts nothing: it is a plain rule";
@@ -28,12 +30,14 @@ std::string why_no_counters(const policies::PolicySet& set, const policies::Poli
   return "this policy counts nothing by itself; its metrics do: " + names;
 }
 
-std::variant<Target, net::HttpReply> target_of(const Call& call) {
-  if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
+std::variant<Target, net::HttpReply> target_of(const Call& call,
+                                               std::initializer_list<std::string_view> parameters) {
+  if (auto refused = call.refuse_unknown(parameters)) return std::move(*refused);
   Target target;
   target.policy = call.set->find_policy(call.name());
   if (target.policy == nullptr) return problem(404, "there is no policy of that name");
-  if (target.policy->counters.empty()) return problem(404, why_no_counters(*call.set, *target.policy));
+  if (target.policy->counters.empty())
+    return problem(404, why_no_counters(*call.set, *target.policy));
   auto parts = canonical_parts(call.query.all("key"), target.policy->bindings.front().key,
                                target.policy->key_names);
   if (auto* wrong = std::get_if<std::string>(&parts)) return problem(400, *wrong);
@@ -63,48 +67,83 @@ json::array limits_of(const policies::PolicySet& set, const policies::Policy& po
   return out;
 }
 
+json::object counts_of(const limiter::Reading& reading) {
+  return {{"value", number_value(reading.value.finite())},
+          {"settled", number_value(reading.settled.finite())},
+          {"in_flight", reading.in_flight}};
+}
+
+bool is_shared(const Call& call, const policies::Policy& policy) {
+  return std::any_of(policy.counters.begin(), policy.counters.end(), [&](std::uint16_t counter) {
+    return call.set->counters[counter].shared != nullptr;
+  });
+}
+
+StoreQuestion question_of(const Call& call, const Target& target, bool reset) {
+  return {reset, call.set, target.policy->index, target.parts};
+}
+
+net::HttpReply no_store(const StoreAnswer& answer, const char* instead) {
+  return problem(504, "the shared store has not answered: " + answer.why + "; " + instead);
+}
+
 }  // namespace
 
-net::HttpReply get_counters(Call& call) {
-  auto found = target_of(call);
-  if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
+boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
+  auto found = target_of(call, {"key", "from"});
+  if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
   const Target& target = std::get<Target>(found);
+  const auto from = call.query.one("from");
+  if (call.query.has("from") && from != "store" && from != "here")
+    co_return problem(400, "`from` is store or here");
+  StoreAnswer store;
+  if (is_shared(call, *target.policy) && from != "here") {
+    store = co_await call.operations.ask_store(question_of(call, target, false));
+    if (!store.why.empty())
+      co_return no_store(store, "?from=here shows what this replica has counted");
+  }
   json::array rows;
   for (std::size_t i = 0; i < target.policy->counters.size(); ++i) {
     const policies::Counter& counter = call.set->counters[target.policy->counters[i]];
     const auto key = policies::counter_key(*call.set, *target.policy, counter,
                                            as_views(target.parts), call.stores.secret);
-    if (!key) return problem(400, "the key does not fit the policy");
-    const limiter::Reading reading =
+    if (!key) co_return problem(400, "the key does not fit the policy");
+    const limiter::Reading here =
         call.stores.counters.peek(counter.id, *key, call.at.moment(counter));
-    json::object row;
+    const bool of_all = counter.shared != nullptr && i < store.readings.size();
+    json::object row = counts_of(of_all ? store.readings[i] : here);
     row["what"] = policies::counter_text(counter);
     row["window"] = window_value(counter);
-    row["value"] = number_value(reading.value.finite());
-    row["settled"] = number_value(reading.settled.finite());
-    row["in_flight"] = reading.in_flight;
+    row["from"] = of_all ? "store" : "here";
+    row["here"] = of_all ? json::value(counts_of(here)) : json::value();
     row["limits"] = limits_of(*call.set, *target.policy, i);
     rows.push_back(std::move(row));
   }
-  return json_reply({{"policy", target.policy->name},
-                     {"key", texts(target.parts)},
-                     {"counters", std::move(rows)}});
+  co_return json_reply({{"policy", target.policy->name},
+                        {"key", texts(target.parts)},
+                        {"counters", std::move(rows)}});
 }
 
-net::HttpReply reset_counters(Call& call) {
-  auto found = target_of(call);
-  if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
+boost::asio::awaitable<net::HttpReply> reset_counters(Call& call) {
+  auto found = target_of(call, {"key"});
+  if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
   const Target& target = std::get<Target>(found);
+  const bool shared = is_shared(call, *target.policy);
+  if (shared) {
+    const StoreAnswer store = co_await call.operations.ask_store(question_of(call, target, true));
+    if (!store.why.empty()) co_return no_store(store, "nothing was emptied here");
+  }
   for (const std::uint16_t index : target.policy->counters) {
     const policies::Counter& counter = call.set->counters[index];
     const auto key = policies::counter_key(*call.set, *target.policy, counter,
                                            as_views(target.parts), call.stores.secret);
-    if (!key) return problem(400, "the key does not fit the policy");
+    if (!key) co_return problem(400, "the key does not fit the policy");
     call.stores.counters.reset(counter.id, *key);
   }
-  return json_reply({{"policy", target.policy->name},
-                     {"key", texts(target.parts)},
-                     {"reset", target.policy->counters.size()}});
+  co_return json_reply({{"policy", target.policy->name},
+                        {"key", texts(target.parts)},
+                        {"reset", target.policy->counters.size()},
+                        {"shared", shared}});
 }
 
 }  // namespace weir::admin

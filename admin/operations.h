@@ -92,6 +92,18 @@ struct StatusFacts {
   std::optional<SharedListFacts> shared_lists;  ///< none: no list is shared
 };
 
+/// What operators ask the shared store about the counters of a policy, for a key.
+struct StoreQuestion {
+  bool reset = false;  ///< empties them; else they are only read
+  std::shared_ptr<const policies::PolicySet> set;
+  policies::PolicyIndex policy = 0;
+  std::vector<std::string> parts;  ///< the key, canonical
+};
+struct StoreAnswer {
+  std::string why;  ///< there is none, for people; empty: there is one
+  std::vector<limiter::Reading> readings;  ///< of the policy's counters, in their order
+};
+
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -104,6 +116,9 @@ class Operations {
   /// The verdicts from number `after` on, `most` of them; nullopt: those that are yet to come.
   /// Keeps the last ones for some seconds after it was asked.
   virtual VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) = 0;
+  /// Counters of all replicas; those that are not shared have no reading. Takes a second at most,
+  /// and more only on a machine that is late itself.
+  virtual boost::asio::awaitable<StoreAnswer> ask_store(StoreQuestion question) = 0;
   /// Begins to drain, or ends that again; says whether it is draining now.
   virtual bool drain(bool begin) = 0;
 };

@@ -43,7 +43,7 @@ struct Flags {
   AdminDoor door;
   std::string name;
   std::vector<std::string> key;
-  bool reset = false;
+  bool reset = false, here = false;
   bool add = false, remove = false;
   std::string duration, until, why, effect;
   unsigned limit = 100;
@@ -82,8 +82,9 @@ int show_policy(const Flags& flags, const Globals& globals) {
 }
 
 int show_counter(const Flags& flags, const Globals& globals) {
-  const AdminAnswer answer = ask_admin(flags.door, flags.reset ? "DELETE" : "GET",
-                                       admin_target("/v1/counters/{}", flags.name, flags.key));
+  std::string target = admin_target("/v1/counters/{}", flags.name, flags.key);
+  if (flags.here) target += flags.key.empty() ? "?from=here" : "&from=here";
+  const AdminAnswer answer = ask_admin(flags.door, flags.reset ? "DELETE" : "GET", target);
   if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
   show(globals, answer.body,
        flags.reset ? counters_emptied(answer.body) : counters_table(answer.body));
@@ -186,7 +187,12 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& r
       ->type_name("POLICY")
       ->required();
   counter->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
-  counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
+  CLI::Option* reset =
+      counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
+  counter
+      ->add_flag("--here", flags->here,
+                 "What this replica has counted itself, of counters that replicas share")
+      ->excludes(reset);
 
   CLI::App* list = command("list", "All lists, the entries of one, or those of a key", show_list);
   list->add_option("name", flags->name, "The list, or a policy for the list of its own")

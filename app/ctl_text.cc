@@ -113,8 +113,14 @@ std::string entry_change(const json::value& answer) {
 }
 
 std::string counters_table(const json::value& answer) {
+  const json::array& counters = items(answer, "counters");
+  const auto is_shared = [](const json::value& counter) {
+    return cell(counter, "from") == "store";
+  };
+  const bool shared = std::any_of(counters.begin(), counters.end(), is_shared);
   Rows rows{{"COUNTER", "VALUE", "SETTLED", "IN FLIGHT", "RUNGS"}};
-  for (const json::value& counter : items(answer, "counters")) {
+  if (shared) rows[0].insert(rows[0].begin() + 4, "HERE");
+  for (const json::value& counter : counters) {
     std::string rungs;
     for (const json::value& rung : items(counter, "limits"))
       rungs += (rungs.empty() ? "" : "; ") + cell(rung, "rung");
@@ -122,6 +128,10 @@ std::string counters_table(const json::value& answer) {
     rows.push_back({cell(counter, "what"), cell(counter, "value"),
                     reserves ? cell(counter, "settled") : "",
                     nonzero(count_of(counter, "in_flight")), rungs});
+    if (!shared) continue;
+    const json::value* const here = member(counter, "here");
+    rows.back().insert(rows.back().begin() + 4,
+                       is_shared(counter) && here != nullptr ? cell(*here, "value") : "");
   }
   const std::string key = cell(answer, "key");
   return cell(answer, "policy") + (key.empty() ? "" : "  " + key) + "\n" + columns(rows, "  ");
@@ -131,7 +141,8 @@ std::string counters_emptied(const json::value& answer) {
   const std::string key = cell(answer, "key");
   return cell(answer, "policy") + ": " +
          numbered(count_of(answer, "reset"), "counter", "counters") + " emptied" +
-         (key.empty() ? "" : " for " + key) + "; list entries stay\n";
+         (key.empty() ? "" : " for " + key) +
+         (is_true(answer, "shared") ? ", for all replicas" : "") + "; list entries stay\n";
 }
 
 std::string problems_text(const json::value& answer) {

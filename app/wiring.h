@@ -76,6 +76,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::shared_ptr<const policies::PolicySet> policies() const override { return set_; }
   boost::asio::awaitable<admin::LoadReport> reload() override;
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
+  boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
   bool drain(bool begin) override;
   // Pulse
   std::size_t workers() const override { return workers_.size(); }
@@ -92,6 +93,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
   void close_unused_counters(const policies::PolicySet& set);
   void ask_about_redis();
+  struct StoreCall;
+  std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
   void rotate_credentials(const config::Server& server);
   void heard_of_redis(std::size_t worker, std::string away);
   void wait_for_signal();

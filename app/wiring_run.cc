@@ -190,6 +190,46 @@ admin::VerdictPage Wiring::verdicts(std::optional<std::uint64_t> after, std::siz
   return report_->verdicts(after, most, Clock::wall());
 }
 
+/// An answer still to come, from a worker. On the control thread.
+struct Wiring::StoreCall {
+  StoreCall(asio::io_context& io, milliseconds limit) : timer(io, limit) {}
+
+  std::optional<admin::StoreAnswer> answer;
+  asio::steady_timer timer;
+};
+
+// Not a coroutine, as on_every_worker().
+std::shared_ptr<Wiring::StoreCall> Wiring::begin_asking(admin::StoreQuestion question) {
+  const auto call = std::make_shared<StoreCall>(control_, 2 * CounterDesk::kWithin);
+  const auto there = std::find_if(redis_away_.begin(), redis_away_.end(),
+                                  [](const auto& away) { return away && away->empty(); });
+  const auto i = there == redis_away_.end() ? 0 : there - redis_away_.begin();
+  Worker* const worker = workers_[static_cast<std::size_t>(i)].get();
+  worker->thread.post([this, worker, call, question = std::move(question)] {
+    worker->counters->ask(question, worker->thread.now(), [this, call](admin::StoreAnswer answer) {
+      asio::post(control_, [call, answer = std::move(answer)]() mutable {
+        call->answer = std::move(answer);
+        call->timer.cancel();
+      });
+    });
+  });
+  return call;
+}
+
+asio::awaitable<admin::StoreAnswer> Wiring::ask_store(admin::StoreQuestion question) {
+  if (!redis_) co_return admin::StoreAnswer{"there is no `redis:` in this configuration", {}};
+  const auto call = begin_asking(std::move(question));
+  if (!call->answer) co_await call->timer.async_wait(net::kToken);
+  if (!call->answer) co_return admin::StoreAnswer{"its worker is busy", {}};
+  admin::StoreAnswer answer = std::move(*call->answer);
+  for (const auto& away : redis_away_) {
+    if (answer.why.empty() || !away || away->empty()) continue;
+    answer.why += " (" + *away + ")";
+    break;
+  }
+  co_return answer;
+}
+
 bool Wiring::drain(bool begin) {
   if (ending_ || draining_ == begin) return draining_ || ending_;
   draining_ = begin;

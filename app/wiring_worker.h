@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "app/counter_desk.h"
 #include "app/shared_store.h"
 #include "app/wiring.h"
 
@@ -25,6 +26,8 @@ struct Wiring::Worker {
     redis.emplace(in, store->store, sharing.origin);
     gate.share(*redis, sharing, store->store.budget);
     gate.exchange(in.wheel(), random_origin());
+    sharing.origin = random_origin();
+    counters.emplace(*redis, sharing, store->secret);
   }
 
   net::Worker& thread;
@@ -34,6 +37,7 @@ struct Wiring::Worker {
   api::LineJudge lines;  // of the event API
   // Started after the server's hook, whose sessions it gathers from; destroyed before the gate.
   std::optional<store::RedisStore> redis;
+  std::optional<CounterDesk> counters;  // of operators, if there is a Redis
 };
 
 /// What the configuration says, as the proxy wants it.

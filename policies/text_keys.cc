@@ -1,11 +1,12 @@
 #include "policies/text_keys.h"
 
+#include "limiter/shared_key.h"
 #include "policies/place_text.h"
 
 namespace weir::policies {
 namespace {
 
-Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key,
+Result<Hash128> hash_parts(const std::vector<KeySlot>& key,
                            std::span<const std::string_view> parts, const HashSecret& secret,
                            bool without_place = false) {
   if (parts.size() != key.size()) return make_error_code(Error::malformed);
@@ -21,7 +22,7 @@ Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key
     if (!address) return make_error_code(Error::malformed);
     builder.add_address(address->masked(key[i].v4_bits, key[i].v6_bits));
   }
-  return builder.hash(secret).owned_by(owner);
+  return builder.hash(secret);
 }
 
 }  // namespace
@@ -29,9 +30,9 @@ Result<Hash128> hash_parts(const Hash128& owner, const std::vector<KeySlot>& key
 Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy, const Counter& counter,
                             std::span<const std::string_view> parts, const HashSecret& secret) {
   const auto& key = policy.bindings.front().key;
-  const auto hash = hash_parts(counter.what, key, parts, secret, counter.near());
+  const auto hash = hash_parts(key, parts, secret, counter.near());
   if (!hash) return hash.error();
-  limiter::CounterKey out(*hash);
+  limiter::CounterKey out(hash->owned_by(counter.what));
   for (std::size_t i = 0; i < key.size() && counter.near(); ++i) {
     if (!key[i].is_place) continue;
     const auto place = parse_place(parts[i]);
@@ -41,10 +42,32 @@ Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy, 
   return out;
 }
 
+Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
+                               const HashSecret& secret, const Sharing& sharing) {
+  const auto& key = policy.bindings.front().key;
+  const auto hash = hash_parts(key, parts, secret);
+  if (!hash) return hash.error();
+  std::string out = sharing.prefix;
+  if (!sharing.readable) {
+    limiter::append_hashed_key(out, *hash);
+    return out;
+  }
+  limiter::ReadableKey spelled(out);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto address = key[i].is_address ? Address::parse(parts[i]) : std::nullopt;
+    spelled.add_text(address ? address->masked(key[i].v4_bits, key[i].v6_bits).to_string()
+                             : std::string(parts[i]));
+  }
+  spelled.end();
+  return out;
+}
+
 Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,
                          const HashSecret& secret) {
   const auto& key = list.owner ? set.policies[*list.owner].bindings.front().key : list.bindings.front().key;
-  return hash_parts(list.identity, key, parts, secret);
+  const auto hash = hash_parts(key, parts, secret);
+  if (!hash) return hash.error();
+  return hash->owned_by(list.identity);
 }
 
 }  // namespace weir::policies

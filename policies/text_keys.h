@@ -2,9 +2,11 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/key.h"
+#include "policies/asking.h"
 #include "policies/policy_set.h"
 
 namespace weir::policies {
@@ -13,6 +15,9 @@ namespace weir::policies {
 /// list wants one. Error::malformed: wrong number of parts, or no address where one is needed.
 Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& policy, const Counter& counter,
                             std::span<const std::string_view> parts, const HashSecret& secret);
+/// The same as the shared store has it: what limiter::SharedOp::key wants.
+Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
+                               const HashSecret& secret, const Sharing& sharing);
 Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,
                          const HashSecret& secret);
 

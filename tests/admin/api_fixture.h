@@ -65,7 +65,7 @@ inline net::SocketAddress loopback() { return net::SocketAddress::tcp(Address::v
 /// An admin door on 127.0.0.1, a process behind it, and a client.
 class ApiTest : public ::testing::Test {
  protected:
-  ApiTest() {
+  explicit ApiTest(std::string_view config = kConfig) : process(config) {
     EXPECT_TRUE(door.start());
     client.emplace(io, door.address());
   }
@@ -108,7 +108,7 @@ class ApiTest : public ::testing::Test {
   }
 
   boost::asio::io_context io{1};
-  FakeProcess process{kConfig};
+  FakeProcess process;
   admin::AdminServer door{io, {loopback(), std::nullopt}, process, process.stores()};
   std::optional<Client> client;
 };

@@ -41,6 +41,11 @@ FakeProcess::FakeProcess(std::string_view text)
 
 boost::asio::awaitable<admin::LoadReport> FakeProcess::reload() { co_return next_reload; }
 
+boost::asio::awaitable<admin::StoreAnswer> FakeProcess::ask_store(admin::StoreQuestion question) {
+  asked_store.push_back(std::move(question));
+  co_return store_answer;
+}
+
 config::Action FakeProcess::judge(std::string_view method, std::string_view path,
                                   std::string_view ip, std::vector<HeaderField> headers,
                                   std::string_view body) {

@@ -32,6 +32,7 @@ class FakeProcess final : public admin::Operations {
     asked_verdicts = {after, most};
     return verdict_page;
   }
+  boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
   bool drain(bool begin) override { return facts.draining = begin; }
 
   /// Counts one request of the live traffic and returns its verdict's effect.
@@ -40,6 +41,8 @@ class FakeProcess final : public admin::Operations {
 
   admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
 
+  std::vector<admin::StoreQuestion> asked_store;
+  admin::StoreAnswer store_answer;
   std::pair<std::optional<std::uint64_t>, std::size_t> asked_verdicts;
   admin::VerdictPage verdict_page;
   TimePoint now;

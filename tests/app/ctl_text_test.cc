@@ -65,6 +65,17 @@ TEST(CtlText, CountersShowTheirRungs) {
             "  count over 10m  7      6        1          over 5: flag; over 10: deny\n");
   EXPECT_EQ(counters_emptied(read(R"({"policy":"login","key":["a"],"reset":1})")),
             "login: 1 counter emptied for a; list entries stay\n");
+  EXPECT_EQ(counters_table(read(R"json({"policy":"p","key":["a"],"counters":[
+        {"what":"count over 10m","value":7,"settled":7,"in_flight":0,"from":"store",
+         "here":{"value":3,"settled":3,"in_flight":0},"limits":[]},
+        {"what":"count over 1h","value":9,"settled":9,"in_flight":0,"from":"here","here":null,
+         "limits":[]}]})json")),
+            "p  a\n"
+            "  COUNTER         VALUE  HERE\n"
+            "  count over 10m  7      3\n"
+            "  count over 1h   9\n");
+  EXPECT_EQ(counters_emptied(read(R"({"policy":"p","key":["a"],"reset":2,"shared":true})")),
+            "p: 2 counters emptied for a, for all replicas; list entries stay\n");
 }
 
 TEST(CtlText, AReloadSaysItsProblems) {
