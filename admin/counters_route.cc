@@ -100,7 +100,8 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
   if (is_shared(call, *target.policy) && from != "here") {
     store = co_await call.operations.ask_store(question_of(call, target, false));
     if (!store.why.empty())
-      co_return no_store(store, "?from=here shows what this replica has counted");
+      co_return no_store(
+          store, "?from=here (weir ctl counter --here) shows what this replica has counted");
   }
   json::array rows;
   for (std::size_t i = 0; i < target.policy->counters.size(); ++i) {

@@ -99,7 +99,7 @@ void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {
   const auto set = [&](Metric metric, std::uint64_t n) {
     metrics.set(metric, static_cast<std::int64_t>(n));
   };
-  set(Metric::redis_up, stats.up ? 1 : 0);
+  set(Metric::redis_up, stats.up && !stats.refuses ? 1 : 0);
   set(Metric::redis_nodes, stats.nodes);
   set(Metric::redis_nodes_open, stats.nodes_open);
   set(Metric::redis_in_flight, stats.in_flight);

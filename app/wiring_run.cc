@@ -106,7 +106,7 @@ void Wiring::ask_about_redis() {
       const store::RedisStats stats = w->redis->stats();
       publish(stats, w->metrics);
       publish(w->gate.exchange_stats(), w->metrics);
-      asio::post(control_, [this, i, why = stats.up ? std::string() : w->redis->why()] {
+      asio::post(control_, [this, i, why = w->redis->why()] {
         heard_of_redis(i, why);
       });
     });
@@ -147,7 +147,7 @@ void Wiring::heard_of_redis(std::size_t worker, std::string away) {
   const std::string& why = *redis_away_[worker];
   if (!why.empty() && !first && !redis_told_away_) {
     redis_told_away_ = true;
-    log_.write(Level::warn, LogLine("Redis is away; policies go on as their on_error says").add("why", why));
+    log_.write(Level::warn, LogLine("Redis is no help; policies go on as their on_error says").add("why", why));
   }
   const bool all = std::all_of(redis_away_.begin(), redis_away_.end(),
                                [](const auto& told) { return told && told->empty(); });

@@ -294,8 +294,14 @@ void Connection::on_timer(TimePoint) {
     case State::ready:
       if (pending_ == 0) return;
       return fail(SharedError::timed_out, "no answer in time");
-    default:
+    case State::resolving:
+      return fail(SharedError::timed_out, "its name was not resolved in time");
+    case State::connecting:
       return fail(SharedError::timed_out, "no connection in time");
+    case State::handshaking:
+      return fail(SharedError::timed_out, "no TLS handshake in time: perhaps it speaks no TLS");
+    case State::greeting:
+      return fail(SharedError::timed_out, "connected, but no answer in time");
   }
 }
 

@@ -13,6 +13,8 @@ using limiter::SharedReply;
 
 constexpr milliseconds kSlotsAgain{100};  // between two questions for the slots, at least
 constexpr milliseconds kSlotsEvery{5'000};
+constexpr milliseconds kComplains{2'000};  // where some operations fail and others don't
+constexpr std::size_t kComplaintMax = 160;
 constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
 
 }  // namespace
@@ -152,7 +154,26 @@ void RedisStore::finish(OpRef ref, SharedError error) {
   tickets_.answered(ref, !submitting_);
 }
 
-void RedisStore::on_answer(Node&, OpRef ref) { tickets_.answered(ref, !submitting_); }
+void RedisStore::on_answer(Node&, OpRef ref) {
+  helped_at_ = worker_.now();
+  tickets_.answered(ref, !submitting_);
+}
+
+/// A server that is there and refuses (NOPERM, OOM, READONLY, MOVED outside of a cluster) looks
+/// well to whoever asks for its connection alone. A wrong type is one key's affair.
+void RedisStore::complain(Node& node, SharedError error, std::string_view text) {
+  if (text.empty() || error == SharedError::wrong_type) return;
+  complained_at_ = worker_.now();
+  complaint_ = node.connection().endpoint().to_string() + " refuses: ";
+  complaint_ += text.substr(0, kComplaintMax);
+  if (error == SharedError::moved && !is_cluster())
+    complaint_ += " (it is a node of a Cluster, which redis.cluster is for)";
+}
+
+bool RedisStore::refuses() const noexcept {
+  return !complaint_.empty() &&
+         (helped_at_ < complained_at_ || worker_.now() < complained_at_ + kComplains);
+}
 
 void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_view text) {
   const SharedOp* const op = tickets_.op(ref);
@@ -169,18 +190,23 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   if (error == SharedError::no_script) {
     --ref.sent;  // nothing was executed
     if (++ref.moved <= kRedirectsMax && send(ref, *op)) return;
+    complain(node, error, text);
     return finish(ref, error);
   }
   // Nobody waits for a settlement: it waits for the store.
   const bool wait =
       patient && (retry == limiter::SharedRetry::again || retry == limiter::SharedRetry::later);
   if (wait || again) return park(ref, worker_.now() + kTryAgain);
+  complain(node, error, text);
   finish(ref, error);
 }
 
 void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
   const auto to = parse_redirect(text);
-  if (!to || !is_cluster() || ++ref.moved > kRedirectsMax) return finish(ref, SharedError::moved);
+  if (!to || !is_cluster() || ++ref.moved > kRedirectsMax) {
+    complain(node, SharedError::moved, text);
+    return finish(ref, SharedError::moved);
+  }
   Node* const target = target_of(node, *to);
   if (target == nullptr) return finish(ref, SharedError::moved);
   const SharedOp& op = *tickets_.op(ref);
@@ -282,7 +308,11 @@ void RedisStore::want_slots(TimePoint now) {
 }
 
 void RedisStore::on_slots(Node& node, const Reply& reply) {
-  if (reply.is_error()) return;  // asked again in a while, of another
+  if (reply.is_error()) {  // asked again in a while, of another
+    slots_why_ = node.connection().endpoint().to_string() + " refuses: ";
+    slots_why_ += reply.text().substr(0, kComplaintMax);
+    return;
+  }
   const std::string& here = node.connection().endpoint().host;
   std::vector<std::uint16_t> fresh(kSlots, 0);
   const bool good = read_slots(reply, [&](unsigned first, unsigned last, const Endpoint& master) {
@@ -296,6 +326,7 @@ void RedisStore::on_slots(Node& node, const Reply& reply) {
   });
   if (!good) return;
   slots_.swap(fresh);
+  slots_why_.clear();
   retire();
   slots_known_ = worker_.now();
   unpark();
@@ -356,6 +387,7 @@ RedisStats RedisStore::stats() const {
     }
   }
   out.up = out.up && any;
+  out.refuses = refuses();
   out.operations = operations_;
   out.resent = resent_;
   out.errors = errors_;
@@ -364,7 +396,9 @@ RedisStats RedisStore::stats() const {
 }
 
 std::string RedisStore::why() const {
-  if (stats().up) return {};
+  const RedisStats now = stats();
+  if (now.refuses) return complaint_;
+  if (now.up) return {};
   for (auto& node : nodes_) {
     const Connection& connection = node->connection();
     if (!connection.is_off() && !connection.ready() && !connection.why().empty())
@@ -372,6 +406,7 @@ std::string RedisStore::why() const {
   }
   if (std::string told = sentinels_ != nullptr ? sentinels_->why() : ""; !told.empty())
     return "Sentinel: " + told;
+  if (!slots_why_.empty()) return slots_why_;
   return is_cluster() ? "not all slots have a node" : "not connected yet";
 }
 

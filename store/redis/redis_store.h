@@ -16,6 +16,7 @@ namespace weir::store {
 /// What a worker's store has seen; for metrics. Plain numbers, taken on the worker's thread.
 struct RedisStats {
   bool up = false;               ///< some node admits operations (cluster: all that own slots)
+  bool refuses = false;          ///< it is there, and answers with errors that time won't mend
   std::uint64_t nodes = 0;       ///< known
   std::uint64_t nodes_open = 0;  ///< whose breaker is open
   std::uint64_t in_flight = 0;   ///< operations
@@ -89,6 +90,8 @@ class RedisStore final : public SharedStore,
   void park(OpRef ref, TimePoint not_before);
   void unpark();
   void finish(OpRef ref, limiter::SharedError error);
+  void complain(Node& node, limiter::SharedError error, std::string_view text);
+  bool refuses() const noexcept;
   void want_slots(TimePoint now);
   void wake(TimePoint at);
 
@@ -107,6 +110,9 @@ class RedisStore final : public SharedStore,
   bool submitting_ = false, running_ = false;
   std::uint64_t operations_ = 0, resent_ = 0;
   std::array<std::uint64_t, limiter::kSharedErrors> errors_{};
+  std::string complaint_;  // the last error of a server
+  TimePoint complained_at_{}, helped_at_{};
+  std::string slots_why_;  // nobody says where slots are
 };
 
 }  // namespace weir::store

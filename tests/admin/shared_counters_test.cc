@@ -57,7 +57,7 @@ TEST_F(SharedCounters, CanBeReadHereWhileTheStoreIsAway) {
   EXPECT_EQ(reply.status, 504);
   EXPECT_EQ(detail(reply),
             "the shared store has not answered: no connection (redis:6379: Connection refused); "
-            "?from=here shows what this replica has counted");
+            "?from=here (weir ctl counter --here) shows what this replica has counted");
   const json::value here = first("/v1/counters/shared?key=198.51.100.7&from=here");
   EXPECT_EQ(here.at("from"), json::value("here"));
   EXPECT_EQ(here.at("value"), json::value(2));

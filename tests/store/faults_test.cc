@@ -116,6 +116,40 @@ TEST(Faults, AStoppedServerCostsLittleAndIsPickedUpAgain) {
   EXPECT_LE(descriptors(), before + 1);
 }
 
+TEST(Faults, AServerThatRefusesIsNoHelpAndSaysWhy) {
+  RedisServer redis;
+  redis.text({"ACL", "SETUSER", "weak", "on", ">pw", "~weir:*", "+ping"});
+  World world;
+  Settings settings = test::unix_settings(redis.path());
+  settings.credentials = {"weak", "pw"};
+  const auto store = test::connected(world, settings);
+  EXPECT_EQ(store->why(), "");
+  EXPECT_EQ(add(world, *store).error, SharedError::denied);
+  EXPECT_TRUE(store->stats().up);
+  EXPECT_TRUE(store->stats().refuses);
+  EXPECT_NE(store->why().find(" refuses: NOPERM"), std::string::npos) << store->why();
+  redis.text({"ACL", "SETUSER", "weak", "+@all"});
+  EXPECT_EQ(value(add(world, *store)), 1);
+  EXPECT_TRUE(world.until([&] { return !store->stats().refuses; })) << "and says no more";
+  EXPECT_EQ(store->why(), "");
+
+  // A key of another type is nobody's fault but its own.
+  redis.text({"DEL", redis.words({"KEYS", "*"}).front()});
+  EXPECT_EQ(value(add(world, *store)), 1);
+  const std::string key = redis.words({"KEYS", "*"}).front();
+  redis.text({"DEL", key});
+  redis.text({"HSET", key, "a", "b"});
+  EXPECT_EQ(add(world, *store).error, SharedError::wrong_type);
+  EXPECT_FALSE(store->stats().refuses);
+
+  Settings cluster = test::unix_settings(redis.path());
+  cluster.mode = Settings::Mode::cluster;
+  RedisStore alone(world.worker, cluster, 1);
+  world.turn([&] { alone.start(); });
+  EXPECT_TRUE(world.until([&] { return alone.why().find("cluster support") != std::string::npos; }))
+      << alone.why();
+}
+
 TEST(Faults, SlowAnswersShowInTheRoundTrips) {
   RedisServer redis;
   World world;
