@@ -12,10 +12,12 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
   const policies::PolicySet& set = gate_.set();
   if (auto wrong = reader_.read(object, set, now)) {
     metrics_.add(Metric::api_bad);
+    give_up(asker);  // it was right, by policies that are not in force any more
     return wrong;
   }
   if (ask == Ask::query && !asker.trace_) asker.trace_.emplace();
-  if (ask == Ask::query && !again) asker.trace_->start(set);
+  // While it waited, other policies may have come into force: then it is judged anew.
+  if (ask == Ask::query && !(again && asker.trace_->is_of(set))) asker.trace_->start(set);
   const auto judged = ask == Ask::events
                           ? gate_.judge(reader_.record(), reader_.answer(), now, asker)
                           : gate_.query(reader_.record(), now, *asker.trace_, asker);

@@ -37,6 +37,8 @@ class LineJudge {
   /// or lets the asker wait, and appends nothing.
   std::optional<JsonWrong> judge(std::string_view object, Ask ask, TimePoint now, std::string& out,
                                  Asker& asker);
+  /// The event that the asker waits with will not be given once more.
+  void give_up(Asker& asker) { gate_.give_up(asker); }
 
  private:
   gate::Gate& gate_;

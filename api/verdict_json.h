@@ -24,6 +24,8 @@ void append_verdict(std::string& out, const policies::PolicySet& set,
 class QueryTrace final : public policies::Trace {
  public:
   void start(const policies::PolicySet& set);
+  /// Whether it was started for this one. Only while that one is kept alive.
+  bool is_of(const policies::PolicySet& set) const noexcept { return set_ == &set; }
   /// Appends `"policies":[...]`.
   void append(std::string& out, const policies::PolicySet& set, const policies::Plan& plan,
               const policies::Record& record);

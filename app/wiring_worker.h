@@ -33,10 +33,11 @@ struct Wiring::Worker {
   net::Worker& thread;
   telemetry::MetricCells& metrics;
   gate::Gate gate;
+  // Destroyed after the server, whose sessions may have something to tell it, and before the gate.
+  // Started after the server's hook, whose sessions it gathers from.
+  std::optional<store::RedisStore> redis;
   proxy::Server server;
   api::LineJudge lines;  // of the event API
-  // Started after the server's hook, whose sessions it gathers from; destroyed before the gate.
-  std::optional<store::RedisStore> redis;
   std::optional<CounterDesk> counters;  // of operators, if there is a Redis
 };
 

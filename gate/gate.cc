@@ -254,6 +254,17 @@ void Gate::unpark(Waiter& waiter) {
   note_waiting();
 }
 
+void Gate::give_up(Waiter& waiter) {
+  if (waiter.inquiry_ == nullptr) return;
+  Inquiry& inquiry = *std::exchange(waiter.inquiry_, nullptr);
+  if (!inquiry.told) {  // tick() drops it
+    inquiry.waiter = nullptr;
+    return;
+  }
+  evaluator_.drop(inquiry.aside);
+  desk_->give_back(inquiry);
+}
+
 void Gate::unhold(TimePoint) {
   WEIR_ASSERT(held_ > 0);
   metrics_.set(Metric::requests_held, static_cast<std::int64_t>(--held_));
@@ -330,6 +341,7 @@ void Gate::settled(const Ticket& ticket) {
 void Gate::tick(TimePoint now) {
   for (std::size_t i = 0; desk_ && i < desk_->told().size(); ++i) {
     Inquiry& inquiry = *desk_->told()[i];
+    inquiry.told = true;
     if (inquiry.waiter != nullptr) {
       inquiry.waiter->resume(now);  // judges on the spot
     } else {

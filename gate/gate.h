@@ -97,6 +97,9 @@ class Gate final : public Judge {
   }
   void tick(TimePoint now) override;
 
+  /// Nobody will give the event again that this waiter waits with, or was resumed for.
+  void give_up(Waiter& waiter);
+
   /// Gives every reading and verdict of policies, and every match of patterns, to these as well;
   /// null: nobody. The way to compare doors with each other and with replay.
   void report_to(policies::RowSink* rows, policies::PatternSink* matches) {

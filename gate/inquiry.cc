@@ -43,6 +43,7 @@ Inquiry* Desk::ask(policies::Evaluator& evaluator, TimePoint now) {
 
 void Desk::give_back(Inquiry& inquiry) {
   inquiry.waiter = nullptr;
+  inquiry.told = false;
   free_inquiries_.push_back(&inquiry);
 }
 

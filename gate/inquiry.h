@@ -20,6 +20,7 @@ class Inquiry final : public store::Batch {
   Desk& desk;
   policies::Aside aside;
   Waiter* waiter = nullptr;  ///< null: nobody waits any more
+  bool told = false;         ///< the waiter has been resumed
 };
 
 /// Operations that nobody waits for.

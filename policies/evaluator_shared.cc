@@ -359,7 +359,8 @@ const Verdict& Evaluator::told_again(const Record& record, Aside& aside, const O
 }
 
 void Evaluator::drop(Aside& aside) {
-  const SetInUse in_use(*this, std::move(aside.loaded));
+  const std::shared_ptr<const Loaded> loaded = std::move(aside.loaded);  // kept by nobody else
+  const SetInUse in_use(*this, loaded);
   std::swap(aside.plan, plan_);
   std::swap(aside.asking, asking_);
   for (PlannedCounter& planned : plan_.counters) {

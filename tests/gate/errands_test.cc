@@ -1,33 +1,11 @@
 #include <gtest/gtest.h>
 
 #include "gate/gate.h"
-#include "store/memory_store.h"
+#include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
 
 namespace weir::gate {
 namespace {
-
-/// Keeps what it is asked until deliver().
-class SlowStore final : public store::SharedStore {
- public:
-  explicit SlowStore(const TimePoint& now)
-      : memory_({std::uint64_t{1} << 20, 1'000}, [&now] { return now; }) {}
-  bool submit(store::Batch& batch, TimePoint) override {
-    asked.push_back(&batch);
-    return false;
-  }
-  void cancel(store::Batch&) noexcept override {}
-  void deliver() {
-    for (store::Batch* batch : std::exchange(asked, {})) {
-      memory_.submit(*batch, {});
-      batch->on_replies();
-    }
-  }
-  std::vector<store::Batch*> asked;
-
- private:
-  store::MemoryStore memory_;
-};
 
 struct Session final : Waiter {
   void resume(TimePoint) override { resumed = true; }
