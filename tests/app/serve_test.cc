@@ -43,6 +43,15 @@ struct ServeTest : testing::Test {
         method, target, "127.0.0.1:" + std::to_string(port),
         body.empty() ? "" : "Content-Type: application/json\r\n", body, milliseconds{5'000});
   }
+  /// The same where an answer must come.
+  HttpAnswer answered(int port, const char* method, const char* target,
+                      const std::string& body = {}) {
+    auto answer = ask(port, method, target, body);
+    if (answer) return std::move(*answer);
+    ADD_FAILURE() << method << ' ' << target << ": " << answer.error().message() << '\n'
+                  << scratch.read("log");
+    return {};
+  }
   /// Until it holds, at most 20 s, looking every 5 ms.
   static bool eventually(const std::function<bool()>& holds) {
     for (int i = 0; i < 4'000; ++i) {
@@ -137,14 +146,14 @@ TEST_F(ServeTest, takes_a_changed_file_keeps_running_on_a_broken_one_and_says_bo
   replace(good + "threads: 2\nfelds: 1\n");
   EXPECT_TRUE(says("not reloaded")) << scratch.read("log");
   EXPECT_THAT(scratch.read("log"), HasSubstr("did you mean \\\"fields\\\"?"));
-  EXPECT_EQ(ask(health, "GET", "/readyz")->status, 200);
+  EXPECT_EQ(answered(health, "GET", "/readyz").status, 200);
   replace(good + "  other: {of: ip, kind: gray}\n");
   EXPECT_TRUE(says("\"reloaded\"")) << scratch.read("log");
-  EXPECT_EQ(ask(admin, "GET", "/v1/lists/other")->status, 200);
+  EXPECT_EQ(answered(admin, "GET", "/v1/lists/other").status, 200);
   const Outcome drained =
       run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "drain", "--begin"});
   EXPECT_EQ(drained.code, 0) << drained.err;
-  EXPECT_EQ(ask(health, "GET", "/readyz")->status, 503);
+  EXPECT_EQ(answered(health, "GET", "/readyz").status, 503);
   EXPECT_EQ(run_weir({"health", "127.0.0.1:" + std::to_string(health)}).code, 1);
   EXPECT_EQ(
       run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "drain", "--end"}).code, 0);
@@ -154,14 +163,15 @@ TEST_F(ServeTest, takes_a_changed_file_keeps_running_on_a_broken_one_and_says_bo
 TEST_F(ServeTest, the_app_tells_of_events_and_gets_the_verdict_of_the_lists) {
   const auto weir = start();
   const std::string event = R"({"ip":"203.0.113.9"})";
-  EXPECT_EQ(ask(api, "POST", "/v1/events", event)->body, "{\"verdict\":\"pass\"}\n");
-  ASSERT_EQ(ask(admin, "POST", "/v1/lists/banned/entries", R"({"key":["203.0.113.9"],"for":"1h"})")
-                    ->status /
-                100,
-            2);
-  EXPECT_THAT(ask(api, "POST", "/v1/events", event)->body,
+  EXPECT_EQ(answered(api, "POST", "/v1/events", event).body, "{\"verdict\":\"pass\"}\n");
+  ASSERT_EQ(
+      answered(admin, "POST", "/v1/lists/banned/entries", R"({"key":["203.0.113.9"],"for":"1h"})")
+              .status /
+          100,
+      2);
+  EXPECT_THAT(answered(api, "POST", "/v1/events", event).body,
               HasSubstr(R"({"verdict":"deny","list":"banned",)"));
-  EXPECT_THAT(ask(health, "GET", "/metrics")->body,
+  EXPECT_THAT(answered(health, "GET", "/metrics").body,
               HasSubstr("weir_api_events_total{result=\"judged\"} 2"));
   const Outcome status =
       run_weir({"ctl", "--admin", "127.0.0.1:" + std::to_string(admin), "status"});
