@@ -177,11 +177,13 @@ Outcome simulate(const Scenario& s) {
 void report(const Scenario& s, const Outcome& o) {
   const auto seconds = static_cast<double>(s.seconds);
   std::printf(
-      "| %4lld | %3zu | %2zu | %6zu | %.1f | %9.0f | %8.0f | %8.0f | %6.3f | %5.2f | %6.3f |\n",
-      static_cast<long long>(s.sync_ms), s.replicas, s.shards, s.keys, s.skew,
-      static_cast<double>(o.events) / seconds, static_cast<double>(o.operations) / seconds,
-      static_cast<double>(o.busiest_shard) / seconds,
-      static_cast<double>(o.operations) / static_cast<double>(o.events), 100 * (o.worst - 1),
+      "| %4lld | %3zu | %2zu | %2lld | %6zu | %.1f | %9.0f | %8.0f | %8.0f | %6.3f | %5.2f | %6.3f "
+      "|\n",
+      static_cast<long long>(s.sync_ms), s.replicas, s.shards, static_cast<long long>(s.way_ms),
+      s.keys, s.skew, static_cast<double>(o.events) / seconds,
+      static_cast<double>(o.operations) / seconds, static_cast<double>(o.busiest_shard) / seconds,
+      static_cast<double>(o.operations) / static_cast<double>(o.events),
+      100 * std::max(o.worst - 1, 0.0),
       100 * static_cast<double>(o.beyond) / static_cast<double>(o.admitted));
 }
 
@@ -244,10 +246,11 @@ int main(int argc, char** argv) {
       static_cast<long long>(s.way_ms), static_cast<long long>(s.seconds),
       static_cast<unsigned long long>(s.seed));
   std::puts(
-      "| sync ms | replicas | shards | keys | skew | events/s | operations/s | of the busiest "
+      "| sync ms | replicas | shards | way ms | keys | skew | events/s | operations/s | of the "
+      "busiest "
       "shard | operations an "
       "event | worst window over its limit, % | events beyond a limit, % |");
-  std::puts("|---|---|---|---|---|---|---|---|---|---|---|");
+  std::puts("|---|---|---|---|---|---|---|---|---|---|---|---|");
   std::vector<Scenario> scenarios{s};
   const auto vary = [&](auto member, auto... values) {
     for (const auto value : {values...}) {
