@@ -2,6 +2,7 @@
 
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
+#include "tests/support/free_port.h"
 #include "tests/support/golden.h"
 
 /// The program as people and scripts meet it: words, data and exit codes.
@@ -51,8 +52,8 @@ struct CommandsTest : testing::Test {
 
 TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
   expect_golden("app/help.txt", run({"--help"}).out);
-  for (const char* command : {"serve", "dev", "init", "check", "test", "explain", "replay", "schema",
-                              "health", "ctl"}) {
+  for (const char* command :
+       {"serve", "dev", "init", "check", "test", "explain", "replay", "schema", "health", "ctl"}) {
     const Outcome help = run({command, "--help"});
     EXPECT_EQ(help.code, 0) << command;
     expect_golden(("app/help_" + std::string(command) + ".txt").c_str(), help.out);
@@ -148,10 +149,11 @@ TEST_F(CommandsTest, schema_is_json_and_has_a_reference) {
 }
 
 TEST_F(CommandsTest, health_is_4_when_nobody_answers) {
-  const Outcome outcome = run({"health", "127.0.0.1:" + std::to_string(free_port())});
+  const Outcome outcome = run({"health", "127.0.0.1:" + std::to_string(test::free_port())});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("does not answer"));
-  EXPECT_EQ(run({"ctl", "--admin", "127.0.0.1:" + std::to_string(free_port()), "status"}).code, 4);
+  EXPECT_EQ(
+      run({"ctl", "--admin", "127.0.0.1:" + std::to_string(test::free_port()), "status"}).code, 4);
 }
 
 TEST_F(CommandsTest, serve_says_why_it_can_not_start) {

@@ -34,7 +34,4 @@ class RunningWeir {
   pid_t pid_ = -1;
 };
 
-/// A TCP port on 127.0.0.1 that nobody has just now.
-int free_port();
-
 }  // namespace weir::app

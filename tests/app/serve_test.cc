@@ -7,6 +7,7 @@
 #include "app/http_client.h"
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
+#include "tests/support/free_port.h"
 
 /// A whole process: what survives its death, and how it ends.
 namespace weir::app {
@@ -19,7 +20,7 @@ struct ServeTest : testing::Test {
     scratch.write(
         "weir.yaml",
         "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(proxy) +
-            ", upstream: http://127.0.0.1:" + std::to_string(free_port()) +
+            ", upstream: http://127.0.0.1:" + std::to_string(test::free_port()) +
             "}\nadmin: {listen: 127.0.0.1:" + std::to_string(admin) +
             "}\nhealth: {listen: 127.0.0.1:" + std::to_string(health) +
             "}\napi: {listen: 127.0.0.1:" + std::to_string(api) +
@@ -66,10 +67,10 @@ struct ServeTest : testing::Test {
   }
 
   Scratch scratch;
-  int proxy = free_port();
-  int admin = free_port();
-  int health = free_port();
-  int api = free_port();
+  int proxy = test::free_port();
+  int admin = test::free_port();
+  int health = test::free_port();
+  int api = test::free_port();
 };
 
 TEST_F(ServeTest, list_entries_survive_SIGKILL) {
@@ -113,7 +114,7 @@ TEST_F(ServeTest, a_second_weir_on_the_same_directory_or_port_says_so) {
     for (const int taken : {health, admin}) {
       if (taken == port) continue;
       const std::string old = ":" + std::to_string(taken);
-      other.replace(other.find(old), old.size(), ":" + std::to_string(free_port()));
+      other.replace(other.find(old), old.size(), ":" + std::to_string(test::free_port()));
     }
     scratch.write("other.yaml", other);
     const Outcome outcome = run_weir({"serve", "-c", scratch / "other.yaml"});
@@ -125,7 +126,7 @@ TEST_F(ServeTest, a_second_weir_on_the_same_directory_or_port_says_so) {
   std::string other = text;
   for (const int taken : {health, admin}) {
     const std::string old = ":" + std::to_string(taken);
-    other.replace(other.find(old), old.size(), ":" + std::to_string(free_port()));
+    other.replace(other.find(old), old.size(), ":" + std::to_string(test::free_port()));
   }
   scratch.write("other.yaml", other);
   const Outcome outcome = run_weir({"serve", "-c", scratch / "other.yaml"});
@@ -178,11 +179,12 @@ TEST_F(ServeTest, the_app_tells_of_events_and_gets_the_verdict_of_the_lists) {
   EXPECT_EQ(status.code, 0) << status.err;
   EXPECT_THAT(status.out, HasSubstr("\n  last_load:\n    ok: true\n"));
   // Another one with the same address for this door cannot start.
-  const Outcome taken = run_weir({"serve", "-c", scratch / "weir.yaml"}, ".",
-                                 {"WEIR_STATE_DIR=" + (scratch / "other"),
-                                  "WEIR_ADMIN_LISTEN=127.0.0.1:" + std::to_string(free_port()),
-                                  "WEIR_HEALTH_LISTEN=127.0.0.1:" + std::to_string(free_port()),
-                                  "WEIR_PROXY_LISTEN=127.0.0.1:" + std::to_string(free_port())});
+  const Outcome taken =
+      run_weir({"serve", "-c", scratch / "weir.yaml"}, ".",
+               {"WEIR_STATE_DIR=" + (scratch / "other"),
+                "WEIR_ADMIN_LISTEN=127.0.0.1:" + std::to_string(test::free_port()),
+                "WEIR_HEALTH_LISTEN=127.0.0.1:" + std::to_string(test::free_port()),
+                "WEIR_PROXY_LISTEN=127.0.0.1:" + std::to_string(test::free_port())});
   EXPECT_EQ(taken.code, 4);
   EXPECT_THAT(taken.err, HasSubstr("api: can't listen on"));
   weir->signal(SIGTERM);
@@ -220,16 +222,17 @@ TEST_F(ServeTest, records_what_replay_reads_back) {
 
 TEST(Serve, a_second_weir_goes_without_the_event_API_that_nobody_asked_for) {
   const auto config = [](const Scratch& scratch, int health) {
-    scratch.write("weir.yaml", "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(free_port()) +
-                                   ", upstream: http://127.0.0.1:1}\nadmin: {listen: 127.0.0.1:" +
-                                   std::to_string(free_port()) + "}\nhealth: {listen: 127.0.0.1:" +
-                                   std::to_string(health) + "}\ndrain: {delay: 0s}\n");
+    scratch.write("weir.yaml",
+                  "weir: 1\nproxy: {listen: 127.0.0.1:" + std::to_string(test::free_port()) +
+                      ", upstream: http://127.0.0.1:1}\nadmin: {listen: 127.0.0.1:" +
+                      std::to_string(test::free_port()) + "}\nhealth: {listen: 127.0.0.1:" +
+                      std::to_string(health) + "}\ndrain: {delay: 0s}\n");
   };
   // Whether the default port was free or not: of two at least the second finds it taken.
   const Scratch scratches[2];
   std::vector<std::unique_ptr<RunningWeir>> both;
   for (const Scratch& scratch : scratches) {
-    config(scratch, free_port());
+    config(scratch, test::free_port());
     both.push_back(std::make_unique<RunningWeir>(
         std::vector<std::string>{"serve", "-c", scratch / "weir.yaml"}, scratch / "log"));
     EXPECT_TRUE(ServeTest::eventually([&] {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "tests/store/world.h"
+#include "tests/support/free_port.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::store {
@@ -50,7 +51,7 @@ class Certificates {
 TEST(Tls, TheServerMustProveItsNameAndWeOurs) {
   const Certificates certificates;
   const std::string& dir = certificates.dir;
-  const int port = RedisServer::free_port();
+  const int port = weir::test::free_port();
   RedisServer redis({"--port", "0", "--bind", "127.0.0.1", "--tls-port", std::to_string(port),
                      "--tls-cert-file", dir + "/server.pem", "--tls-key-file", dir + "/server.key",
                      "--tls-ca-cert-file", dir + "/ca.pem", "--tls-auth-clients", "yes"});

@@ -2,6 +2,7 @@
 // slots move and masters die.
 #include "tests/store/contract.h"
 #include "tests/store/list_replica.h"
+#include "tests/support/free_port.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::store {
@@ -52,8 +53,8 @@ class Cluster {
   static constexpr unsigned kNodes = 3;
   explicit Cluster(World& world) {
     for (unsigned i = 0; i < kNodes; ++i) {
-      ports.push_back(RedisServer::free_port());
-      bus.push_back(RedisServer::free_port());
+      ports.push_back(weir::test::free_port());
+      bus.push_back(weir::test::free_port());
       nodes.push_back(std::make_unique<RedisServer>(std::vector<std::string>{
           "--port", std::to_string(ports[i]), "--cluster-enabled", "yes", "--cluster-port",
           std::to_string(bus[i]), "--cluster-node-timeout", "2000", "--bind", "127.0.0.1"}));
@@ -175,8 +176,7 @@ TEST(SharedLists, MoveWithTheirSlotAndOutliveIt) {
   }
   first.add(2);
   ASSERT_TRUE(seen(2)) << second.sharer->stats().why;
-  ASSERT_TRUE(
-      world.until([&] { return cluster.nodes[to]->integer({"HLEN", name}) == 2 + 3; }));
+  ASSERT_TRUE(world.until([&] { return cluster.nodes[to]->integer({"HLEN", name}) == 2 + 3; }));
   // Its node dies and comes again with nothing.
   cluster.nodes[to]->kill();
   first.add(3);
@@ -191,7 +191,7 @@ TEST(SharedStores, ATrioOfSentinels) {
   std::vector<int> ports;
   std::vector<std::unique_ptr<RedisServer>> servers, sentinels;
   for (int i = 0; i < 2; ++i) {
-    ports.push_back(RedisServer::free_port());
+    ports.push_back(weir::test::free_port());
     servers.push_back(std::make_unique<RedisServer>(std::vector<std::string>{
         "--port", std::to_string(ports.back()), "--bind", "127.0.0.1", "--repl-diskless-sync-delay",
         "0", "--repl-ping-replica-period", "1"}));
@@ -203,7 +203,7 @@ TEST(SharedStores, ATrioOfSentinels) {
   settings.timeout = milliseconds(500);
   settings.budget = milliseconds(200);
   for (int i = 0; i < 3; ++i) {
-    const int port = RedisServer::free_port();
+    const int port = weir::test::free_port();
     sentinels.push_back(std::make_unique<RedisServer>(std::vector<std::string>{
         "--sentinel", "--port", std::to_string(port), "--bind", "127.0.0.1"}));
     RedisServer& sentinel = *sentinels.back();

@@ -58,20 +58,6 @@ void RedisServer::pause() {
 }
 void RedisServer::resume() { ::kill(child_, SIGCONT); }
 
-int RedisServer::free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    ADD_FAILURE() << "no free port";
-  }
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
 void RedisServer::start() {
   if (directory_.empty() || child_ > 0) return;
   int log[2];

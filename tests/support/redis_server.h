@@ -38,9 +38,6 @@ class RedisServer {
   void kill();    ///< SIGKILL
   void start();   ///< again, after kill(); its data are gone
 
-  /// A TCP port of the loopback that was free a moment ago.
-  static int free_port();
-
  private:
   bool connect();
   bool send(const std::vector<std::string>& command);
