@@ -358,13 +358,16 @@ asio::awaitable<void> Wiring::shut_down() {
 /// What was counted here since the last exchange would be lost to the other replicas.
 asio::awaitable<void> Wiring::exchange_last_counts() {
   if (synced_ == nullptr || synced_->stats().keys == 0) co_return;
-  co_await RollCall::complete(
-      on_every_worker([](Worker& worker) { worker.gate.flush(worker.thread.now()); }));
+  const auto flushed =
+      on_every_worker([](Worker& worker) { worker.gate.flush(worker.thread.now()); });
+  co_await RollCall::complete(flushed);
   for (milliseconds waited{0}; waited < kLastExchange; waited += kLastExchangeStep) {
     const auto busy = std::make_shared<std::atomic<bool>>(false);
-    co_await RollCall::complete(on_every_worker([busy](Worker& worker) {
+    // Not within the co_await: GCC 12 destroys a lambda's captures twice there.
+    const auto asked = on_every_worker([busy](Worker& worker) {
       if (worker.gate.is_exchanging()) *busy = true;
-    }));
+    });
+    co_await RollCall::complete(asked);
     if (!*busy) co_return;
     co_await net::pause(kLastExchangeStep);
   }
