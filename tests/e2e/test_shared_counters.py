@@ -1,5 +1,6 @@
 """Counters with `share: redis`: two weir processes over one redis-server, which count as one."""
 
+import contextlib
 import json
 import threading
 import time
@@ -30,24 +31,21 @@ class Replicas:
         self.policies = policies
         self.origin = Origin(handler) if handler else Origin()
         self.replicas = [replica(self.redis, policies, self.origin.port, settings=settings) for _ in range(2)]
-        self.open = []
+        self.open = None
 
     def __enter__(self):
-        try:
+        with contextlib.ExitStack() as stack:  # ends the others also where one ends with an error
             for part in (self.redis, self.origin, *self.replicas):
-                self.open.append(part)
+                stack.push(part)
                 part.__enter__()
             # Ready is who can serve, with the store or without: here it must be there.
             each = 3 if "for:" in self.policies else 2  # the workers; shared lists have a connection too
             eventually(lambda: self.redis.used_by(2 * each), what="both replicas at the store")
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
+            self.open = stack.pop_all()
         return (self.redis, self.origin, *self.replicas)
 
     def __exit__(self, *what):
-        while self.open:
-            self.open.pop().__exit__(*what)
+        return self.open.__exit__(*what)
 
 
 def event(weir, path, **body):

@@ -1,5 +1,6 @@
 """Counters with `share: redis` over a Cluster and behind Sentinels: whole processes, while slots move and masters die."""
 
+import contextlib
 import re
 import time
 import unittest
@@ -53,23 +54,20 @@ class Running:
         self.servers, self.origin = servers, Origin()
         self.weirs = [replica(servers, POLICIES, self.origin.port, settings=SETTINGS,
                               extra="threads: 2\ndrain: {delay: 0s, timeout: 5s}\n") for _ in range(2)]
-        self.open = []
+        self.open = None
 
     def __enter__(self):
-        try:
+        with contextlib.ExitStack() as stack:  # ends the others also where one ends with an error
             for part in (self.servers, self.origin, *self.weirs):
+                stack.push(part)
                 part.__enter__()
-                self.open.append(part)
             for weir in self.weirs:
                 eventually(lambda w=weir: w.metric("weir_redis_up") == 2, 20, "both workers at the store")
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
+            self.open = stack.pop_all()
         return self
 
     def __exit__(self, *what):
-        while self.open:
-            self.open.pop().__exit__(*what)
+        return self.open.__exit__(*what)
 
     def loads(self):
         return [Load("--target", f"127.0.0.1:{w.port}", "--conns", 8, "--seconds", 100, "--addresses", ADDRESSES,
