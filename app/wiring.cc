@@ -166,8 +166,8 @@ int Wiring::read_redis() {
   if (directory_ == nullptr) return kOk;
   const auto set_aside = directory_->take_secret(secret_);
   if (!set_aside) {
-    return fail(kUnreachable, "state.dir can't take the secret of redis: " +
-                                  set_aside.error().message());
+    return fail(kUnreachable,
+                "state.dir can't take the secret of redis: " + set_aside.error().message());
   }
   if (*set_aside != 0) {
     log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
@@ -217,10 +217,10 @@ int Wiring::build_stores() {
   report_->use(first_.model());
   if (redis_) {
     sharing_ = std::make_unique<ListSharing>(control_, redis_->store, secret_, *lists_, log_);
-    report_->ask_makers([this](limiter::ListId list, const Hash128& key,
-                               std::function<void(bool)> tell) {
-      sharing_->ask_maker(list, key, std::move(tell));
-    });
+    report_->ask_makers(
+        [this](limiter::ListId list, const Hash128& key, std::function<void(bool)> tell) {
+          sharing_->ask_maker(list, key, std::move(tell));
+        });
   }
   if (options_.viewer) report_->watch(options_.viewer);
   return kOk;
@@ -238,8 +238,8 @@ int Wiring::build_workers() {
   proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
   if (!options_.record.path.empty()) {
-    recording_ = std::make_unique<Recording>(control_, options_.record, secret_, log_,
-                                             metrics_->control());
+    recording_ =
+        std::make_unique<Recording>(control_, options_.record, secret_, log_, metrics_->control());
     if (auto opened = recording_->open(); !opened) {
       return fail(kUnreachable, "--record: can't write " + options_.record.path + ": " +
                                     opened.error().message());
@@ -250,8 +250,7 @@ int Wiring::build_workers() {
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,
                                                 proxy_settings_, metrics_->cells(i),
-                                                report_->observer(i),
-                                                redis_ ? &*redis_ : nullptr));
+                                                report_->observer(i), redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
     }

@@ -1,7 +1,7 @@
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <csignal>
 
 #include "app/command.h"
@@ -42,9 +42,9 @@ int Wiring::run() {
   // Before anything waits: with a process id of 1 a signal without a handler does nothing.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
   using Step = int (Wiring::*)();
-  for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
-                          &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors,
-                          &Wiring::open_api}) {
+  for (const Step step :
+       {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
+        &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors, &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
   }
   wait_for_signal();
@@ -106,9 +106,7 @@ void Wiring::ask_about_redis() {
       const store::RedisStats stats = w->redis->stats();
       publish(stats, w->metrics);
       publish(w->gate.exchange_stats(), w->metrics);
-      asio::post(control_, [this, i, why = w->redis->why()] {
-        heard_of_redis(i, why);
-      });
+      asio::post(control_, [this, i, why = w->redis->why()] { heard_of_redis(i, why); });
     });
   }
 }
@@ -118,7 +116,8 @@ void Wiring::rotate_credentials(const config::Server& server) {
   SharedStoreSettings next;
   std::string message;
   if (!read_shared_store(server, next, message)) {
-    log_.write(Level::error, LogLine("the credentials of Redis stay as they were").add("why", message));
+    log_.write(Level::error,
+               LogLine("the credentials of Redis stay as they were").add("why", message));
     return;
   }
   if (next.store.credentials == redis_->store.credentials &&
@@ -147,7 +146,8 @@ void Wiring::heard_of_redis(std::size_t worker, std::string away) {
   const std::string& why = *redis_away_[worker];
   if (!why.empty() && !first && !redis_told_away_) {
     redis_told_away_ = true;
-    log_.write(Level::warn, LogLine("Redis is no help; policies go on as their on_error says").add("why", why));
+    log_.write(Level::warn,
+               LogLine("Redis is no help; policies go on as their on_error says").add("why", why));
   }
   const bool all = std::all_of(redis_away_.begin(), redis_away_.end(),
                                [](const auto& told) { return told && told->empty(); });
@@ -291,8 +291,7 @@ void Wiring::close_unused_counters(const policies::PolicySet& set) {
 }
 
 asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
-  if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get());
-      !attached) {
+  if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     close_unused_counters(*set_);  // what it has opened before it found no room
     co_return "the counters do not fit into limits.memory beside those of the running policies (" +
         attached.error().message() + ")";

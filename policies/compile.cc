@@ -16,10 +16,14 @@ namespace {
 milliseconds length_at_most(CalendarUnit unit) {
   constexpr milliseconds kHour{3'600'000};
   switch (unit) {
-    case CalendarUnit::hour: return kHour;
-    case CalendarUnit::day: return 25 * kHour;  // when summer time ends
-    case CalendarUnit::week: return (7 * 24 + 1) * kHour;
-    case CalendarUnit::month: return (31 * 24 + 1) * kHour;
+    case CalendarUnit::hour:
+      return kHour;
+    case CalendarUnit::day:
+      return 25 * kHour;  // when summer time ends
+    case CalendarUnit::week:
+      return (7 * 24 + 1) * kHour;
+    case CalendarUnit::month:
+      return (31 * 24 + 1) * kHour;
   }
   return kHour;
 }
@@ -64,15 +68,33 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
   spec.outcome = outcome;
   spec.keep = keep;
   switch (metric) {
-    case Kind::count: spec.metric = limiter::Metric::count; break;
-    case Kind::sum: spec.metric = limiter::Metric::sum; break;
-    case Kind::distinct: spec.metric = limiter::Metric::distinct; break;
-    case Kind::in_flight: spec.metric = limiter::Metric::in_flight; break;
-    case Kind::average: spec.metric = limiter::Metric::average; break;
-    case Kind::minimum: spec.metric = limiter::Metric::minimum; break;
-    case Kind::maximum: spec.metric = limiter::Metric::maximum; break;
-    case Kind::exists: spec.metric = limiter::Metric::exists; break;
-    case Kind::last: spec.metric = limiter::Metric::last; break;
+    case Kind::count:
+      spec.metric = limiter::Metric::count;
+      break;
+    case Kind::sum:
+      spec.metric = limiter::Metric::sum;
+      break;
+    case Kind::distinct:
+      spec.metric = limiter::Metric::distinct;
+      break;
+    case Kind::in_flight:
+      spec.metric = limiter::Metric::in_flight;
+      break;
+    case Kind::average:
+      spec.metric = limiter::Metric::average;
+      break;
+    case Kind::minimum:
+      spec.metric = limiter::Metric::minimum;
+      break;
+    case Kind::maximum:
+      spec.metric = limiter::Metric::maximum;
+      break;
+    case Kind::exists:
+      spec.metric = limiter::Metric::exists;
+      break;
+    case Kind::last:
+      spec.metric = limiter::Metric::last;
+      break;
   }
   if (metric == Kind::in_flight || window == nullptr) {
     spec.window = limiter::Window::none;
@@ -114,15 +136,33 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
 std::string describe_metric(const limiter::CounterSpec& spec) {
   std::string out;
   switch (spec.metric) {
-    case limiter::Metric::count: out = "count"; break;
-    case limiter::Metric::sum: out = spec.real ? "sum of doubles" : "sum"; break;
-    case limiter::Metric::distinct: out = "distinct"; break;
-    case limiter::Metric::in_flight: out = "in_flight"; break;
-    case limiter::Metric::average: out = "average"; break;
-    case limiter::Metric::minimum: out = "minimum"; break;
-    case limiter::Metric::maximum: out = "maximum"; break;
-    case limiter::Metric::exists: out = "exists"; break;
-    case limiter::Metric::last: out = "last"; break;
+    case limiter::Metric::count:
+      out = "count";
+      break;
+    case limiter::Metric::sum:
+      out = spec.real ? "sum of doubles" : "sum";
+      break;
+    case limiter::Metric::distinct:
+      out = "distinct";
+      break;
+    case limiter::Metric::in_flight:
+      out = "in_flight";
+      break;
+    case limiter::Metric::average:
+      out = "average";
+      break;
+    case limiter::Metric::minimum:
+      out = "minimum";
+      break;
+    case limiter::Metric::maximum:
+      out = "maximum";
+      break;
+    case limiter::Metric::exists:
+      out = "exists";
+      break;
+    case limiter::Metric::last:
+      out = "last";
+      break;
   }
   if (spec.radius != 0) out += " within " + Number::real(spec.radius).to_string() + " m";
   return out;
@@ -130,25 +170,30 @@ std::string describe_metric(const limiter::CounterSpec& spec) {
 
 std::string describe(const limiter::CounterSpec& spec) {
   const std::string out = describe_metric(spec);
-  const std::string kept =
-      spec.retain > spec.length ? ", retained for " + std::to_string(spec.retain.count()) + " ms" : "";
+  const std::string kept = spec.retain > spec.length
+                               ? ", retained for " + std::to_string(spec.retain.count()) + " ms"
+                               : "";
   const std::string length = std::to_string(spec.length.count()) + " ms";
   switch (spec.window) {
     case limiter::Window::ring:
       return out + " over the last " + length + " in " + std::to_string(spec.buckets) + " buckets";
     case limiter::Window::log:
-      return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep) + kept;
-    case limiter::Window::every: return out + " in every " + length;
-    case limiter::Window::every_first: return out + " in " + length + " from the first";
+      return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep) +
+             kept;
+    case limiter::Window::every:
+      return out + " in every " + length;
+    case limiter::Window::every_first:
+      return out + " in " + length + " from the first";
     case limiter::Window::events:
       return out + " over the last " + std::to_string(spec.events) + " events of " + length;
     case limiter::Window::calendar:
-      return out + " in each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name() + ", keep " +
-             std::to_string(spec.keep);
+      return out + " in each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name() +
+             ", keep " + std::to_string(spec.keep);
     case limiter::Window::leaky:
       return out + " in a bucket of " + spec.capacity.to_string() + " draining one per " +
              std::to_string(spec.drain.count()) + " ms";
-    case limiter::Window::none: break;
+    case limiter::Window::none:
+      break;
   }
   return out;
 }
@@ -178,7 +223,8 @@ void Compiler::index() {
       set_.watchers[binding.event].push_back({policy.index, static_cast<std::uint16_t>(b)});
       used[binding.event] = true;
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
-      for (const Expression& argument : binding.arguments) reads_expression(binding.event, argument);
+      for (const Expression& argument : binding.arguments)
+        reads_expression(binding.event, argument);
       if (binding.reserve) reads_expression(binding.event, *binding.reserve);
       if (binding.when) reads_expression(binding.event, *binding.when);
       for (const Binding::RungPart& rung : binding.rungs) {
@@ -202,13 +248,15 @@ void Compiler::index() {
           {static_cast<PolicyIndex>(v), static_cast<std::uint16_t>(b)});
       used[binding.event] = true;
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
-      for (const Expression& argument : binding.arguments) reads_expression(binding.event, argument);
+      for (const Expression& argument : binding.arguments)
+        reads_expression(binding.event, argument);
       if (binding.when) reads_expression(binding.event, *binding.when);
     }
   }
   for (const Pattern& pattern : set_.patterns) {
     for (const Pattern::Step& step : pattern.steps) {
-      if (step.when) reads_expression(set_.policies[pattern.policy].bindings[step.binding].event, *step.when);
+      if (step.when)
+        reads_expression(set_.policies[pattern.policy].bindings[step.binding].event, *step.when);
     }
   }
   for (std::size_t i = 0; i < set_.resets.size(); ++i) {
@@ -233,7 +281,8 @@ void Compiler::index() {
       for (const KeySlot& part : release.key) reads(release.event, part.slot);
     }
   }
-  // An event is looked at if it is used or somebody's parent is; parents stand before their children.
+  // An event is looked at if it is used or somebody's parent is; parents stand before their
+  // children.
   std::vector<bool> wanted = used;
   for (std::size_t i = events; i-- > 1;) {
     if (wanted[i]) wanted[set_.events[i].parent] = true;
@@ -285,7 +334,8 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
       }
       builder.start();
       for (std::size_t i = 0; i < def.key.size(); ++i) {
-        const bool address = i < list.bindings.front().key.size() && list.bindings.front().key[i].is_address;
+        const bool address =
+            i < list.bindings.front().key.size() && list.bindings.front().key[i].is_address;
         const auto parsed = address ? Address::parse(def.key[i].value) : std::nullopt;
         if (parsed) {
           builder.add_address(*parsed);

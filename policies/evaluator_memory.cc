@@ -2,7 +2,8 @@
 
 #include "policies/evaluator.h"
 
-/// What a judgement leaves behind: list entries, pins, cleared counters, statistics, news for observers.
+/// What a judgement leaves behind: list entries, pins, cleared counters, statistics, news for
+/// observers.
 namespace weir::policies {
 
 void Evaluator::write_memory(Instant at) {
@@ -18,15 +19,16 @@ void Evaluator::write_memory(Instant at) {
       const auto r = static_cast<std::size_t>(won.rung);
       const Rung& rung = policy.rungs[r];
       if (!shadow && won.effect != Action::none && policy.has_metric) {
-        const auto& counter = plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
+        const auto& counter =
+            plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
         bank_.pin(counter_of(counter).id, counter.key);
       }
-      // Memory rests on what is counted for good: now if nothing is reserved and the request passes, at the
-      // answer if it is reserved, and at a refusal if this rung itself refuses.
+      // Memory rests on what is counted for good: now if nothing is reserved and the request
+      // passes, at the answer if it is reserved, and at a refusal if this rung itself refuses.
       const bool counted = refused ? always : !planned.reserves;
       if (!counted && !(refuses(won.effect) && (refused || policy.shadow))) continue;
-      remember(policy, planned, rung, r, won.value, plan_.limits[planned.first_limit + r], plan_.counters,
-               plan_.counter_refs, at);
+      remember(policy, planned, rung, r, won.value, plan_.limits[planned.first_limit + r],
+               plan_.counters, plan_.counter_refs, at);
     }
   }
 }
@@ -49,8 +51,8 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
   if (!load_key(own ? binding.key : policy.list_keys[planned.binding][rung_index])) return;
 
   load_texts();
-  put_on_list(policy, rung, rung_index, value, limit, list == nullptr ? Hash128{} : key_hash().owned_by(list->identity),
-              at);
+  put_on_list(policy, rung, rung_index, value, limit,
+              list == nullptr ? Hash128{} : key_hash().owned_by(list->identity), at);
 }
 
 /// The key's parts as people read them, into views_.
@@ -66,8 +68,8 @@ void Evaluator::load_texts() {
 
 /// `key`: of the rung's list, if it has one; its printable parts are views_.
 void Evaluator::put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index,
-                            const Value& value, std::optional<Number> limit, const Hash128& key_in_list,
-                            Instant at) {
+                            const Value& value, std::optional<Number> limit,
+                            const Hash128& key_in_list, Instant at) {
   const List* list = rung.list ? &set_->lists[*rung.list] : nullptr;
   Observer::Listed news{};
   news.policy = &policy;

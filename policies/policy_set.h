@@ -50,8 +50,8 @@ struct Event {
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
 
-/// Equal keys of one request: what stands under this index is hashed once. Of kNoKey each hashes its
-/// own: a place is read of the parts besides, and `event` is another word for each binding.
+/// Equal keys of one request: what stands under this index is hashed once. Of kNoKey each hashes
+/// its own: a place is read of the parts besides, and `event` is another word for each binding.
 using KeyId = std::uint16_t;
 inline constexpr KeyId kNoKey = 0xffff;
 
@@ -95,8 +95,8 @@ struct Counter {
   bool shadow = false;      ///< of shadow policies only; enforced ones never read it
   bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
   bool near() const noexcept { return spec.radius != 0; }  ///< its keys have a place besides
-  std::string canonical;    ///< the text behind the identity
-  limiter::CounterId id{};  ///< after attach()
+  std::string canonical;                                   ///< the text behind the identity
+  limiter::CounterId id{};                                 ///< after attach()
   /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
   std::shared_ptr<const limiter::SharedCounter> shared;
   milliseconds sync{0};  ///< how often counts are exchanged; 0: the store is asked each time
@@ -138,13 +138,14 @@ struct Policy {
   std::vector<EventIndex> guards;
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
-  bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  bool has_metric = true;       ///< false: a plain rule, `if` without counter
   bool shared = false;          ///< its counters and its own lists are all replicas'
   config::OnErrorDef on_error;  ///< while what is shared can't be asked
   /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
   /// rungs know by name.
   bool is_meter = false;
-  std::optional<std::uint16_t> pattern;  ///< index into PolicySet::patterns: its rungs have no threshold
+  std::optional<std::uint16_t>
+      pattern;  ///< index into PolicySet::patterns: its rungs have no threshold
   std::vector<PolicyIndex> meters;
   std::vector<std::uint16_t>
       counters;  ///< indices into PolicySet::counters; the first is the policy's own
@@ -162,8 +163,8 @@ struct Policy {
   bool reads_amount = false;  ///< events count by more than that they are there
 };
 
-/// What a pattern policy waits for. Its policy has a binding for each event that plays a part, steps first:
-/// of a sequence the last one, whose fields the rungs see, before the others.
+/// What a pattern policy waits for. Its policy has a binding for each event that plays a part,
+/// steps first: of a sequence the last one, whose fields the rungs see, before the others.
 struct Pattern {
   struct Step {
     std::uint16_t binding = 0;
@@ -237,7 +238,7 @@ struct PolicySet {
   std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
   std::vector<bool> needs_answer_body;
   std::vector<Policy> policies;
-  std::vector<std::string> disabled; ///< names of policies with mode: disabled
+  std::vector<std::string> disabled;  ///< names of policies with mode: disabled
   std::vector<Counter> counters;
   std::vector<Pattern> patterns;
   std::vector<List> lists;
@@ -248,7 +249,7 @@ struct PolicySet {
   std::vector<View> views;
   std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
   std::uint64_t view_memory = 0;                    ///< bytes of all views together
-  std::string source_hash;  ///< of the texts it was compiled from
+  std::string source_hash;                          ///< of the texts it was compiled from
   // Known at load (compile_shortcuts.cc): what most sets have none of need not be looked for.
   std::size_t keys = 0;          ///< KeyIds in use
   bool any_shadow = false;       ///< counters of shadow policies
@@ -260,8 +261,8 @@ struct PolicySet {
   /// Patterns without a bank never match.
   Result<void> attach(limiter::Bank& counters_bank, limiter::ListBank& list_bank,
                       const HashSecret& secret, limiter::PatternBank* pattern_bank = nullptr);
-  /// Finds or makes the views in their bank, and gives each its share of memory. Called once, before
-  /// the set is shared; a set without it judges all the same, and its views count nothing.
+  /// Finds or makes the views in their bank, and gives each its share of memory. Called once,
+  /// before the set is shared; a set without it judges all the same, and its views count nothing.
   void attach_views(ViewBank& bank);
 
   const Policy* find_policy(std::string_view name) const noexcept;

@@ -6,9 +6,8 @@
 namespace weir::policies {
 namespace {
 
-Result<Hash128> hash_parts(const std::vector<KeySlot>& key,
-                           std::span<const std::string_view> parts, const HashSecret& secret,
-                           bool without_place = false) {
+Result<Hash128> hash_parts(const std::vector<KeySlot>& key, std::span<const std::string_view> parts,
+                           const HashSecret& secret, bool without_place = false) {
   if (parts.size() != key.size()) return make_error_code(Error::malformed);
   KeyBuilder builder;
   builder.start();
@@ -27,8 +26,10 @@ Result<Hash128> hash_parts(const std::vector<KeySlot>& key,
 
 }  // namespace
 
-Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy, const Counter& counter,
-                            std::span<const std::string_view> parts, const HashSecret& secret) {
+Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy,
+                                        const Counter& counter,
+                                        std::span<const std::string_view> parts,
+                                        const HashSecret& secret) {
   const auto& key = policy.bindings.front().key;
   const auto hash = hash_parts(key, parts, secret, counter.near());
   if (!hash) return hash.error();
@@ -62,9 +63,10 @@ Result<std::string> shared_key(const Policy& policy, std::span<const std::string
   return out;
 }
 
-Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,
-                         const HashSecret& secret) {
-  const auto& key = list.owner ? set.policies[*list.owner].bindings.front().key : list.bindings.front().key;
+Result<Hash128> list_key(const PolicySet& set, const List& list,
+                         std::span<const std::string_view> parts, const HashSecret& secret) {
+  const auto& key =
+      list.owner ? set.policies[*list.owner].bindings.front().key : list.bindings.front().key;
   const auto hash = hash_parts(key, parts, secret);
   if (!hash) return hash.error();
   return hash->owned_by(list.identity);

@@ -11,14 +11,17 @@
 
 namespace weir::policies {
 
-/// Keys as people name them (admin API, explain): one text per key part, an address where the policy or
-/// list wants one. Error::malformed: wrong number of parts, or no address where one is needed.
-Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& policy, const Counter& counter,
-                            std::span<const std::string_view> parts, const HashSecret& secret);
+/// Keys as people name them (admin API, explain): one text per key part, an address where the
+/// policy or list wants one. Error::malformed: wrong number of parts, or no address where one is
+/// needed.
+Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& policy,
+                                        const Counter& counter,
+                                        std::span<const std::string_view> parts,
+                                        const HashSecret& secret);
 /// The same as the shared store has it: what limiter::SharedOp::key wants.
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
                                const HashSecret& secret, const Sharing& sharing);
-Result<Hash128> list_key(const PolicySet& set, const List& list, std::span<const std::string_view> parts,
-                         const HashSecret& secret);
+Result<Hash128> list_key(const PolicySet& set, const List& list,
+                         std::span<const std::string_view> parts, const HashSecret& secret);
 
 }  // namespace weir::policies

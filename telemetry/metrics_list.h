@@ -1,146 +1,166 @@
 #pragma once
 
-/// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand together.
-/// The Prometheus page, the reference page and tests/telemetry walk this table. Metrics that carry the
-/// name of a policy, list or field are families (families.h). No client value is ever a label.
-#define WEIR_METRICS(X)                                                                             \
-  X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.")   \
-  X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")       \
-  X(connections_refused, counter, "weir_connections_refused_total", "",                             \
-    "Connections closed at once because limits.connections was reached.")                           \
-  X(requests_1xx, counter, "weir_responses_total", "code=\"1xx\"",                                  \
-    "Responses sent downstream, by class of status.")                                               \
-  X(requests_2xx, counter, "weir_responses_total", "code=\"2xx\"", "")                              \
-  X(requests_3xx, counter, "weir_responses_total", "code=\"3xx\"", "")                              \
-  X(requests_4xx, counter, "weir_responses_total", "code=\"4xx\"", "")                              \
-  X(requests_5xx, counter, "weir_responses_total", "code=\"5xx\"", "")                              \
-  X(requests_malformed, counter, "weir_requests_malformed_total", "",                               \
-    "Requests refused by the strict HTTP parser.")                                                  \
-  X(limit_head, counter, "weir_limit_reached_total", "limit=\"head\"",                              \
-    "Requests refused because a configured limit was reached.")                                     \
-  X(limit_target, counter, "weir_limit_reached_total", "limit=\"target\"", "")                      \
-  X(limit_fields, counter, "weir_limit_reached_total", "limit=\"fields\"", "")                      \
-  X(limit_body, counter, "weir_limit_reached_total", "limit=\"body\"", "")                          \
-  X(limit_held, counter, "weir_limit_reached_total", "limit=\"held\"", "")                          \
-  X(limit_waiting, counter, "weir_limit_reached_total", "limit=\"waiting\"", "")                    \
-  X(timeout_head, counter, "weir_timeouts_total", "phase=\"head\"", "Deadlines that passed, by phase.") \
-  X(timeout_body, counter, "weir_timeouts_total", "phase=\"body\"", "")                             \
-  X(timeout_connect, counter, "weir_timeouts_total", "phase=\"connect\"", "")                       \
-  X(timeout_answer, counter, "weir_timeouts_total", "phase=\"answer\"", "")                         \
-  X(timeout_idle, counter, "weir_timeouts_total", "phase=\"idle\"", "")                             \
-  X(timeout_write, counter, "weir_timeouts_total", "phase=\"write\"", "")                           \
-  X(upstream_connects, counter, "weir_upstream_connects_total", "", "Connections opened upstream.") \
-  X(upstream_reused, counter, "weir_upstream_reused_total", "", "Requests sent on a pooled connection.") \
-  X(upstream_failures, counter, "weir_upstream_failures_total", "reason=\"connect\"",               \
-    "Requests that got no good answer from upstream.")                                              \
-  X(upstream_silent, counter, "weir_upstream_failures_total", "reason=\"answer\"", "")              \
-  X(upstream_malformed, counter, "weir_upstream_failures_total", "reason=\"malformed\"", "")        \
-  X(upstream_cut, counter, "weir_upstream_failures_total", "reason=\"cut\"", "")                    \
-  X(upstream_retries, counter, "weir_upstream_retries_total", "",                                   \
-    "Requests sent again because a pooled connection had died.")                                    \
-  X(client_aborts, counter, "weir_client_aborts_total", "", "Clients that left before their answer.") \
-  X(requests_waiting, gauge, "weir_requests_waiting", "",                                           \
-    "Requests parked until reservations settle.")                                                   \
-  X(requests_held, gauge, "weir_requests_held", "", "Requests held by a delay action.")             \
-  X(reloads_ok, counter, "weir_reloads_total", "result=\"ok\"", "Configuration reloads.")           \
-  X(reloads_failed, counter, "weir_reloads_total", "result=\"failed\"", "")                         \
-  X(config_problems, gauge, "weir_config_problems", "", "Problems of the last reload.")             \
-  X(table_keys, gauge, "weir_table_keys", "", "Keys in the counter tables (upper bound).")          \
-  X(table_capacity, gauge, "weir_table_capacity", "", "Keys that the counter tables can hold.")     \
-  X(memory_used, gauge, "weir_memory_used_bytes", "", "Arena bytes in use.")                        \
-  X(memory_limit, gauge, "weir_memory_limit_bytes", "", "Arena bytes at most (limits.memory).")     \
-  X(evicted, counter, "weir_evicted_total", "", "Live keys that lost their count for want of room.") \
-  X(table_full, counter, "weir_table_full_total", "",                                               \
-    "New keys that found no room because all others are pinned.")                                   \
-  X(patterns_matched, counter, "weir_pattern_matches_total", "kind=\"matched\"",                    \
-    "Matches of patterns, by what happened.")                                                       \
-  X(patterns_timed_out, counter, "weir_pattern_matches_total", "kind=\"timeout\"", "")              \
-  X(patterns_unmatched, counter, "weir_pattern_matches_total", "kind=\"unmatched\"", "")            \
-  X(patterns_dropped, counter, "weir_pattern_dropped_total", "",                                    \
-    "Matches that had begun and were let go because of keep or memory.")                            \
-  X(patterns_open, gauge, "weir_pattern_open", "", "Matches of patterns that have begun.")          \
-  X(patterns_memory, gauge, "weir_pattern_memory_bytes", "", "Bytes that they take.")               \
-  X(list_share_up, gauge, "weir_redis_list_up", "",                                                 \
-    "1 while Redis answers for every list that replicas share (0 also if none is).")                \
-  X(list_share_lag, gauge, "weir_redis_list_lag_seconds", "",                                       \
-    "How old at most what is known of other replicas' list entries is.")                            \
-  X(list_share_pending, gauge, "weir_redis_list_pending", "",                                       \
-    "Changes of shared lists that Redis has not heard of.")                                         \
-  X(list_share_entries, gauge, "weir_redis_list_entries", "",                                       \
-    "Keys that Redis holds of shared lists, removed ones included.")                                \
-  X(list_share_sent, counter, "weir_redis_list_changes_total", "direction=\"sent\"",                \
-    "Changes of shared lists that this replica has told, or learned of.")                           \
-  X(list_share_learned, counter, "weir_redis_list_changes_total", "direction=\"learned\"", "")      \
-  X(list_share_rounds, counter, "weir_redis_list_rounds_total", "",                                 \
-    "Comparisons of a shared list with Redis: at the start and after failures.")                    \
-  X(list_share_failures, counter, "weir_redis_list_failures_total", "",                             \
-    "Calls for shared lists that failed.")                                                          \
-  X(list_share_dropped, counter, "weir_redis_list_lost_total", "reason=\"dropped\"",                \
-    "Removals that were never told (too much was pending); entries for which Redis' list was full.") \
-  X(list_share_refused, counter, "weir_redis_list_lost_total", "reason=\"refused\"", "")            \
-  X(notify_sent, counter, "weir_notify_total", "result=\"sent\"", "Notifications, by what became of them.") \
-  X(notify_dropped, counter, "weir_notify_total", "result=\"dropped\"", "")                         \
-  X(notify_failed, counter, "weir_notify_total", "result=\"failed\"", "")                           \
-  X(state_snapshots, counter, "weir_state_snapshots_total", "result=\"ok\"", "Snapshots of the state written.") \
-  X(state_failures, counter, "weir_state_snapshots_total", "result=\"failed\"", "")                 \
-  X(admin_requests, counter, "weir_admin_requests_total", "", "Requests to the admin API.")         \
-  X(admin_refused, counter, "weir_admin_refused_total", "",                                         \
-    "Requests to the admin API refused for token, Host or Origin.")                                \
-  X(api_requests, counter, "weir_api_requests_total", "", "Requests to the event API.")             \
-  X(api_refused, counter, "weir_api_refused_total", "",                                             \
-    "Requests to the event API refused for token, Host or Origin.")                                 \
-  X(api_events, counter, "weir_api_events_total", "result=\"judged\"",                              \
-    "Events that came through the event API, by what became of them.")                              \
-  X(api_queried, counter, "weir_api_events_total", "result=\"queried\"", "")                        \
-  X(api_bad, counter, "weir_api_events_total", "result=\"bad\"", "")                                \
-  X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                            \
-    "Rows for --record; dropped: the queue was full.")                                              \
-  X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                    \
-  X(record_failed, counter, "weir_record_write_failures_total", "",                                 \
-    "Writes to the file of --record that failed; their rows are lost.")                             \
-  X(redis_up, gauge, "weir_redis_up", "", "Workers for which Redis is there; all of them if it is well.") \
-  X(redis_nodes, gauge, "weir_redis_nodes", "state=\"known\"", "Servers, as each worker sees them.")   \
-  X(redis_nodes_open, gauge, "weir_redis_nodes", "state=\"breaker_open\"", "")                        \
-  X(redis_in_flight, gauge, "weir_redis_in_flight", "", "Operations that wait for Redis.")          \
-  X(redis_operations, counter, "weir_redis_operations_total", "", "Operations asked of Redis.")     \
-  X(redis_calls, counter, "weir_redis_calls_total", "", "Script calls sent; one may hold several operations.") \
-  X(redis_bytes, counter, "weir_redis_sent_bytes_total", "", "Bytes of those calls.")               \
-  X(redis_resent, counter, "weir_redis_resent_total", "", "Operations that were sent again.")       \
-  X(redis_connects, counter, "weir_redis_connects_total", "", "Connections made to Redis.")         \
-  X(redis_round_trip_first, histogram, "weir_redis_round_trip_seconds", "le=\"0.0001\"", "From the sending of a script call for counters to its answer.") \
-  X(redis_round_trip_250us, histogram, "weir_redis_round_trip_seconds", "le=\"0.00025\"", "") \
-  X(redis_round_trip_500us, histogram, "weir_redis_round_trip_seconds", "le=\"0.0005\"", "") \
-  X(redis_round_trip_1000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.001\"", "") \
-  X(redis_round_trip_2500us, histogram, "weir_redis_round_trip_seconds", "le=\"0.0025\"", "") \
-  X(redis_round_trip_5000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.005\"", "") \
-  X(redis_round_trip_10000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.01\"", "") \
-  X(redis_round_trip_25000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.025\"", "") \
-  X(redis_round_trip_50000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.05\"", "") \
-  X(redis_round_trip_100000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.1\"", "") \
-  X(redis_round_trip_250000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.25\"", "") \
-  X(redis_round_trip_1000000us, histogram, "weir_redis_round_trip_seconds", "le=\"1\"", "") \
-  X(redis_round_trip_above, histogram, "weir_redis_round_trip_seconds", "le=\"+Inf\"", "") \
-  X(redis_round_trip_sum, histogram, "weir_redis_round_trip_seconds", "", "") \
-  X(sync_keys, gauge, "weir_redis_sync_keys", "", "Keys whose counts are exchanged (sync); at most an eighth of limits.keys.") \
-  X(sync_pending, gauge, "weir_redis_sync_pending", "", "Of those, what waits for its next exchange.") \
-  X(sync_exchanged, counter, "weir_redis_sync_exchanges_total", "", "Exchanges of a key that Redis has answered.") \
-  X(sync_overshoot, counter, "weir_redis_sync_overshoot_total", "", "Counted beyond a limit before it was known that other replicas had reached it.") \
-  X(sync_forgotten, counter, "weir_redis_sync_lost_total", "reason=\"forgotten\"", "Keys that gave way to others while the others' count was known, or that found no room and are counted here alone.") \
-  X(sync_full, counter, "weir_redis_sync_lost_total", "reason=\"full\"", "") \
-  X(redis_error_unavailable, counter, "weir_redis_errors_total", "kind=\"unavailable\"", "Operations without an answer that helps, by what went wrong.") \
-  X(redis_error_timed_out, counter, "weir_redis_errors_total", "kind=\"timed_out\"", "") \
-  X(redis_error_lost, counter, "weir_redis_errors_total", "kind=\"lost\"", "") \
-  X(redis_error_full, counter, "weir_redis_errors_total", "kind=\"full\"", "") \
-  X(redis_error_loading, counter, "weir_redis_errors_total", "kind=\"loading\"", "") \
-  X(redis_error_busy, counter, "weir_redis_errors_total", "kind=\"busy\"", "") \
-  X(redis_error_read_only, counter, "weir_redis_errors_total", "kind=\"read_only\"", "") \
-  X(redis_error_moved, counter, "weir_redis_errors_total", "kind=\"moved\"", "") \
-  X(redis_error_cluster_down, counter, "weir_redis_errors_total", "kind=\"cluster_down\"", "") \
-  X(redis_error_out_of_memory, counter, "weir_redis_errors_total", "kind=\"out_of_memory\"", "") \
-  X(redis_error_misconfigured, counter, "weir_redis_errors_total", "kind=\"misconfigured\"", "") \
-  X(redis_error_denied, counter, "weir_redis_errors_total", "kind=\"denied\"", "") \
-  X(redis_error_wrong_type, counter, "weir_redis_errors_total", "kind=\"wrong_type\"", "") \
-  X(redis_error_no_script, counter, "weir_redis_errors_total", "kind=\"no_script\"", "") \
-  X(redis_error_malformed, counter, "weir_redis_errors_total", "kind=\"malformed\"", "") \
-  X(redis_error_invalid, counter, "weir_redis_errors_total", "kind=\"invalid\"", "") \
+/// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand
+/// together. The Prometheus page, the reference page and tests/telemetry walk this table. Metrics
+/// that carry the name of a policy, list or field are families (families.h). No client value is
+/// ever a label.
+#define WEIR_METRICS(X)                                                                           \
+  X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.") \
+  X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")     \
+  X(connections_refused, counter, "weir_connections_refused_total", "",                           \
+    "Connections closed at once because limits.connections was reached.")                         \
+  X(requests_1xx, counter, "weir_responses_total", "code=\"1xx\"",                                \
+    "Responses sent downstream, by class of status.")                                             \
+  X(requests_2xx, counter, "weir_responses_total", "code=\"2xx\"", "")                            \
+  X(requests_3xx, counter, "weir_responses_total", "code=\"3xx\"", "")                            \
+  X(requests_4xx, counter, "weir_responses_total", "code=\"4xx\"", "")                            \
+  X(requests_5xx, counter, "weir_responses_total", "code=\"5xx\"", "")                            \
+  X(requests_malformed, counter, "weir_requests_malformed_total", "",                             \
+    "Requests refused by the strict HTTP parser.")                                                \
+  X(limit_head, counter, "weir_limit_reached_total", "limit=\"head\"",                            \
+    "Requests refused because a configured limit was reached.")                                   \
+  X(limit_target, counter, "weir_limit_reached_total", "limit=\"target\"", "")                    \
+  X(limit_fields, counter, "weir_limit_reached_total", "limit=\"fields\"", "")                    \
+  X(limit_body, counter, "weir_limit_reached_total", "limit=\"body\"", "")                        \
+  X(limit_held, counter, "weir_limit_reached_total", "limit=\"held\"", "")                        \
+  X(limit_waiting, counter, "weir_limit_reached_total", "limit=\"waiting\"", "")                  \
+  X(timeout_head, counter, "weir_timeouts_total", "phase=\"head\"",                               \
+    "Deadlines that passed, by phase.")                                                           \
+  X(timeout_body, counter, "weir_timeouts_total", "phase=\"body\"", "")                           \
+  X(timeout_connect, counter, "weir_timeouts_total", "phase=\"connect\"", "")                     \
+  X(timeout_answer, counter, "weir_timeouts_total", "phase=\"answer\"", "")                       \
+  X(timeout_idle, counter, "weir_timeouts_total", "phase=\"idle\"", "")                           \
+  X(timeout_write, counter, "weir_timeouts_total", "phase=\"write\"", "")                         \
+  X(upstream_connects, counter, "weir_upstream_connects_total", "",                               \
+    "Connections opened upstream.")                                                               \
+  X(upstream_reused, counter, "weir_upstream_reused_total", "",                                   \
+    "Requests sent on a pooled connection.")                                                      \
+  X(upstream_failures, counter, "weir_upstream_failures_total", "reason=\"connect\"",             \
+    "Requests that got no good answer from upstream.")                                            \
+  X(upstream_silent, counter, "weir_upstream_failures_total", "reason=\"answer\"", "")            \
+  X(upstream_malformed, counter, "weir_upstream_failures_total", "reason=\"malformed\"", "")      \
+  X(upstream_cut, counter, "weir_upstream_failures_total", "reason=\"cut\"", "")                  \
+  X(upstream_retries, counter, "weir_upstream_retries_total", "",                                 \
+    "Requests sent again because a pooled connection had died.")                                  \
+  X(client_aborts, counter, "weir_client_aborts_total", "",                                       \
+    "Clients that left before their answer.")                                                     \
+  X(requests_waiting, gauge, "weir_requests_waiting", "",                                         \
+    "Requests parked until reservations settle.")                                                 \
+  X(requests_held, gauge, "weir_requests_held", "", "Requests held by a delay action.")           \
+  X(reloads_ok, counter, "weir_reloads_total", "result=\"ok\"", "Configuration reloads.")         \
+  X(reloads_failed, counter, "weir_reloads_total", "result=\"failed\"", "")                       \
+  X(config_problems, gauge, "weir_config_problems", "", "Problems of the last reload.")           \
+  X(table_keys, gauge, "weir_table_keys", "", "Keys in the counter tables (upper bound).")        \
+  X(table_capacity, gauge, "weir_table_capacity", "", "Keys that the counter tables can hold.")   \
+  X(memory_used, gauge, "weir_memory_used_bytes", "", "Arena bytes in use.")                      \
+  X(memory_limit, gauge, "weir_memory_limit_bytes", "", "Arena bytes at most (limits.memory).")   \
+  X(evicted, counter, "weir_evicted_total", "",                                                   \
+    "Live keys that lost their count for want of room.")                                          \
+  X(table_full, counter, "weir_table_full_total", "",                                             \
+    "New keys that found no room because all others are pinned.")                                 \
+  X(patterns_matched, counter, "weir_pattern_matches_total", "kind=\"matched\"",                  \
+    "Matches of patterns, by what happened.")                                                     \
+  X(patterns_timed_out, counter, "weir_pattern_matches_total", "kind=\"timeout\"", "")            \
+  X(patterns_unmatched, counter, "weir_pattern_matches_total", "kind=\"unmatched\"", "")          \
+  X(patterns_dropped, counter, "weir_pattern_dropped_total", "",                                  \
+    "Matches that had begun and were let go because of keep or memory.")                          \
+  X(patterns_open, gauge, "weir_pattern_open", "", "Matches of patterns that have begun.")        \
+  X(patterns_memory, gauge, "weir_pattern_memory_bytes", "", "Bytes that they take.")             \
+  X(list_share_up, gauge, "weir_redis_list_up", "",                                               \
+    "1 while Redis answers for every list that replicas share (0 also if none is).")              \
+  X(list_share_lag, gauge, "weir_redis_list_lag_seconds", "",                                     \
+    "How old at most what is known of other replicas' list entries is.")                          \
+  X(list_share_pending, gauge, "weir_redis_list_pending", "",                                     \
+    "Changes of shared lists that Redis has not heard of.")                                       \
+  X(list_share_entries, gauge, "weir_redis_list_entries", "",                                     \
+    "Keys that Redis holds of shared lists, removed ones included.")                              \
+  X(list_share_sent, counter, "weir_redis_list_changes_total", "direction=\"sent\"",              \
+    "Changes of shared lists that this replica has told, or learned of.")                         \
+  X(list_share_learned, counter, "weir_redis_list_changes_total", "direction=\"learned\"", "")    \
+  X(list_share_rounds, counter, "weir_redis_list_rounds_total", "",                               \
+    "Comparisons of a shared list with Redis: at the start and after failures.")                  \
+  X(list_share_failures, counter, "weir_redis_list_failures_total", "",                           \
+    "Calls for shared lists that failed.")                                                        \
+  X(list_share_dropped, counter, "weir_redis_list_lost_total", "reason=\"dropped\"",              \
+    "Removals that were never told (too much was pending); entries for which Redis' list was "    \
+    "full.")                                                                                      \
+  X(list_share_refused, counter, "weir_redis_list_lost_total", "reason=\"refused\"", "")          \
+  X(notify_sent, counter, "weir_notify_total", "result=\"sent\"",                                 \
+    "Notifications, by what became of them.")                                                     \
+  X(notify_dropped, counter, "weir_notify_total", "result=\"dropped\"", "")                       \
+  X(notify_failed, counter, "weir_notify_total", "result=\"failed\"", "")                         \
+  X(state_snapshots, counter, "weir_state_snapshots_total", "result=\"ok\"",                      \
+    "Snapshots of the state written.")                                                            \
+  X(state_failures, counter, "weir_state_snapshots_total", "result=\"failed\"", "")               \
+  X(admin_requests, counter, "weir_admin_requests_total", "", "Requests to the admin API.")       \
+  X(admin_refused, counter, "weir_admin_refused_total", "",                                       \
+    "Requests to the admin API refused for token, Host or Origin.")                               \
+  X(api_requests, counter, "weir_api_requests_total", "", "Requests to the event API.")           \
+  X(api_refused, counter, "weir_api_refused_total", "",                                           \
+    "Requests to the event API refused for token, Host or Origin.")                               \
+  X(api_events, counter, "weir_api_events_total", "result=\"judged\"",                            \
+    "Events that came through the event API, by what became of them.")                            \
+  X(api_queried, counter, "weir_api_events_total", "result=\"queried\"", "")                      \
+  X(api_bad, counter, "weir_api_events_total", "result=\"bad\"", "")                              \
+  X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                          \
+    "Rows for --record; dropped: the queue was full.")                                            \
+  X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                  \
+  X(record_failed, counter, "weir_record_write_failures_total", "",                               \
+    "Writes to the file of --record that failed; their rows are lost.")                           \
+  X(redis_up, gauge, "weir_redis_up", "",                                                         \
+    "Workers for which Redis is there; all of them if it is well.")                               \
+  X(redis_nodes, gauge, "weir_redis_nodes", "state=\"known\"",                                    \
+    "Servers, as each worker sees them.")                                                         \
+  X(redis_nodes_open, gauge, "weir_redis_nodes", "state=\"breaker_open\"", "")                    \
+  X(redis_in_flight, gauge, "weir_redis_in_flight", "", "Operations that wait for Redis.")        \
+  X(redis_operations, counter, "weir_redis_operations_total", "", "Operations asked of Redis.")   \
+  X(redis_calls, counter, "weir_redis_calls_total", "",                                           \
+    "Script calls sent; one may hold several operations.")                                        \
+  X(redis_bytes, counter, "weir_redis_sent_bytes_total", "", "Bytes of those calls.")             \
+  X(redis_resent, counter, "weir_redis_resent_total", "", "Operations that were sent again.")     \
+  X(redis_connects, counter, "weir_redis_connects_total", "", "Connections made to Redis.")       \
+  X(redis_round_trip_first, histogram, "weir_redis_round_trip_seconds", "le=\"0.0001\"",          \
+    "From the sending of a script call for counters to its answer.")                              \
+  X(redis_round_trip_250us, histogram, "weir_redis_round_trip_seconds", "le=\"0.00025\"", "")     \
+  X(redis_round_trip_500us, histogram, "weir_redis_round_trip_seconds", "le=\"0.0005\"", "")      \
+  X(redis_round_trip_1000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.001\"", "")      \
+  X(redis_round_trip_2500us, histogram, "weir_redis_round_trip_seconds", "le=\"0.0025\"", "")     \
+  X(redis_round_trip_5000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.005\"", "")      \
+  X(redis_round_trip_10000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.01\"", "")      \
+  X(redis_round_trip_25000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.025\"", "")     \
+  X(redis_round_trip_50000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.05\"", "")      \
+  X(redis_round_trip_100000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.1\"", "")      \
+  X(redis_round_trip_250000us, histogram, "weir_redis_round_trip_seconds", "le=\"0.25\"", "")     \
+  X(redis_round_trip_1000000us, histogram, "weir_redis_round_trip_seconds", "le=\"1\"", "")       \
+  X(redis_round_trip_above, histogram, "weir_redis_round_trip_seconds", "le=\"+Inf\"", "")        \
+  X(redis_round_trip_sum, histogram, "weir_redis_round_trip_seconds", "", "")                     \
+  X(sync_keys, gauge, "weir_redis_sync_keys", "",                                                 \
+    "Keys whose counts are exchanged (sync); at most an eighth of limits.keys.")                  \
+  X(sync_pending, gauge, "weir_redis_sync_pending", "",                                           \
+    "Of those, what waits for its next exchange.")                                                \
+  X(sync_exchanged, counter, "weir_redis_sync_exchanges_total", "",                               \
+    "Exchanges of a key that Redis has answered.")                                                \
+  X(sync_overshoot, counter, "weir_redis_sync_overshoot_total", "",                               \
+    "Counted beyond a limit before it was known that other replicas had reached it.")             \
+  X(sync_forgotten, counter, "weir_redis_sync_lost_total", "reason=\"forgotten\"",                \
+    "Keys that gave way to others while the others' count was known, or that found no room and "  \
+    "are counted here alone.")                                                                    \
+  X(sync_full, counter, "weir_redis_sync_lost_total", "reason=\"full\"", "")                      \
+  X(redis_error_unavailable, counter, "weir_redis_errors_total", "kind=\"unavailable\"",          \
+    "Operations without an answer that helps, by what went wrong.")                               \
+  X(redis_error_timed_out, counter, "weir_redis_errors_total", "kind=\"timed_out\"", "")          \
+  X(redis_error_lost, counter, "weir_redis_errors_total", "kind=\"lost\"", "")                    \
+  X(redis_error_full, counter, "weir_redis_errors_total", "kind=\"full\"", "")                    \
+  X(redis_error_loading, counter, "weir_redis_errors_total", "kind=\"loading\"", "")              \
+  X(redis_error_busy, counter, "weir_redis_errors_total", "kind=\"busy\"", "")                    \
+  X(redis_error_read_only, counter, "weir_redis_errors_total", "kind=\"read_only\"", "")          \
+  X(redis_error_moved, counter, "weir_redis_errors_total", "kind=\"moved\"", "")                  \
+  X(redis_error_cluster_down, counter, "weir_redis_errors_total", "kind=\"cluster_down\"", "")    \
+  X(redis_error_out_of_memory, counter, "weir_redis_errors_total", "kind=\"out_of_memory\"", "")  \
+  X(redis_error_misconfigured, counter, "weir_redis_errors_total", "kind=\"misconfigured\"", "")  \
+  X(redis_error_denied, counter, "weir_redis_errors_total", "kind=\"denied\"", "")                \
+  X(redis_error_wrong_type, counter, "weir_redis_errors_total", "kind=\"wrong_type\"", "")        \
+  X(redis_error_no_script, counter, "weir_redis_errors_total", "kind=\"no_script\"", "")          \
+  X(redis_error_malformed, counter, "weir_redis_errors_total", "kind=\"malformed\"", "")          \
+  X(redis_error_invalid, counter, "weir_redis_errors_total", "kind=\"invalid\"", "")              \
   X(redis_error_refused, counter, "weir_redis_errors_total", "kind=\"refused\"", "")

@@ -20,11 +20,14 @@ TEST(CtlText, PoliciesAreATableAndPatternsSayWhatTheyWaitFor) {
         {"name":"unpaid","mode":"shadow","watch":["a"],"key":["order"],"metric":"none","window":null,"pattern":"create, no pay within 15m",
          "totals":{"verdicts":{},"shadows":{"flag":2},"listed":0,"missing":0}}],
         "disabled":["old"]})json")),
-      "NAME    MODE      WATCH                      KEY    METRIC  WINDOW        VERDICTS  SHADOWS  LISTED\n"
-      "login   enforce   login_failed               ip     count   the last 10m  1234               30\n"
+      "NAME    MODE      WATCH                      KEY    METRIC  WINDOW        VERDICTS  SHADOWS "
+      " LISTED\n"
+      "login   enforce   login_failed               ip     count   the last 10m  1234              "
+      " 30\n"
       "unpaid  shadow    create, no pay within 15m  order                        0         2\n"
       "old     disabled\n");
-  EXPECT_EQ(policies_table(read(R"({"policies":[],"disabled":[]})")), "no policies are configured\n");
+  EXPECT_EQ(policies_table(read(R"({"policies":[],"disabled":[]})")),
+            "no policies are configured\n");
 }
 
 TEST(CtlText, ListsAndTheirEntriesAreTables) {
@@ -47,9 +50,10 @@ TEST(CtlText, ListsAndTheirEntriesAreTables) {
 }
 
 TEST(CtlText, ChangesOfAListSayWhatBecameOfThem) {
-  EXPECT_EQ(entry_change(read(
-                R"({"result":"created","list":"b","key":["k"],"until":"2026-11-21T09:00:00.000Z"})")),
-            "k is on b until 2026-11-21T09:00:00.000Z\n");
+  EXPECT_EQ(
+      entry_change(read(
+          R"({"result":"created","list":"b","key":["k"],"until":"2026-11-21T09:00:00.000Z"})")),
+      "k is on b until 2026-11-21T09:00:00.000Z\n");
   EXPECT_EQ(entry_change(read(R"({"result":"kept","list":"b","key":["k"],"until":"x"})")),
             "k is on b until x (as before: an entry is never shortened)\n");
   EXPECT_EQ(entry_change(read(R"({"name":"b","key":["k"],"removed":1})")), "k is off b\n");
@@ -79,8 +83,9 @@ TEST(CtlText, CountersShowTheirRungs) {
 }
 
 TEST(CtlText, AReloadSaysItsProblems) {
-  EXPECT_EQ(reload_text(read(R"json({"ok":true,"hash":"9f86","problem_count":0,"problems":[]})json")),
-            "reloaded, configuration 9f86\n");
+  EXPECT_EQ(
+      reload_text(read(R"json({"ok":true,"hash":"9f86","problem_count":0,"problems":[]})json")),
+      "reloaded, configuration 9f86\n");
   EXPECT_EQ(reload_text(read(R"json({"ok":true,"hash":"9f86","problem_count":1,"problems":[
         {"severity":"warning","file":"a.yaml","line":3,"column":1,"message":"escapable","hint":""}]})json")),
             "reloaded, configuration 9f86, 1 warning\na.yaml:3:1: warning: escapable\n");
@@ -92,7 +97,8 @@ TEST(CtlText, AReloadSaysItsProblems) {
             "    did you mean \"window\"?\n"
             "error: no policies are left of 4\n"
             "and 1999 more; \"weir check\" lists them all\n");
-  EXPECT_EQ(drain_text(read(R"({"draining":true})")), "draining: not ready any more, still serving\n");
+  EXPECT_EQ(drain_text(read(R"({"draining":true})")),
+            "draining: not ready any more, still serving\n");
   EXPECT_EQ(drain_text(read(R"({"draining":false})")), "not draining: ready\n");
 }
 
@@ -119,23 +125,31 @@ TEST(CtlText, TopShowsTheBusiestFirstByWhatCameSince) {
 }
 
 TEST(CtlText, ATailIsShownAsTheLiveViewShowsIt) {
-  EXPECT_EQ(verdict_line(news_of(read(R"json({"kind":"verdict","time":"2026-11-21T08:00:00.250Z","effect":"deny","shadow":false,
+  EXPECT_EQ(
+      verdict_line(
+          news_of(read(
+              R"json({"kind":"verdict","time":"2026-11-21T08:00:00.250Z","effect":"deny","shadow":false,
         "status":429,"client":"203.0.113.7","method":"POST","path":"/api/login","policy":"login","value":11,"limit":10,"window_ms":600000})json")),
-                         false),
-            "08:00:00.250  203.0.113.7      POST /api/login           deny 429   login 11/10 in 10m\n");
-  EXPECT_EQ(verdict_line(news_of(read(R"json({"kind":"listed","time":"2026-11-21T08:00:00.250Z","effect":"graylist","shadow":false,
+          false),
+      "08:00:00.250  203.0.113.7      POST /api/login           deny 429   login 11/10 in 10m\n");
+  EXPECT_EQ(
+      verdict_line(
+          news_of(read(
+              R"json({"kind":"listed","time":"2026-11-21T08:00:00.250Z","effect":"graylist","shadow":false,
         "created":true,"policy":"login","list":"gray","key":"k","value":0.5,"limit":0.25,"window_ms":600000,"until":"2026-11-21T08:15:00.000Z"})json")),
-                         false),
-            "08:00:00.250  k                listed  login 0.5/0.25 in 10m, on gray, until 08:15:00\n");
+          false),
+      "08:00:00.250  k                listed  login 0.5/0.25 in 10m, on gray, until 08:15:00\n");
 }
 
 TEST(CtlText, AnswersOfAnotherShapeAreNoCrash) {
-  for (const char* text : {"null", "[]", "{}", "7", R"({"policies":[7,{"totals":3}],"lists":{},"entries":[1],"counters":[[]],"problems":[0]})"}) {
+  for (
+      const char* text :
+      {"null", "[]", "{}", "7",
+       R"({"policies":[7,{"totals":3}],"lists":{},"entries":[1],"counters":[[]],"problems":[0]})"}) {
     const boost::json::value value = read(text);
-    for (const auto& shown :
-         {policies_table(value), lists_table(value), entries_table(value), entry_change(value),
-          counters_table(value), counters_emptied(value), reload_text(value), drain_text(value),
-          top_table(value, value, 1)}) {
+    for (const auto& shown : {policies_table(value), lists_table(value), entries_table(value),
+                              entry_change(value), counters_table(value), counters_emptied(value),
+                              reload_text(value), drain_text(value), top_table(value, value, 1)}) {
       EXPECT_TRUE(shown.ends_with('\n')) << text;
     }
     static_cast<void>(news_of(value));

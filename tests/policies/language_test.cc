@@ -1,4 +1,5 @@
-// Several metrics, places, releases, late amounts: what design 3 says beyond a count and a threshold.
+// Several metrics, places, releases, late amounts: what design 3 says beyond a count and a
+// threshold.
 #include <filesystem>
 #include <fstream>
 
@@ -44,7 +45,8 @@ policies:
   EXPECT_EQ(world.send(by("POST /pay", "anna")), "pass") << "a pay is counted, not judged";
   for (int i = 1; i <= 10; ++i) EXPECT_EQ(world.send(by("POST /order", "anna")), "pass") << i;
   world.now += minutes(61);
-  EXPECT_EQ(world.send(by("POST /order", "anna")), "pass") << "the pay is forgotten, and so are the orders";
+  EXPECT_EQ(world.send(by("POST /order", "anna")), "pass")
+      << "the pay is forgotten, and so are the orders";
 }
 
 TEST(Metrics, EachMayHaveAKeyAndAFilterOfItsOwn) {
@@ -216,7 +218,8 @@ policies:
   world.now += minutes(10) - milliseconds(1);
   EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
   world.now += milliseconds(1);
-  EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "a new hour, and the entry has ended with the old one";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass")
+      << "a new hour, and the entry has ended with the old one";
 }
 
 TEST(Keys, AGeohashCellIsAPartLikeAnyOther) {
@@ -233,7 +236,8 @@ policies:
   EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=32.080306&lon=118.909199")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=32.0804&lon=118.9093")), "flag");
   EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=32.2&lon=118.9")), "pass") << "another cell";
-  EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=91&lon=0")), "pass") << "no place: the key is missing";
+  EXPECT_EQ(world.send(TestRequest("GET /taxi?lat=91&lon=0")), "pass")
+      << "no place: the key is missing";
 }
 
 TEST(Keys, TheNameOfTheEventIsThatOfEachPolicy) {
@@ -265,7 +269,8 @@ policies:
 TEST(Tables, StandInCsvFilesAndAreLookedUpInExpressions) {
   const auto directory = std::filesystem::temp_directory_path() / "weir_language_test";
   std::filesystem::create_directories(directory);
-  std::ofstream(directory / "limits.csv") << "ocpc,os,limit\r\nbaidu,android,3000\n\"a \"\"b\"\"\",*,7\n# note\n*,*,unlimited";
+  std::ofstream(directory / "limits.csv")
+      << "ocpc,os,limit\r\nbaidu,android,3000\n\"a \"\"b\"\"\",*,7\n# note\n*,*,unlimited";
   std::ofstream(directory / "weir.yaml") << R"(weir: 1
 tables: {gold: {by: [ocpc, os], file: limits.csv}}
 events:
@@ -285,13 +290,15 @@ policies:
   EXPECT_EQ(world.send(TestRequest("POST /reward?ocpc=baidu&os=ios")), "pass");
   EXPECT_EQ(world.send(TestRequest("POST /reward?ocpc=a%20%22b%22&os=ios")), "deny");
 
-  std::ofstream(directory / "limits.csv") << "ocpc,os,limit\nbaidu,android\nbaidu,ios,many\nx,y,1\nx,y,2\n\"";
+  std::ofstream(directory / "limits.csv")
+      << "ocpc,os,limit\nbaidu,android\nbaidu,ios,many\nx,y,1\nx,y,2\n\"";
   loaded = config::load_file((directory / "weir.yaml").string(), {});
   EXPECT_EQ(config::render_human(loaded.problems, {}, false).empty(), false);
   std::string told;
   for (const auto& problem : loaded.problems.all()) told += problem.message + "\n";
   EXPECT_EQ(told,
-            "limits.csv:2: this line has 2 columns, and 3 are wanted: the fields of \"by\", then the limit\n"
+            "limits.csv:2: this line has 2 columns, and 3 are wanted: the fields of \"by\", then "
+            "the limit\n"
             "limits.csv:3: \"many\" is no limit: a number or unlimited\n"
             "limits.csv:6: a quote that does not end\n"
             "limits.csv:5: these values stood in a line before\n");
@@ -299,10 +306,11 @@ policies:
 }
 
 /// A policy over `GET /v?...` whose rung flags where `condition` holds.
-std::string flagging(const std::string& metric, const std::string& window, const std::string& condition) {
+std::string flagging(const std::string& metric, const std::string& window,
+                     const std::string& condition) {
   return "events:\n  v: {match: GET /v, fields: {n: int(query.n), city: query.city}}\npolicies:\n"
-         "  - {name: p, watch: v, key: ip, metric: " + metric + ", window: " + window +
-         ", then: [{if: '" + condition + "', do: flag}]}\n";
+         "  - {name: p, watch: v, key: ip, metric: " +
+         metric + ", window: " + window + ", then: [{if: '" + condition + "', do: flag}]}\n";
 }
 
 TEST(Kinds, ALeakyBucketHasNoOtherMetricThanItsLevel) {
@@ -373,7 +381,8 @@ policies:
   for (int i = 1; i <= 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << i;
   EXPECT_EQ(world.send(TestRequest("GET /")), "gray");
   world.now += minutes(1);
-  for (int i = 1; i <= 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "after the fire " << i;
+  for (int i = 1; i <= 5; ++i)
+    EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "after the fire " << i;
   world.now += seconds(20);
   EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "two have drained";
