@@ -1,10 +1,11 @@
-# weir_room(NAME DEPENDS ROOM...): the library weir_NAME from every source of the folder NAME.
+# weir_room(NAME [HEADERS SET] DEPENDS ROOM...): the library weir_NAME from every source of the
+# folder NAME. SET: what is precompiled (precompiled.cmake); standard, if it is not said.
 #
 # A room's own CMakeLists.txt is optional and runs after the library exists; it adds third-party
 # libraries and generated sources. Links follow the arrows, so an upward include fails to link or
 # is caught by tools/tidy.py.
 function(weir_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "HEADERS" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        "${PROJECT_SOURCE_DIR}/${name}/*.cc" "${PROJECT_SOURCE_DIR}/${name}/*.h")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
@@ -16,6 +17,10 @@ function(weir_room name)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE weir_flags)
+  if(NOT ROOM_HEADERS)
+    set(ROOM_HEADERS standard)
+  endif()
+  weir_precompiled(${target} ${ROOM_HEADERS})
   foreach(dependency IN LISTS ROOM_DEPENDS)
     if(TARGET weir_${dependency})
       target_link_libraries(${target} PUBLIC weir_${dependency})
