@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 
+#include "core/http_status.h"
 #include "core/utf8.h"
 
 namespace weir::net {
@@ -19,37 +20,6 @@ HttpReply reply_of(const json::value& body, int status, std::string content_type
   return reply;
 }
 
-std::string_view title(int status) {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 422:
-      return "Unprocessable Content";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Internal Server Error";
-  }
-}
-
 }  // namespace
 
 HttpReply json_reply(const json::value& body, int status) {
@@ -59,7 +29,7 @@ HttpReply json_reply(const json::value& body, int status) {
 HttpReply problem(int status, std::string_view detail, const json::object& more) {
   json::object body;
   body["type"] = "about:blank";
-  body["title"] = title(status);
+  body["title"] = reason_phrase(status);
   body["status"] = status;
   body["detail"] = detail;
   for (const auto& [name, value] : more) body[name] = value;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/http_status.h"
 #include "policies/rate_headers.h"
 
 namespace weir::policies {
@@ -13,6 +14,12 @@ constexpr std::string_view kProblemJson = "application/problem+json";
 std::string_view name_of(const PolicySet& set, const Standing& standing) {
   if (standing.policy) return set.policies[*standing.policy].name;
   return set.lists[*standing.list].name;
+}
+
+/// The title of a refusal; policies may name a status that HTTP has no phrase for.
+std::string_view title_of(int status) {
+  const std::string_view phrase = reason_phrase(status);
+  return phrase.empty() ? "Refused" : phrase;
 }
 
 /// How many a threshold admits: `over: 5` admits 5, `at: 5` admits 4.
@@ -26,69 +33,6 @@ std::int64_t admitted(Number limit, config::Rung::Compare compare) {
 }
 
 }  // namespace
-
-std::string_view reason_phrase(int status) noexcept {
-  switch (status) {
-    case 302:
-      return "Found";
-    case 303:
-      return "See Other";
-    case 307:
-      return "Temporary Redirect";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 402:
-      return "Payment Required";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Gone";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 418:
-      return "I'm a teapot";
-    case 422:
-      return "Unprocessable Content";
-    case 425:
-      return "Too Early";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 451:
-      return "Unavailable For Legal Reasons";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Refused";
-  }
-}
 
 Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict,
                            Instant at) {
@@ -173,7 +117,7 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
     effect.content_type = kProblemJson;
   };
   if (verdict.decider < 0) {  // a defect of the request itself
-    problem(reason_phrase(verdict.status), {});
+    problem(title_of(verdict.status), {});
     return;
   }
   const Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
@@ -202,7 +146,7 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
     response_.append("RateLimit-Policy: ").append(quota_policies_).append("\r\n");
     response_.append("RateLimit: ").append(quota_limits_).append("\r\n");
   }
-  problem(reason_phrase(verdict.status), name_of(set, standing));
+  problem(title_of(verdict.status), name_of(set, standing));
 }
 
 void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, Instant at) {

@@ -9,8 +9,8 @@
 
 namespace weir::policies {
 
-/// Turns a verdict into what a front door does. Keeps its memory from request to request; the views in the
-/// effect live until the next render(). Not thread-safe: one per worker.
+/// Turns a verdict into what a front door does. Keeps its memory from request to request; the views
+/// in the effect live until the next render(). Not thread-safe: one per worker.
 class VerdictText {
  public:
   Effect render(const PolicySet& set, const Plan& plan, const Verdict& verdict, Instant at);
@@ -23,8 +23,5 @@ class VerdictText {
 
   std::string upstream_, response_, body_, list_, quota_policies_, quota_limits_;
 };
-
-/// The reason phrase for the statuses that weir itself answers with.
-std::string_view reason_phrase(int status) noexcept;
 
 }  // namespace weir::policies

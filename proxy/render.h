@@ -29,8 +29,6 @@ class DateText {
   char text_[30];
 };
 
-std::string_view reason_phrase(int status) noexcept;  ///< "" where HTTP has none
-
 /// Appends the whole answer, ready to send. No allocation once `out` has grown.
 void append_answer(std::string& out, const LocalAnswer& answer, std::string_view date);
 
