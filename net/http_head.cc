@@ -61,7 +61,7 @@ Outcome parse_method(const char* p, const char* end, RequestHead& head) noexcept
 
 Outcome parse_target(const char* p, const char* end, RequestHead& head) noexcept {
   const char* const begin = p;
-  p = scan::find<scan::NotTarget>(p, end);
+  p = scan::find<scan::NotTarget>(begin, p, end);
   if (p == end) return Outcome::incomplete();
   switch (*p) {
     case ' ':
@@ -263,7 +263,8 @@ Outcome parse(std::string_view bytes, const HeadLimits& limits, RequestHead& hea
   if (line.next == nullptr) {
     return end - p >= line_room ? Outcome::refused(Refusal::target_too_long) : line;
   }
-  const Outcome fields = lines::parse_fields(line.next, end, limits.fields, head.fields);
+  const Outcome fields =
+      lines::parse_fields(bytes.data(), line.next, end, limits.fields, head.fields);
   if (fields.next == nullptr) return fields;
   const Refusal refusal = decide(head);
   return refusal == Refusal::none ? fields : Outcome::refused(refusal);

@@ -97,7 +97,7 @@ bool worth_parsing(std::string_view bytes, const HeadLimits& limits,
   const char* const begin = bytes.data();
   const char* const end = begin + bytes.size();
   const char* p = begin + seen;
-  while ((p = scan::find<scan::Control>(p, end)) != end) {
+  while ((p = scan::find<scan::Control>(begin, p, end)) != end) {
     if (*p != '\r') return true;
     if (p + 1 == end) break;
     if (p[1] != '\n') return true;
@@ -121,7 +121,7 @@ Outcome parse_line_end(const char* p, const char* end) noexcept {
   return {p + 2};
 }
 
-Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
+Outcome parse_fields(const char* begin, const char* p, const char* end, std::uint32_t limit,
                      FieldList& list) noexcept {
   std::uint32_t count = 0;
   list.count = 0;
@@ -135,7 +135,7 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
     }
     const char* const name = p;
     bool underscore = false;
-    p = scan::find<scan::NotPlainName>(p, end);
+    p = scan::find<scan::NotPlainName>(begin, p, end);
     if (p == end) return Outcome::incomplete();
     if (*p != ':' || p == name) [[unlikely]] {
       const Outcome outcome = parse_odd_name(name, p, end, underscore);
@@ -145,11 +145,10 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
     if (count == limit) return Outcome::refused(Refusal::too_many_fields);
     HeaderField& field = list.fields.data()[count];
     field.name = {name, static_cast<std::size_t>(p - name)};
-    do {
-      ++p;
-    } while (p != end && is_blank(*p));
+    ++p;
+    while (p != end && is_blank(*p)) ++p;
     const char* const value = p;
-    p = scan::find<scan::Control>(p, end);
+    p = scan::find<scan::Control>(begin, p, end);
     if (p == end) return Outcome::incomplete();
     const char* const line_end = p;
     if (end - p >= 2 && p[0] == '\r' && p[1] == '\n') [[likely]] {
@@ -158,7 +157,7 @@ Outcome parse_fields(const char* p, const char* end, std::uint32_t limit,
       return parse_line_end(p, end);  // refused or incomplete
     }
     const char* value_end = line_end;
-    while (value_end != value && is_blank(value_end[-1])) --value_end;
+    while (is_blank(value_end[-1]) && value_end != value) --value_end;  // a colon stands before it
     field.value = {value, static_cast<std::size_t>(value_end - value)};
     list.kinds.data()[count] = underscore ? FieldKind::underscore : field_kind(field.name);
     ++count;

@@ -26,8 +26,10 @@ bool worth_parsing(std::string_view bytes, const HeadLimits& limits,
 /// Notes that the head is incomplete although all of `bytes` was parsed.
 void note_incomplete(std::string_view bytes, HeadProgress& progress) noexcept;
 
-/// Parses field lines and the empty line after them. On success `next` is where the body begins.
-Outcome parse_fields(const char* p, const char* end, std::uint32_t limit, FieldList& list) noexcept;
+/// Parses field lines, from p on, and the empty line after them; the head begins at `begin`. On
+/// success `next` is where the body begins.
+Outcome parse_fields(const char* begin, const char* p, const char* end, std::uint32_t limit,
+                     FieldList& list) noexcept;
 
 /// Checks that a line ends at p, at CR. On success `next` is after the LF. `p` may be `end`.
 Outcome parse_line_end(const char* p, const char* end) noexcept;

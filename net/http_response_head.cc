@@ -16,19 +16,35 @@ using Refusal = HttpRefusal;
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// `HTTP/1.1 200 OK`. One byte after the other, so that a wrong one is refused as soon as it is
-/// there.
-Outcome parse_status_line(const char* p, const char* end, ResponseHead& head) noexcept {
-  constexpr std::string_view kForm = "HTTP/1.v sdd";
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    if (p + i == end) return Outcome::incomplete();
+constexpr std::string_view kForm = "HTTP/1.v sdd";
+
+constexpr bool is_status(const char* p) noexcept {
+  return p[0] >= '1' && p[0] <= '5' && is_digit(p[1]) && is_digit(p[2]);
+}
+
+/// Whether a line may begin so: as much of kForm as there is. One byte after the other, so that a
+/// wrong one is refused as soon as it is there.
+bool fits_form(const char* p, const char* end) noexcept {
+  for (std::size_t i = 0; i < kForm.size() && p + i != end; ++i) {
     const char c = p[i];
     const char form = kForm[i];
     const bool good = form == 'v'   ? c == '0' || c == '1'
                       : form == 's' ? c >= '1' && c <= '5'
                       : form == 'd' ? is_digit(c)
                                     : c == form;
-    if (!good) return Outcome::refused(Refusal::status_line);
+    if (!good) return false;
+  }
+  return true;
+}
+
+/// `HTTP/1.1 200 OK`.
+Outcome parse_status_line(const char* p, const char* end, ResponseHead& head) noexcept {
+  const char* const begin = p;
+  const bool whole = end - p >= static_cast<std::ptrdiff_t>(kForm.size());
+  const bool usual = whole && std::memcmp(p, "HTTP/1.1 ", 9) == 0 && is_status(p + 9);
+  if (!usual) [[unlikely]] {
+    if (!fits_form(p, end)) return Outcome::refused(Refusal::status_line);
+    if (!whole) return Outcome::incomplete();
   }
   head.http_1_0 = p[7] == '0';
   head.status = (p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0');
@@ -37,7 +53,7 @@ Outcome parse_status_line(const char* p, const char* end, ResponseHead& head) no
   const char* reason = p;
   if (*p == ' ') {
     reason = ++p;
-    p = scan::find<scan::Control>(p, end);
+    p = scan::find<scan::Control>(begin, p, end);
   } else if (*p != '\r') {
     return Outcome::refused(Refusal::status_line);
   }
@@ -109,7 +125,8 @@ Outcome parse(std::string_view bytes, const AnsweredRequest& request, const Head
   const char* const end = bytes.data() + bytes.size();
   const Outcome line = parse_status_line(bytes.data(), end, head);
   if (line.next == nullptr) return line;
-  const Outcome fields = lines::parse_fields(line.next, end, limits.fields, head.fields);
+  const Outcome fields =
+      lines::parse_fields(bytes.data(), line.next, end, limits.fields, head.fields);
   if (fields.next == nullptr) return fields;
   const Refusal refusal = decide(request, head);
   return refusal == Refusal::none ? fields : Outcome::refused(refusal);

@@ -9,8 +9,7 @@
 
 /// Scanning for the end of what may stand in a part of a head: 16 bytes a step with SSE2 (every
 /// x86-64 has it, and valgrind runs it; SSE4.2's pcmpestri is slower than these few instructions
-/// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere and for the
-/// last 15 bytes.
+/// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere.
 namespace weir::net::scan {
 
 /// token characters of RFC 9110, 5.6.2.
@@ -83,14 +82,22 @@ struct NotPlainName {
 };
 #endif
 
-/// The first byte of [p, end) that stops the class, or end. Never reads past end.
+/// The first byte of [p, end) that stops the class, or end. Reads nothing outside [begin, end),
+/// where begin <= p: the last 16 bytes are looked at together, whatever of them lies before p.
 template <class Class>
-inline const char* find(const char* p, const char* end) noexcept {
+inline const char* find([[maybe_unused]] const char* begin, const char* p,
+                        const char* end) noexcept {
 #if defined(__SSE2__)
-  while (end - p >= 16) {
-    const unsigned mask = Class::stops(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const auto load = [](const char* at) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  };
+  for (; end - p >= 16; p += 16) {
+    const unsigned mask = Class::stops(load(p));
     if (mask != 0) return p + __builtin_ctz(mask);
-    p += 16;
+  }
+  if (end - begin >= 16) {
+    const unsigned mask = Class::stops(load(end - 16)) >> (16 - (end - p));
+    return mask != 0 ? p + __builtin_ctz(mask) : end;
   }
 #endif
   while (p != end && !Class::stops(*p)) ++p;
