@@ -157,9 +157,21 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
   if (!options.request_id.empty()) out.put_line("X-Request-Id: ", options.request_id);
 }
 
+/// Digit i is of the bits 4i to 4i + 3. A digit a byte, and all eight at once.
+constexpr std::uint64_t eight_hex_digits(std::uint32_t bits) noexcept {
+  constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
+  std::uint64_t nibbles = bits;
+  nibbles = (nibbles | nibbles << 16) & 0x0000'ffff'0000'ffff;
+  nibbles = (nibbles | nibbles << 8) & 0x00ff'00ff'00ff'00ff;
+  nibbles = (nibbles | nibbles << 4) & 0x0f0f'0f0f'0f0f'0f0f;
+  const std::uint64_t letters = ((nibbles + 6 * kEach) >> 4) & kEach;  // 1 where a to f
+  return nibbles + '0' * kEach + letters * ('a' - '9' - 1);
+}
+
 void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
-  out.put("HTTP/1.1 ").put_number(static_cast<std::uint64_t>(head.status)).put(" ");
-  out.put(head.reason).put("\r\n");
+  const auto digit = [](int value) { return static_cast<char>('0' + value % 10); };
+  const char status[] = {digit(head.status / 100), digit(head.status / 10), digit(head.status)};
+  out.put("HTTP/1.1 ").put({status, sizeof status}).put(" ").put(head.reason).put("\r\n");
 }
 
 }  // namespace
@@ -189,10 +201,12 @@ std::uint64_t RequestIds::random() noexcept {
 }
 
 std::string_view RequestIds::next(std::array<char, 32>& out) noexcept {
-  constexpr char kHex[] = "0123456789abcdef";
   for (std::size_t half = 0; half < 2; ++half) {
-    std::uint64_t bits = random();
-    for (std::size_t i = 0; i < 16; ++i, bits >>= 4) out[half * 16 + i] = kHex[bits & 15];
+    const std::uint64_t bits = random();
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::uint64_t text = eight_hex_digits(static_cast<std::uint32_t>(bits >> (32 * i)));
+      std::memcpy(out.data() + half * 16 + i * 8, &text, sizeof text);
+    }
   }
   return {out.data(), out.size()};
 }

@@ -182,6 +182,22 @@ TEST(RequestId, KeptFromATrustedPeerIfSane) {
   EXPECT_NE(one.next(room), other.next(room2));
 }
 
+TEST(RequestId, EveryDigitInEveryPlace) {
+  RequestIds ids{7};
+  std::array<char, 32> room;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned, 32> seen{};
+  for (int i = 0; i < 1000; ++i) {
+    const std::string_view id = ids.next(room);
+    for (std::size_t place = 0; place < id.size(); ++place) {
+      const std::size_t digit = kDigits.find(id[place]);
+      ASSERT_NE(digit, std::string_view::npos) << id;
+      seen[place] |= 1u << digit;
+    }
+  }
+  for (const unsigned digits : seen) EXPECT_EQ(digits, 0xffffu);
+}
+
 struct Down {
   std::string head;
   DownstreamBody body;
