@@ -8,6 +8,8 @@
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 
+#include "core/assert.h"
+
 namespace weir::net {
 namespace {
 
@@ -33,6 +35,7 @@ Reactor::Reactor(boost::asio::io_context& io)
       epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       alarm_(
           checked(::timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
+      received_(std::make_unique_for_overwrite<std::array<Ahead, kBatch>>()),
       descriptor_(io) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
@@ -90,18 +93,44 @@ void Reactor::drain() {
     const int count = ::epoll_wait(epoll_.get(), events_.data(), kEvents, 0);
     if (count <= 0) return wait();
     begin_turn();
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& event = events_[static_cast<std::size_t>(i)];
-      if (event.data.ptr == nullptr) {
-        alarm_at_ = TimePoint::max();  // it has rung; the timers run at the end of the turn
-      } else {
-        static_cast<EventHandler*>(event.data.ptr)->on_events(event.events);
-      }
+    const std::span<const epoll_event> all(events_.data(), static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < all.size(); i += kBatch) {
+      deliver(all.subspan(i, std::min(kBatch, all.size() - i)));
     }
     end_turn();
     if (count < kSmallBatch) return wait();
   }
   if (running_) boost::asio::post(io_, [this] { drain(); });
+}
+
+void Reactor::deliver(std::span<const epoll_event> batch) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Ahead& ahead = (*received_)[i];
+    ahead.reader = nullptr;
+    if (batch[i].data.ptr == nullptr || (batch[i].events & EPOLLIN) == 0) continue;
+    const EventHandler& handler = *static_cast<EventHandler*>(batch[i].data.ptr);
+    const int fd = handler.reads_ahead();
+    if (fd < 0) continue;
+    ahead.result = net::receive(fd, ahead.room());
+    ahead.reader = &handler;
+  }
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (batch[i].data.ptr == nullptr) {
+      alarm_at_ = TimePoint::max();  // it has rung; the timers run at the end of the turn
+      continue;
+    }
+    ahead_ = &(*received_)[i];
+    static_cast<EventHandler*>(batch[i].data.ptr)->on_events(batch[i].events);
+  }
+  ahead_ = nullptr;
+  outbox_.flush();
+}
+
+IoResult Reactor::receive(const EventHandler& reader, int fd, std::span<char> into) noexcept {
+  if (!is_ahead_of(reader)) return net::receive(fd, into);
+  WEIR_ASSERT(into.data() == ahead_->bytes.data());
+  ahead_->reader = nullptr;
+  return ahead_->result;
 }
 
 void Reactor::begin_turn() noexcept {
@@ -111,7 +140,9 @@ void Reactor::begin_turn() noexcept {
 
 void Reactor::end_turn() {
   wheel_.advance(now_);
-  for (TurnHook* hook : hooks_) hook->end_of_turn(now_);
+  do {
+    for (TurnHook* hook : hooks_) hook->end_of_turn(now_);
+  } while (outbox_.flush());
   set_alarm();
 }
 

@@ -31,6 +31,10 @@ class Worker {
 
   /// For reading: valid until the same event handler reads again. Nobody else may read meanwhile.
   std::span<char> scratch_in() noexcept { return *scratch_in_; }
+  /// The same, for a handler that may have been read ahead for.
+  std::span<char> scratch_in(const EventHandler& reader) noexcept {
+    return reactor_.room_for(reader, *scratch_in_);
+  }
   /// For composing what is sent in the same step.
   std::span<char> scratch_out() noexcept { return *scratch_out_; }
 

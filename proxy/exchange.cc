@@ -103,6 +103,10 @@ void Session::on_upstream(std::uint32_t events) {
   advance();
 }
 
+bool Session::will_read_upstream() const noexcept {
+  return state_ == State::exchanging && out_.empty();
+}
+
 void Session::relay() {
   pump_request();
   if (state_ != State::exchanging) return;
@@ -158,7 +162,7 @@ void Session::pump_answer() {
     net::Bytes& in = upstream_->in;
     const bool kept = !in.empty();
     std::span<char> into =
-        kept ? in.room(ctx_.worker.blocks(), kReadMore) : ctx_.worker.scratch_in();
+        kept ? in.room(ctx_.worker.blocks(), kReadMore) : upstream_->scratch_in();
     const net::IoResult result = upstream_->receive(into);
     if (result.bytes == 0) {
       if (result.would_block) return;

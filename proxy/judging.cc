@@ -44,7 +44,7 @@ bool Session::read_head() {
     return true;
   }
   if (!readable_) return false;
-  const std::span<char> scratch = ctx_.worker.scratch_in();
+  const std::span<char> scratch = ctx_.worker.scratch_in(*this);
   const std::size_t n = receive(scratch);
   if (n == 0) return false;
   const std::size_t used = take_requests(scratch.first(n));

@@ -33,7 +33,7 @@ void Session::open(net::Fd fd, const Address& peer) {
 }
 
 void Session::close() {
-  if (state_ == State::closed) return;
+  if (state_ == State::closed || !send_put_off()) return;
   state_ = State::closed;
   drop_upstream();
   fd_.close();
@@ -67,6 +67,13 @@ void Session::on_events(std::uint32_t events) {
   advance();
 }
 
+// A client that is quiet between two requests: only its own event wakes it.
+int Session::reads_ahead() const noexcept {
+  const bool will =
+      state_ == State::reading_head && !readable_ && in_.empty() && out_.empty() && !resumed_;
+  return will ? fd_.get() : -1;
+}
+
 void Session::advance() {
   for (int step = 0;; ++step) {
     if (step == kStepsPerTurn) {  // re-arming looks again, after the others
@@ -80,7 +87,7 @@ void Session::advance() {
         if (!out_.empty()) return;
         if (!read_head()) {
           const bool idle = state_ == State::reading_head && served_ && in_.empty();
-          if (idle && ctx_.stopping) close();
+          if (idle && ctx_.stopping) begin_close();
           return;
         }
         break;
@@ -111,7 +118,7 @@ void Session::advance() {
 }
 
 std::size_t Session::receive(std::span<char> into) {
-  const net::IoResult result = net::receive(fd_.get(), into);
+  const net::IoResult result = ctx_.worker.reactor().receive(*this, fd_.get(), into);
   if (result.bytes != 0) {
     // A stream socket that gave less than asked is empty (epoll(7)); the next byte is a new edge.
     if (result.bytes < into.size() && !peer_ended_) readable_ = false;
@@ -129,10 +136,12 @@ std::size_t Session::receive(std::span<char> into) {
 
 void Session::client_ended() {
   if (state_ == State::exchanging) return client_gone();  // in the middle of its body
-  close();
+  begin_close();
 }
 
 void Session::client_gone() {
+  if (put_off_ != 0) ctx_.worker.reactor().outbox().forget(*this);
+  put_off_ = 0;
   const State state = state_;
   switch (state) {
     case State::closed:
@@ -188,6 +197,35 @@ void Session::abort() {
 
 bool Session::send(const Parts& parts) {
   if (parts.empty()) return true;
+  if (put_off_ != 0 || out_.empty()) {
+    if (ctx_.worker.reactor().outbox().put(*this, parts.span(), parts.size())) {
+      ++put_off_;
+      progress_ = true;
+      return true;
+    }
+    if (!send_put_off()) return false;
+  }
+  return write(parts);
+}
+
+void Session::send_now(std::string_view bytes) {
+  --put_off_;
+  if (out_.empty()) {
+    const net::IoResult result = net::transmit(fd_.get(), bytes);
+    if (result.error != 0) return client_gone();
+    if (result.bytes == bytes.size()) return;
+    bytes.remove_prefix(result.bytes);
+  }
+  out_.append(ctx_.worker.blocks(), bytes);
+  await_writable();
+}
+
+bool Session::send_put_off() {
+  if (put_off_ != 0) ctx_.worker.reactor().outbox().flush(*this);
+  return state_ != State::closed;
+}
+
+bool Session::write(const Parts& parts) {
   std::size_t sent = 0;
   if (out_.empty()) {
     const net::IoResult result = parts.transmit(fd_.get(), ctx_.worker.scratch_out());
@@ -208,9 +246,13 @@ bool Session::send(const Parts& parts) {
                 {static_cast<const char*>(part.iov_base) + sent, part.iov_len - sent});
     sent = 0;
   }
+  await_writable();
+  return true;
+}
+
+void Session::await_writable() noexcept {
   watch_writable(true);
   expect(Phase::write, ctx_.settings.write);
-  return true;
 }
 
 bool Session::flush() {
@@ -263,7 +305,7 @@ void Session::begin_close() {
   state_ = State::closing;
   lines_.clear();
   kept_.clear();
-  if (out_.empty()) finish_close();
+  if (send_put_off() && out_.empty()) finish_close();
 }
 
 void Session::finish_close() {

@@ -7,6 +7,7 @@
 #include "gate/judge.h"
 #include "net/bytes.h"
 #include "net/fd.h"
+#include "net/outbox.h"
 #include "net/reactor.h"
 #include "proxy/context.h"
 #include "proxy/relay.h"
@@ -25,7 +26,7 @@ namespace weir::proxy {
 /// Reads go to the worker's scratch buffer; the session keeps bytes only while a head or a judged
 /// body is incomplete, while its request waits, while a write was short, or while a request may
 /// have to be sent again. Lives on one worker, in its pool of sessions; not thread-safe.
-class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser {
+class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, UpstreamUser {
  public:
   explicit Session(Context& context) noexcept : ctx_(context) {}
 
@@ -64,7 +65,9 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
 
   // session.cc: the connection
   void on_events(std::uint32_t events) override;
+  int reads_ahead() const noexcept override;
   void on_timer(TimePoint now) override;
+  void send_now(std::string_view bytes) override;
   void resume(TimePoint now) override;
   void advance();
   void expect(Phase phase, milliseconds within) noexcept;
@@ -72,8 +75,11 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
       std::span<char> into);  // 0: nothing now, or the session has changed its state
   void client_ended();
   void client_gone();
-  bool send(const Parts& parts);  // false: the session is closed
+  bool send(const Parts& parts);  // at the end of the batch; false: the session is closed
+  bool send_put_off();            // now; false: the session is closed
+  bool write(const Parts& parts);
   bool flush();
+  void await_writable() noexcept;
   void watch_writable(bool yes) noexcept;
   void next_request();
   void begin_close();
@@ -103,6 +109,7 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
                              std::span<char> input);
   void build_upstream_head(std::string_view extra_lines);
   void on_upstream(std::uint32_t events) override;
+  bool will_read_upstream() const noexcept override;
   void relay();
   void pump_request();
   void pump_answer();
@@ -160,6 +167,7 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
   BodyState tap_state_ = BodyState::not_read;
   net::Framing answer_framing_ = net::Framing::none;  // towards the client
   std::uint8_t interims_ = 0;
+  std::uint8_t put_off_ = 0;  // writes in the outbox
   std::uint8_t peer_text_size_ = 0;
   std::uint8_t key_bytes_ = 0;  // of the websocket key at the front of kept_
   std::uint32_t drained_ = 0;
@@ -187,5 +195,6 @@ class Session final : net::EventHandler, net::Timer, gate::Waiter, UpstreamUser 
 
 // The promise of docs/architecture.md: an idle connection is one small object.
 static_assert(sizeof(Session) <= 512);
+static_assert(net::Outbox::kWrites <= 255, "put_off_ counts them in a byte");
 
 }  // namespace weir::proxy

@@ -26,6 +26,7 @@ void Session::begin_tunnel(std::span<char> first) {
 void Session::tunnel() {
   progress_ = false;
   if (!tunnel_up() || !tunnel_down()) return;
+  if (up_shut_ && down_shut_ && !send_put_off()) return;
   if (up_shut_ && down_shut_ && out_.empty()) {
     finish(gate::End::complete);
     return close();
@@ -86,7 +87,7 @@ bool Session::tunnel_down() {
       upstream_->look_again();
       break;
     }
-    const std::span<char> scratch = ctx_.worker.scratch_in();
+    const std::span<char> scratch = upstream_->scratch_in();
     const net::IoResult result = upstream_->receive(scratch);
     if (result.bytes == 0) {
       if (result.would_block) break;
@@ -96,6 +97,7 @@ bool Session::tunnel_down() {
         close();
         return false;
       }
+      if (!send_put_off()) return false;
       down_shut_ = true;
       ::shutdown(fd_.get(), SHUT_WR);
       break;

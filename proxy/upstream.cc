@@ -35,6 +35,38 @@ void UpstreamConnection::note(std::uint32_t events) noexcept {
 
 void UpstreamConnection::send(const Parts& parts) {
   if (parts.empty()) return;
+  if (put_off_ != 0 || writable()) {
+    if (pool_.worker_.reactor().outbox().put(*this, parts.span(), parts.size())) {
+      ++put_off_;
+      return;
+    }
+    send_put_off();
+  }
+  write(parts);
+}
+
+void UpstreamConnection::send_now(std::string_view bytes) {
+  --put_off_;
+  if (broken_) return;
+  if (out_.empty()) {
+    const net::IoResult result = net::transmit(fd_.get(), bytes);
+    sent_ = sent_ || result.bytes != 0;
+    if (result.bytes == bytes.size()) return;
+    if (result.error != 0) {
+      broken_ = readable_ = true;
+      return look_again();  // whoever put it off has gone on: an event tells it
+    }
+    bytes.remove_prefix(result.bytes);
+  }
+  out_.append(pool_.worker_.blocks(), bytes);
+  watch_writable(true);
+}
+
+void UpstreamConnection::send_put_off() {
+  if (put_off_ != 0) pool_.worker_.reactor().outbox().flush(*this);
+}
+
+void UpstreamConnection::write(const Parts& parts) {
   std::size_t sent = 0;
   if (writable()) {
     const net::IoResult result = parts.transmit(fd_.get(), pool_.worker_.scratch_out());
@@ -68,9 +100,13 @@ void UpstreamConnection::flush() {
   watch_writable(!out_.empty());
 }
 
+std::span<char> UpstreamConnection::scratch_in() noexcept {
+  return pool_.worker_.scratch_in(*this);
+}
+
 net::IoResult UpstreamConnection::receive(std::span<char> into) noexcept {
   if (stale_) return {.error = ECONNRESET};
-  net::IoResult result = net::receive(fd_.get(), into);
+  net::IoResult result = pool_.worker_.reactor().receive(*this, fd_.get(), into);
   // A stream socket that gave less than asked is empty (epoll(7)); the next byte is a new edge.
   if (result.bytes < into.size() && !ended_ && !broken_) readable_ = false;
   if (result.would_block && (ended_ || broken_)) {
@@ -80,7 +116,10 @@ net::IoResult UpstreamConnection::receive(std::span<char> into) noexcept {
   return result;
 }
 
-void UpstreamConnection::shutdown_write() noexcept { ::shutdown(fd_.get(), SHUT_WR); }
+void UpstreamConnection::shutdown_write() noexcept {
+  send_put_off();
+  ::shutdown(fd_.get(), SHUT_WR);
+}
 
 void UpstreamConnection::look_again() noexcept {
   pool_.worker_.reactor().modify(
@@ -92,6 +131,14 @@ void UpstreamConnection::watch_writable(bool yes) noexcept {
   watching_writable_ = yes;
   pool_.worker_.reactor().modify(fd_.get(), kReadEvents | (yes ? std::uint32_t{EPOLLOUT} : 0U),
                                  *this);
+}
+
+// What is kept of an answer has its own room; and who has not seen the last event yet may still
+// read, before this one.
+int UpstreamConnection::reads_ahead() const noexcept {
+  const bool will =
+      user_ != nullptr && !connecting_ && !readable_ && in.empty() && user_->will_read_upstream();
+  return will ? fd_.get() : -1;
 }
 
 void UpstreamConnection::on_events(std::uint32_t events) {
@@ -191,6 +238,7 @@ bool UpstreamPool::start(UpstreamConnection& connection) noexcept {
 }
 
 void UpstreamPool::give_back(UpstreamConnection& connection) noexcept {
+  connection.send_put_off();
   if (idle_count_ >= settings_.upstream_idle_max || connection.ended_ || connection.broken_ ||
       !connection.out_.empty() || !connection.in.empty()) {
     return discard(connection);
@@ -214,6 +262,8 @@ void UpstreamPool::unlink_idle(UpstreamConnection& connection) noexcept {
 
 void UpstreamPool::discard(UpstreamConnection& connection) noexcept {
   connection.user_ = nullptr;
+  if (connection.put_off_ != 0) worker_.reactor().outbox().forget(connection);
+  connection.put_off_ = 0;
   connection.fd_.close();
   connection.in.clear();
   connection.out_.clear();

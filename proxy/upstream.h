@@ -4,6 +4,7 @@
 
 #include "net/bytes.h"
 #include "net/fd.h"
+#include "net/outbox.h"
 #include "net/reactor.h"
 #include "net/socket.h"
 #include "net/worker_pool.h"
@@ -19,6 +20,8 @@ class UpstreamPool;
 class UpstreamUser {
  public:
   virtual void on_upstream(std::uint32_t events) = 0;
+  /// Whether the next event will make it read, as EventHandler::reads_ahead() demands.
+  virtual bool will_read_upstream() const noexcept = 0;
 
  protected:
   ~UpstreamUser() = default;
@@ -27,7 +30,7 @@ class UpstreamUser {
 /// One connection to the app: in use by one session, or idle in the pool. Registered with the
 /// reactor from its first to its last moment, so that the app's close is seen at once also while it
 /// is idle.
-class UpstreamConnection final : net::EventHandler, net::Timer {
+class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
  public:
   bool connecting() const noexcept { return connecting_; }
   bool reused() const noexcept { return reused_; }
@@ -42,9 +45,11 @@ class UpstreamConnection final : net::EventHandler, net::Timer {
   /// After EPOLLOUT or an error while connecting: 0, or the errno of the failure.
   int finish_connect() noexcept;
   void note(std::uint32_t events) noexcept;  ///< what epoll said
-  /// Sends, or keeps what does not go (or everything, while connecting).
+  /// Sends at the end of the batch of events, or keeps what does not go (or everything, while
+  /// connecting).
   void send(const Parts& parts);
   void flush();
+  std::span<char> scratch_in() noexcept;  ///< where to receive into, if nothing is kept
   net::IoResult receive(std::span<char> into) noexcept;
   void shutdown_write() noexcept;
   void look_again() noexcept;  ///< an event in a later turn if there is still something to read
@@ -55,7 +60,11 @@ class UpstreamConnection final : net::EventHandler, net::Timer {
   friend class UpstreamPool;
   explicit UpstreamConnection(UpstreamPool& pool) noexcept : pool_(pool) {}
   void on_events(std::uint32_t events) override;
+  int reads_ahead() const noexcept override;
   void on_timer(TimePoint now) override;
+  void send_now(std::string_view bytes) override;
+  void send_put_off();
+  void write(const Parts& parts);
   void watch_writable(bool yes) noexcept;
 
   UpstreamPool& pool_;
@@ -65,6 +74,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer {
   UpstreamConnection* previous_ = nullptr;  // in the idle list
   UpstreamConnection* next_ = nullptr;      // in the idle, free or retired list
   std::uint64_t idle_turn_ = 0;             // the turn in which it became idle, or was taken again
+  std::uint8_t put_off_ = 0;                // writes in the outbox
   bool connecting_ = false;
   bool waiting_for_backlog_ = false;
   bool reused_ = false;

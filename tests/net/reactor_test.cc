@@ -8,6 +8,9 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "net/worker_pool.h"
 
@@ -67,6 +70,47 @@ TEST_F(ReactorTest, tells_of_readability_once_per_edge) {
   ASSERT_EQ(::send(pair.theirs.get(), "b", 1, 0), 1);
   second.get_future().wait();
   on_worker([&] { pair.ours.close(); });
+}
+
+/// Reads ahead, answers by way of the outbox, and says when it did what.
+struct Staged final : EventHandler, Sender {
+  Staged(Worker& w, std::vector<std::string>& said) : worker(w), log(said) {}
+  int reads_ahead() const noexcept override { return pair.ours.get(); }
+  void on_events(std::uint32_t) override {
+    char byte;
+    const bool drained = ::recv(pair.ours.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0;
+    const std::span<char> room = worker.scratch_in(*this);
+    const IoResult read = worker.reactor().receive(*this, pair.ours.get(), room);
+    log.push_back("handled " + std::string(room.data(), read.bytes) + (drained ? "" : " late"));
+    const iovec part{room.data(), read.bytes};
+    EXPECT_TRUE(worker.reactor().outbox().put(*this, {&part, 1}, read.bytes));
+  }
+  void send_now(std::string_view bytes) override {
+    log.push_back("sent " + std::string(bytes));
+    EXPECT_EQ(transmit(pair.ours.get(), bytes).bytes, bytes.size());
+    if (--*left == 0) done.set_value();
+  }
+  Worker& worker;
+  std::vector<std::string>& log;
+  Pair pair;
+  std::shared_ptr<int> left;
+  std::promise<void> done;
+};
+
+TEST_F(ReactorTest, receives_all_before_it_handles_any_and_sends_when_all_are_handled) {
+  std::vector<std::string> log;
+  Staged a(worker, log), b(worker, log);
+  a.left = b.left = std::make_shared<int>(2);
+  on_worker([&] {
+    for (Staged* one : {&a, &b}) {
+      ASSERT_TRUE(worker.reactor().add(one->pair.ours.get(), EPOLLIN | EPOLLET, *one));
+      ASSERT_EQ(::send(one->pair.theirs.get(), one == &a ? "a" : "b", 1, 0), 1);
+    }
+  });
+  b.done.get_future().wait();
+  on_worker([] {});
+  EXPECT_EQ(log, (std::vector<std::string>{"handled a", "handled b", "sent a", "sent b"}));
+  on_worker([&] { a.pair.ours.close(), b.pair.ours.close(); });
 }
 
 TEST_F(ReactorTest, rings_timers_without_anything_else_happening) {

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace weir::net {
+
+/// Somebody whose writes may be put off.
+class Sender {
+ public:
+  /// Bytes that were put off, in the order in which they were. They are gone after the call.
+  virtual void send_now(std::string_view bytes) = 0;
+
+ protected:
+  ~Sender() = default;
+};
+
+/// Small writes of a batch of events, put off until the whole batch has been handled: the kernel's
+/// send path then runs back to back, and neither it nor our own code is thrown out of the
+/// instruction cache by the other with every request (Cisco's VPP calls it a vector). Not
+/// thread-safe. A sender that dies, or closes, must be out of it: forget() or flush(sender).
+class Outbox {
+ public:
+  static constexpr std::size_t kWriteMax = 2 << 10;  ///< of one write; copying more costs too much
+  static constexpr std::size_t kWrites = 128;        ///< at a time
+
+  Outbox();
+
+  /// Copies the write. False: it is too large, or there is no room: flush(sender) what is put off,
+  /// then send it.
+  bool put(Sender& sender, std::span<const iovec> parts, std::size_t bytes) noexcept;
+  bool flush();                ///< everything, also what is put off meanwhile; false: nothing was
+  void flush(Sender& sender);  ///< what is put off of one sender, before its later writes
+  void forget(Sender& sender) noexcept;
+
+ private:
+  struct Write {
+    Sender* sender;  ///< null: done, or forgotten
+    std::uint32_t begin, size;
+  };
+  static constexpr std::size_t kRoom = 64 << 10;
+
+  std::string_view bytes_of(const Write& write) const noexcept {
+    return {room_->data() + write.begin, write.size};
+  }
+
+  std::unique_ptr<std::array<char, kRoom>> room_;
+  std::array<Write, kWrites> writes_;
+  std::size_t count_ = 0;
+  std::size_t used_ = 0;
+  bool flushing_ = false;
+};
+
+}  // namespace weir::net
