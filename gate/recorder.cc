@@ -1,6 +1,7 @@
 #include "gate/recorder.h"
 
 #include <algorithm>
+#include <boost/endian/conversion.hpp>
 #include <cstring>
 
 #include "core/text.h"
@@ -10,16 +11,25 @@ namespace {
 
 using telemetry::Metric;
 
-/// One bit that depends on the first `bits` bits of the address alone.
-unsigned bit_after(const std::array<std::uint8_t, 16>& address, unsigned bits,
-                   const HashSecret& secret) noexcept {
-  std::array<char, 18> input{'b', static_cast<char>(bits)};
-  for (unsigned i = 0; i < bits; i += 8) {
-    const unsigned kept = std::min(8U, bits - i);
-    const auto mask = static_cast<std::uint8_t>(0xff00U >> kept);
-    input[2 + i / 8] = static_cast<char>(address[i / 8] & mask);
+/// So many bits are drawn with one hash: each node of a binary tree of that height takes one of its
+/// 128 bits.
+constexpr unsigned kBitsPerHash = 7;
+
+/// The first `size` bits of `bits`, each flipped or not by a random function of those before it.
+std::uint64_t flipped(std::uint64_t bits, unsigned size, const HashSecret& secret) noexcept {
+  std::uint64_t flips = 0;
+  for (unsigned at = 0; at < size; at += kBitsPerHash) {
+    const std::uint64_t before = at == 0 ? 0 : bits >> (64 - at) << (64 - at);
+    std::array<char, 11> input{'b', static_cast<char>(size), static_cast<char>(at)};
+    std::memcpy(input.data() + 3, &before, sizeof before);
+    const Hash128 hash = secret.hash({input.data(), input.size()});
+    for (unsigned bit = at, node = 1; bit < std::min(at + kBitsPerHash, size); ++bit) {
+      const std::uint64_t half = node < 64 ? hash.lo : hash.hi;
+      flips |= (half >> node % 64 & 1U) << (63 - bit);
+      node = node << 1 | static_cast<unsigned>(bits >> (63 - bit) & 1U);
+    }
   }
-  return static_cast<unsigned>(secret.hash({input.data(), input.size()}).lo & 1U);
+  return bits ^ flips;
 }
 
 std::array<std::uint8_t, 8> low_half(const std::array<std::uint8_t, 16>& address,
@@ -30,6 +40,11 @@ std::array<std::uint8_t, 8> low_half(const std::array<std::uint8_t, 16>& address
   std::array<std::uint8_t, 8> out{};
   std::memcpy(out.data(), &hash, out.size());
   return out;
+}
+
+void append_address(std::string& out, const Address& address) {
+  char text[46];
+  out.append(text, address.to_chars(text));
 }
 
 /// An app may tell of a request and not of its caller.
@@ -44,22 +59,16 @@ bool knows_client(const policies::PolicySet& set, const policies::Record* record
 }  // namespace
 
 Address pseudonym(const Address& address, const HashSecret& secret) noexcept {
-  const auto& from = address.bytes();
-  std::array<std::uint8_t, 16> to = from;
-  const unsigned first = address.is_v4() ? 96 : 0;
-  const unsigned last = address.is_v4() ? 128 : 64;
-  for (unsigned bit = first; bit < last; ++bit) {
-    const unsigned flip = bit_after(from, bit, secret) << (7 - bit % 8);
-    to[bit / 8] = static_cast<std::uint8_t>(to[bit / 8] ^ flip);
-  }
+  std::array<std::uint8_t, 16> bytes = address.bytes();
   if (address.is_v4()) {
-    return Address::v4(static_cast<std::uint32_t>(to[12]) << 24 |
-                       static_cast<std::uint32_t>(to[13]) << 16 |
-                       static_cast<std::uint32_t>(to[14]) << 8 | to[15]);
+    const std::uint64_t bits = boost::endian::load_big_u32(bytes.data() + 12);
+    return Address::v4(static_cast<std::uint32_t>(flipped(bits << 32, 32, secret) >> 32));
   }
-  const auto low = low_half(from, secret);
-  std::copy(low.begin(), low.end(), to.begin() + 8);
-  return Address::v6(to);
+  const auto low = low_half(bytes, secret);
+  std::copy(low.begin(), low.end(), bytes.begin() + 8);
+  boost::endian::store_big_u64(bytes.data(),
+                               flipped(boost::endian::load_big_u64(bytes.data()), 64, secret));
+  return Address::v6(bytes);
 }
 
 void append_hashed(std::string& out, std::string_view canonical, const HashSecret& secret) {
@@ -139,7 +148,7 @@ bool Recorder::append_field(const policies::Slot& slot, bool hashed, bool addres
   append_canonical(canonical_, value);
   out += '"';
   if (const auto parsed = address ? Address::parse(canonical_) : std::nullopt) {
-    out += pseudonym(*parsed, settings_.secret).to_string();
+    append_address(out, pseudonym(*parsed, settings_.secret));
   } else {
     append_hashed(out, canonical_, settings_.secret);
   }
@@ -176,7 +185,7 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
     out += ",\"ip\":\"";
     if (knows_client(set, record)) {
       const Address& client = request->client;
-      out += (fields_->plain_ip ? client : pseudonym(client, settings_.secret)).to_string();
+      append_address(out, fields_->plain_ip ? client : pseudonym(client, settings_.secret));
     }
     out += '"';
   }

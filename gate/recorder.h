@@ -16,9 +16,9 @@
 ///   {"ts":1795219200000,"method":"POST","path":"/login","ip":"36.9.115.200",
 ///    "fields":{"header.x_user":"#kXh3Jm9aQ0sT41bd"},"status":401}
 ///
-/// `ts` is when it was judged; an event with another time of its own has `"time"`. One that was told by its name has `"event"`, a record no ip; `"ip":""` is not known.
-/// Answers add `"answer"`, and a client that hung up `"aborted":true`. Without status nobody
-/// answered.
+/// `ts` is when it was judged; an event with another time of its own has `"time"`. One that was
+/// told by its name has `"event"`, a record no ip; `"ip":""` is not known. Answers add `"answer"`,
+/// and a client that hung up `"aborted":true`. Without status nobody answered.
 namespace weir::gate {
 
 /// Another address for this one: two that have their first n bits in common do so afterwards as
