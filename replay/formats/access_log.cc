@@ -158,13 +158,21 @@ class RequestLog final : public Format {
     if (!take_target(request)) return bad(offset_of(text, value(kind.url)), kBadPath);
     request.body_state = BodyState::not_read;
 
-    headers_.clear();
-    for (const Kind::Named& header : kind.headers) {
-      if (const std::string_view v = line[header.column]; v.data() != nullptr)
-        headers_.push_back({header.name, v});
-    }
-    request.headers = headers_;
+    request.headers = collect(kind.headers, line, headers_, 0);
     return take_answer(kind, text, row);
+  }
+
+  /// The fields that the line has, behind the first `taken` of `into`.
+  static std::span<const HeaderField> collect(const std::vector<Kind::Named>& names,
+                                              const LogSplitter& line,
+                                              std::vector<HeaderField>& into, std::size_t taken) {
+    if (into.size() < taken + names.size()) into.resize(taken + names.size());
+    HeaderField* at = into.data() + taken;
+    for (const Kind::Named& header : names) {
+      const std::string_view value = line[header.column];
+      if (value.data() != nullptr) *at++ = {header.name, value};
+    }
+    return {into.data(), at};
   }
 
   bool take_target(Request& request) {
@@ -205,15 +213,12 @@ class RequestLog final : public Format {
       }
       row.answer.status = code;
     }
-    answer_headers_.clear();
-    if (kind.bytes != Kind::kNone && kind.splitter[kind.bytes].data() != nullptr) {
-      answer_headers_.push_back({"content-length", kind.splitter[kind.bytes]});
+    const bool sized = kind.bytes != Kind::kNone && kind.splitter[kind.bytes].data() != nullptr;
+    if (sized) {
+      if (answer_headers_.empty()) answer_headers_.resize(1);
+      answer_headers_.front() = {"content-length", kind.splitter[kind.bytes]};
     }
-    for (const Kind::Named& header : kind.answers) {
-      const std::string_view v = kind.splitter[header.column];
-      if (v.data() != nullptr) answer_headers_.push_back({header.name, v});
-    }
-    row.answer.headers = answer_headers_;
+    row.answer.headers = collect(kind.answers, kind.splitter, answer_headers_, sized ? 1 : 0);
     row.answer.body_state = BodyState::not_read;
     return Got::row;
   }

@@ -14,6 +14,7 @@ namespace weir::replay {
 class LogSplitter {
  public:
   LogSplitter(config::LogFormat format, RecordTime time);
+  LogSplitter(LogSplitter&&) = default;
 
   /// `tail`: text behind the last value's end is no fault. False: offset() and why() say where.
   bool split(std::string_view line, bool tail = false) noexcept;
@@ -25,15 +26,28 @@ class LogSplitter {
   std::string_view why() const noexcept { return why_; }
 
  private:
+  /// An item of the format, with all that splitting asks about it known beforehand.
+  struct Step {
+    config::LogFormat::Item::Kind kind{};
+    bool dash_is_null = false;
+    bool quoted = false;  // a value between quotes
+    bool last = false;    // a value that no literal ends
+    char stop = 0;        // what ends a value
+    std::size_t column = 0;
+    std::string_view text{};  // of a literal; the format's
+  };
   bool fail(std::size_t offset, std::string_view why) noexcept {
     offset_ = offset;
     why_ = why;
     return false;
   }
-  void put(const config::LogFormat::Item& item, std::string_view value) noexcept;
+  bool take_time(std::string_view line, std::size_t& at) noexcept;
+  void put(const Step& step, std::string_view value) noexcept;
+  static void put_request(std::string_view* values, std::string_view value) noexcept;
   static void put_url(std::string_view* values, std::string_view url) noexcept;
 
   config::LogFormat format_;
+  std::vector<Step> steps_;
   RecordTime time_;
   std::vector<std::string_view> values_;
   TimePoint at_{};
