@@ -4,6 +4,7 @@
 #include "admin/keys.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "policies/counts.h"
 #include "policies/describe.h"
 #include "policies/text_keys.h"
 
@@ -110,7 +111,7 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
                                            as_views(target.parts), call.stores.secret);
     if (!key) co_return problem(400, "the key does not fit the policy");
     const limiter::Reading here =
-        call.stores.counters.peek(counter.id, *key, call.at.moment(counter));
+        policies::own_part(call.stores.counters, counter, *key, call.at.moment(counter));
     const bool of_all = counter.shared != nullptr && i < store.readings.size();
     json::object row = counts_of(of_all ? store.readings[i] : here);
     row["what"] = policies::counter_text(counter);
@@ -140,6 +141,8 @@ boost::asio::awaitable<net::HttpReply> reset_counters(Call& call) {
                                            as_views(target.parts), call.stores.secret);
     if (!key) co_return problem(400, "the key does not fit the policy");
     call.stores.counters.reset(counter.id, *key);
+    if (const auto* const average = counter.synced.average.get())
+      call.stores.counters.reset(average->ones.id, *key);
   }
   co_return json_reply({{"policy", target.policy->name},
                         {"key", texts(target.parts)},

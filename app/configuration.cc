@@ -109,6 +109,7 @@ std::string place_and_secret(const std::optional<config::Server::Redis>& redis) 
   }
   add(redis->tls || redis->parsed_url.tls ? "tls" : "plain");
   add(redis->readable_keys ? "readable" : "hashed");
+  add(redis->functions ? "functions" : "scripts");
   add(std::to_string(redis->timeout.count()) + " " + std::to_string(redis->budget.count()));
   return out;
 }

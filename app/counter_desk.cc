@@ -23,18 +23,25 @@ class CounterDesk::Visit final : public store::Batch {
     for (const std::uint16_t index : set_->policies[policy_].counters) {
       limiter::Reading& reading = answer.readings.emplace_back();
       if (set_->counters[index].shared == nullptr) continue;
-      const limiter::SharedReply& reply = asking.reply(next++);
-      if (reply.error != SharedError::none) {
-        answer.why = limiter::row_of(reply.error).help;
-        continue;
-      }
-      reading = reply.parts[0].reading;
-      reading.datum = nullptr;  // which the reply owns
+      reading = next_reading(next, answer.why);
+      if (set_->counters[index].synced.average != nullptr)
+        reading = limiter::average_of(reading, next_reading(next, answer.why));
     }
     std::exchange(tell_, nullptr)(std::move(answer));
   }
 
  private:
+  limiter::Reading next_reading(std::size_t& next, std::string& why) const {
+    const limiter::SharedReply& reply = asking.reply(next++);
+    if (reply.error != SharedError::none) {
+      why = limiter::row_of(reply.error).help;
+      return {};
+    }
+    limiter::Reading out = reply.parts[0].reading;
+    out.datum = nullptr;  // which the reply owns
+    return out;
+  }
+
   std::shared_ptr<const policies::PolicySet> set_;  // its counters are asked about
   policies::PolicyIndex policy_;
   std::function<void(admin::StoreAnswer)> tell_;
@@ -57,10 +64,18 @@ void CounterDesk::ask(const admin::StoreQuestion& question, TimePoint now,
   for (const std::uint16_t index : policy.counters) {
     const policies::Counter& counter = question.set->counters[index];
     if (counter.shared == nullptr) continue;
-    policies::Asking::Item& item =
-        visit.asking.add(question.reset ? SharedVerb::reset : SharedVerb::read, *key, {},
-                         {sharing_.origin, ++sequence_});
-    policies::Asking::add_part(item, {counter.shared.get(), {}, 0});
+    const auto ask = [&](const limiter::SharedCounter& shared) {
+      policies::Asking::Item& item =
+          visit.asking.add(question.reset ? SharedVerb::reset : SharedVerb::read, *key, {},
+                           {sharing_.origin, ++sequence_});
+      policies::Asking::add_part(item, {&shared, {}, 0});
+    };
+    if (const auto* const average = counter.synced.average.get()) {
+      ask(*average->amounts.shared);
+      ask(*average->ones.shared);
+    } else {
+      ask(*counter.shared);
+    }
   }
   visit.ops = visit.asking.ops();
   visit.replies = visit.asking.replies();

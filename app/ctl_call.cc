@@ -79,7 +79,9 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   out.body = boost::json::parse(answer->body, broken);
   if (broken) out.body = nullptr;
   if (out.status / 100 == 2 && !broken) return out;
-  out.code = out.status == 401 || out.status == 403 ? kRefused : kNo;
+  out.code = kNo;
+  if (out.status == 401 || out.status == 403) out.code = kRefused;
+  if (out.status == 504) out.code = kUnreachable;  // weir is there, and what it asked is not
   for (const char* name : {"detail", "title"}) {
     if (out.problem.empty()) out.problem = cell(out.body, name);
   }

@@ -37,7 +37,7 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Lim
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
-    if (counter.sync.count() != 0) {
+    if (counter.synced.interval.count() != 0) {
       out.sync_bytes = limiter::SyncTable::bytes(synced_keys(limits), kNameBytes);
     }
     if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
@@ -117,7 +117,9 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
-                    ",\"view_bytes\":" + std::to_string(plan.view_bytes) + ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) + ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+                    ",\"view_bytes\":" + std::to_string(plan.view_bytes) +
+                    ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) +
+                    ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;
   for (const MemoryPlan::Row& row : plan.rows) {
     out += first ? "{\"policies\":" : ",{\"policies\":";

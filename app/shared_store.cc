@@ -81,6 +81,7 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
   }
   to.timeout = from.timeout;
   to.budget = from.budget;
+  to.functions = from.functions;
 
   std::string secret;
   if (from.secret) secret = from.secret->value;

@@ -282,7 +282,10 @@ std::shared_ptr<Wiring::RollCall> Wiring::on_every_worker(std::function<void(Wor
 void Wiring::close_unused_counters(const policies::PolicySet& set) {
   std::vector<limiter::CounterId> used;
   used.reserve(set.counters.size());
-  for (const policies::Counter& counter : set.counters) used.push_back(counter.id);
+  for (const policies::Counter& counter : set.counters) {
+    used.push_back(counter.id);
+    if (const auto* const average = counter.synced.average.get()) used.push_back(average->ones.id);
+  }
   counters_->close_unused(used);
   std::vector<limiter::PatternId> patterns;
   patterns.reserve(set.patterns.size());
@@ -354,9 +357,10 @@ asio::awaitable<void> Wiring::shut_down() {
   end();
 }
 
-/// What was counted here since the last exchange would be lost to the other replicas.
+/// What was counted here since the last exchange, and what patterns were not told yet, would be
+/// lost to the other replicas.
 asio::awaitable<void> Wiring::exchange_last_counts() {
-  if (synced_ == nullptr || synced_->stats().keys == 0) co_return;
+  if (synced_ == nullptr) co_return;
   const auto flushed =
       on_every_worker([](Worker& worker) { worker.gate.flush(worker.thread.now()); });
   co_await RollCall::complete(flushed);

@@ -24,7 +24,8 @@ struct Wiring::Worker {
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
     redis.emplace(in, store->store, sharing.origin);
-    gate.share(*redis, sharing, store->store.budget);
+    gate.share(*redis, sharing, store->store.budget, &in.wheel());
+    if (index == 0) gate.fire_patterns(in.wheel(), sharing.origin);
     gate.exchange(in.wheel(), random_origin());
     sharing.origin = random_origin();
     counters.emplace(*redis, sharing, store->secret);
@@ -37,7 +38,7 @@ struct Wiring::Worker {
   // Started after the server's hook, whose sessions it gathers from.
   std::optional<store::RedisStore> redis;
   proxy::Server server;
-  api::LineJudge lines;  // of the event API
+  api::LineJudge lines;                 // of the event API
   std::optional<CounterDesk> counters;  // of operators, if there is a Redis
 };
 

@@ -374,6 +374,7 @@ struct Server {
     milliseconds timeout{50}, budget{5};
     std::optional<Text> secret, secret_file;
     bool readable_keys = false;
+    bool functions = false;  ///< Redis Functions instead of EVALSHA
   };
   std::optional<Redis> redis;
   std::optional<Located<unsigned>> threads;

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "config/patterns.h"
-#include "config/share.h"
 #include "config/sections.h"
 #include "config/shapes.h"
+#include "config/share.h"
 #include "config/yaml_text.h"
 
 namespace weir::config {
@@ -26,7 +26,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
     {{"key", shape::kKey,
-      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: 1000m}}` "
+      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: "
+      "1000m}}` "
       "or `{near: {lon, lat, cell: 6}}`",
       "one counter for all", "Whose events are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
@@ -39,8 +40,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        d.metric = m.key;
        read_metric(r, m, d.policy.metric);
      }},
-    {{"window", shape::kWindow,
-      "duration, or a window (below)", "required with a metric", "Over which time."},
+    {{"window", shape::kWindow, "duration, or a window (below)", "required with a metric",
+      "Over which time."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.window = m.key;
        d.policy.window = read_window(r, m);
@@ -74,8 +75,9 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "`enforce`",
       "Shadow judges and counts apart, and changes nothing."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(m, read_mode(r, m), d.policy.mode); }},
-    {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})", "1 to 100000", "1000",
-      "Members or log entries per key at most."},
+    {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})", "1 to 100000",
+      "1000; 100 of a pattern with `share`",
+      "Members, log entries or open matches per key at most."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto n = r.integer(m, 1, 100'000))
          d.policy.keep = located(m, static_cast<std::size_t>(*n));
@@ -157,8 +159,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      }},
     {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "`local`",
-      "Whose count it is: of this process, or of all replicas, who ask Redis each time or exchange "
-      "their counts."},
+      "Whose count (or pattern) it is: of this process, or of all replicas, who ask Redis each "
+      "time or exchange their counts."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_share(r, m, d.policy.share); }},
     {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
       "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",

@@ -110,6 +110,9 @@ constexpr Row<Redis> kRedis[] = {
      [](Reader& r, const Member& m, Redis& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
      }},
+    {{"functions", shape::kBoolean, "`true` or `false`", "`false`",
+      "Scripts as a library of Redis Functions (Redis 7 or newer), instead of by EVALSHA."},
+     [](Reader& r, const Member& m, Redis& out) { set(r.boolean(m), out.functions); }},
 };
 
 }  // namespace

@@ -43,50 +43,94 @@ constexpr Row<ShareDef> kShare[] = {
      }},
 };
 
-/// What is counted on several replicas can be added up; what else there is to know can't be.
-void check_sync(Reader& reader, const PolicyDef& policy) {
+/// Why replicas that judge for themselves can't exchange it, and what can be done; limiter::Merge
+/// is how they exchange the rest.
+struct Obstacle {
+  const char* why;
+  const char* hint = "write share: redis, which asks each time";
+};
+std::optional<Obstacle> obstacle(MetricDef::Kind metric, const WindowDef* window) {
   using Kind = MetricDef::Kind;
+  using Form = WindowDef::Kind;
+  switch (metric) {
+    case Kind::exists:
+      return Obstacle{"whether another replica has seen it is known only by asking"};
+    case Kind::last:
+      return Obstacle{"with \"sync\" each replica would know its own previous event only"};
+    default:
+      break;
+  }
+  if (window == nullptr) return {};
+  if (metric == Kind::distinct && window->kind == Form::leaky)
+    return Obstacle{"what others have poured into a bucket does not say which members are in it"};
+  if (window->kind == Form::events)
+    return Obstacle{"with \"sync\" each replica would see other last events"};
+  if (window->from_first && metric != Kind::count && metric != Kind::sum) {
+    return Obstacle{"with \"sync\" only counts and sums know when the first event was",
+                    "leave out from, or write share: redis, which asks each time"};
+  }
+  if (metric == Kind::average && window->kind == Form::last && window->exact) {
+    return Obstacle{"an average that is exchanged is told by buckets",
+                    "leave out exact, or write share: redis, which asks each time"};
+  }
+  const bool extreme = metric == Kind::minimum || metric == Kind::maximum;
+  if (extreme && window->kind == Form::last) {
+    return Obstacle{
+        "an extreme leaves its window with its event, and other replicas don't know that one",
+        "write window: {every: ...}, or share: redis, which asks each time"};
+  }
+  return {};
+}
+
+void check_sync(Reader& reader, const PolicyDef& policy) {
   const Where& where = policy.share->sync->where;
-  const auto adds_up = [](const MetricDef& metric) {
-    return metric.kind == Kind::count || metric.kind == Kind::sum;
-  };
-  const MetricDef* other =
-      policy.metrics.empty() && !adds_up(policy.metric) ? &policy.metric : nullptr;
-  for (const NamedMetricDef& named : policy.metrics) {
-    if (!adds_up(named.metric)) other = &named.metric;
-  }
-  if (other != nullptr) {
-    reader.problems().error(
-        where, "\"sync\" exchanges what can be added up: count and sum; this metric can't be",
-        "write share: redis, which asks each time");
-  }
-  const auto check_window = [&](const WindowDef& window) {
-    const char* const hint = "write share: redis, which asks each time";
-    if (window.kind == WindowDef::Kind::events) {
-      reader.problems().error(where, "with \"sync\" each replica would see other last events",
-                              hint);
-    } else if (window.from_first) {
-      reader.problems().error(where, "with \"sync\" each replica would see another first event",
-                              hint);
-    } else if ((window.kind == WindowDef::Kind::last || window.kind == WindowDef::Kind::every) &&
-               window.length < 2 * policy.share->sync->value) {
+  const auto check = [&](const MetricDef& metric, const WindowDef* window) {
+    if (const auto found = obstacle(metric.kind, window)) {
+      reader.problems().error(where, found->why, found->hint);
+    } else if (window != nullptr &&
+               (window->kind == WindowDef::Kind::last || window->kind == WindowDef::Kind::every) &&
+               window->length < 2 * policy.share->sync->value) {
       reader.problems().error(
-          where, "\"sync\" is too slow for a window of " + format_duration(window.length),
+          where, "\"sync\" is too slow for a window of " + format_duration(window->length),
           "exchange counts at least twice in a window");
     }
   };
-  if (policy.window) check_window(*policy.window);
+  if (policy.metrics.empty()) check(policy.metric, policy.window ? &*policy.window : nullptr);
   for (const NamedMetricDef& named : policy.metrics) {
-    if (named.window) check_window(*named.window);
+    const WindowDef* const window = named.window    ? &*named.window
+                                    : policy.window ? &*policy.window
+                                                    : nullptr;
+    check(named.metric, window);
   }
   for (const Rung& rung : policy.then) {
-    if (rung.in) check_window(rung.in->value);
+    if (rung.in) check(policy.metric, &rung.in->value);
   }
   if (policy.on_error &&
       !(policy.on_error->what == OnErrorDef::What::local && policy.on_error->part == 1)) {
     reader.problems().error(policy.on_error->where,
                             "with \"sync\" no judgement asks Redis, so none fails",
                             "leave out on_error: it goes on with what it knows");
+  }
+}
+
+/// The store knows what waits, and when for nothing any more; not when there is nothing to come.
+void check_shared_pattern(Reader& reader, const PolicyDef& policy) {
+  const PatternDef& pattern = *policy.pattern;
+  if (policy.share->sync) {
+    reader.problems().error(policy.share->sync->where,
+                            "\"sync\" exchanges what can be added up, and a pattern can't be",
+                            "write share: redis");
+  }
+  if (pattern.kind == PatternDef::Kind::pair && !pattern.within && !pattern.before &&
+      !pattern.after) {
+    reader.problems().error(policy.share->where,
+                            "without \"within\" a pair waits for the end of input, of which the "
+                            "shared store never hears",
+                            "write within: 5s, or {before: 3s, after: 5s}");
+  }
+  if (policy.on_error && policy.on_error->part != 1) {
+    reader.problems().error(policy.on_error->where, "a pattern has no limit to take a part of",
+                            "write on_error: local");
   }
 }
 
@@ -129,7 +173,7 @@ void check_share(Reader& reader, const PolicyDef& policy) {
   }
   const Where& where = policy.share->where;
   if (policy.pattern) {
-    reader.problems().error(where, "a pattern that is shared is not supported yet");
+    check_shared_pattern(reader, policy);
   } else if (radius_of(policy.key) != nullptr) {
     reader.problems().error(where,
                             "a place with a radius cannot be shared: it is nine reads, not one",
@@ -139,7 +183,7 @@ void check_share(Reader& reader, const PolicyDef& policy) {
     reader.problems().error(where, "a policy that counts nothing has nothing to share",
                             "give it a window, such as window: 10m");
   }
-  if (policy.share->sync) check_sync(reader, policy);
+  if (policy.share->sync && !policy.pattern) check_sync(reader, policy);
   if (policy.clock && policy.clock->value == PolicyClock::event) {
     reader.problems().error(policy.clock->where,
                             "what is shared goes by the store's clock, not by the events'",

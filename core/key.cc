@@ -21,7 +21,8 @@ HashSecret HashSecret::from_bytes(const std::array<std::uint8_t, 16>& bytes) noe
 
 HashSecret HashSecret::from_text(std::string_view text) {
   std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
-  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size());
   HashSecret out;
   std::copy_n(digest.begin(), out.bytes_.size(), out.bytes_.begin());
   return out;
@@ -38,42 +39,26 @@ Hash128 HashSecret::hash(std::string_view bytes) const noexcept {
   return hash;
 }
 
-void KeyBuilder::add_text(std::string_view part) {
-  const auto size = static_cast<std::uint32_t>(part.size());
-  bytes_.append(reinterpret_cast<const char*>(&size), sizeof size);
-  bytes_.append(part);
-}
-
-void KeyBuilder::add_address(const Address& address) {
-  add_text({reinterpret_cast<const char*>(address.bytes().data()), 16});
-}
-
-void KeyBuilder::add_missing() { bytes_.append(4, '\xff'); }
-
-bool KeyBuilder::add(const Value& value) {
-  if (value.is(Type::text)) {
-    add_text(value.as_text());
-    return true;
-  }
-  if (value.is(Type::address)) {
-    add_address(value.as_address());
-    return true;
-  }
-  const std::size_t at = bytes_.size();
-  bytes_.append(4, '\0');
-  if (!append_canonical(bytes_, value)) {
-    bytes_.resize(at);
+bool KeyBuilder::add_other(const Value& value) {
+  char text[32];
+  if (value.is(Type::boolean)) {
+    add_text(value.as_boolean() ? "true" : "false");
+  } else if (value.is_number()) {
+    add_text({text, value.as_number().to_chars(text)});
+  } else {
     return false;
   }
-  const auto size = static_cast<std::uint32_t>(bytes_.size() - at - 4);
-  std::memcpy(bytes_.data() + at, &size, sizeof size);
   return true;
 }
 
 bool append_canonical(std::string& out, const Value& value) {
   switch (value.type()) {
-    case Type::text: out.append(value.as_text()); return true;
-    case Type::boolean: out.append(value.as_boolean() ? "true" : "false"); return true;
+    case Type::text:
+      out.append(value.as_text());
+      return true;
+    case Type::boolean:
+      out.append(value.as_boolean() ? "true" : "false");
+      return true;
     case Type::integer:
     case Type::real: {
       char buffer[32];
@@ -85,7 +70,8 @@ bool append_canonical(std::string& out, const Value& value) {
       out.append(buffer, value.as_address().to_chars(buffer));
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

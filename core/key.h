@@ -4,8 +4,10 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/address.h"
 #include "core/result.h"
@@ -46,18 +48,50 @@ class HashSecret {
 /// from request to request: keeps its memory.
 class KeyBuilder {
  public:
-  void start() { bytes_.clear(); }  ///< over
-  void add_text(std::string_view part);
-  void add_address(const Address& address);  ///< already masked
-  void add_missing();  ///< stands for a missing part; equal to no text, whatever a client sends
+  void start() noexcept { size_ = 0; }  ///< over
+  void add_text(std::string_view part) {
+    const auto size = static_cast<std::uint32_t>(part.size());
+    char* const at = extend(sizeof size + part.size());
+    std::memcpy(at, &size, sizeof size);
+    if (!part.empty()) std::memcpy(at + sizeof size, part.data(), part.size());
+  }
+  /// Already masked.
+  void add_address(const Address& address) {
+    constexpr std::uint32_t kSize = 16;
+    char* const at = extend(sizeof kSize + kSize);
+    std::memcpy(at, &kSize, sizeof kSize);
+    std::memcpy(at + sizeof kSize, address.bytes().data(), kSize);
+  }
+  /// Stands for a missing part; equal to no text, whatever a client sends.
+  void add_missing() { std::memset(extend(4), 0xff, 4); }
   /// Canonical text of any scalar (1 and "1" are one part; doubles shortest). False for null,
   /// errors, lists and JSON objects: these are no key parts.
-  bool add(const Value& value);
-  std::string_view bytes() const noexcept { return bytes_; }
-  Hash128 hash(const HashSecret& secret) const noexcept { return secret.hash(bytes_); }
+  bool add(const Value& value) {
+    if (value.is(Type::text)) {
+      add_text(value.as_text());
+      return true;
+    }
+    if (value.is(Type::address)) {
+      add_address(value.as_address());
+      return true;
+    }
+    return add_other(value);
+  }
+  std::string_view bytes() const noexcept { return {bytes_.data(), size_}; }
+  Hash128 hash(const HashSecret& secret) const noexcept { return secret.hash(bytes()); }
 
  private:
-  std::string bytes_;
+  bool add_other(const Value& value);
+  char* extend(std::size_t n) {
+    if (bytes_.size() - size_ < n) [[unlikely]]
+      bytes_.resize(2 * (size_ + n));
+    char* const at = bytes_.data() + size_;
+    size_ += n;
+    return at;
+  }
+
+  std::vector<char> bytes_ = std::vector<char>(64);
+  std::size_t size_ = 0;  // of bytes_, in use
 };
 
 /// Canonical text of a scalar, as it stands in keys and in what people read. False as

@@ -35,18 +35,19 @@ void Exchange::flush(TimePoint now) {
 
 void Exchange::send() {
   for (std::size_t sent = 0; sent < kKeysMost;) {
-    Batch& batch = spare();
+    Batch& batch = batches_.lend(*this);
     batch.size = bank_.take(times(), id_, kKeysOfBatch, batch.pushes);
     if (batch.size == 0) {
-      free_.push_back(&batch);
+      batches_.take_back(batch);
       break;
     }
     sent += batch.size;
     for (std::size_t i = 0; i < batch.size; ++i) {
       const limiter::SyncedBank::Push& push = batch.pushes[i];
       policies::Asking::Item& item =
-          batch.asking.add(push.verb, push.name, {push.amount, 0, nullptr}, push.id);
+          batch.asking.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
       item.op.again = push.again;
+      item.op.lifetime = push.lifetime;
       policies::Asking::add_part(item, {push.counter.get(), {}, 0});
     }
     batch.ops = batch.asking.ops();
@@ -69,19 +70,8 @@ void Exchange::take_in(Batch& batch) {
     batch.pushes[i].counter.reset();
   }
   batch.asking.clear();
-  free_.push_back(&batch);
+  batches_.take_back(batch);
   if (const auto next = bank_.next(now_)) wheel_.arm(*this, *next);
-}
-
-Exchange::Batch& Exchange::spare() {
-  if (free_.empty()) {
-    batches_.push_back(std::make_unique<Batch>(*this));
-    free_.reserve(batches_.capacity());
-    return *batches_.back();
-  }
-  Batch& out = *free_.back();
-  free_.pop_back();
-  return out;
 }
 
 }  // namespace weir::gate

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gate/judge.h"
+#include "gate/spares.h"
 #include "limiter/synced_bank.h"
 #include "net/wheel.h"
 #include "policies/asking.h"
@@ -34,7 +35,7 @@ class Exchange final : private net::Timer {
   void run(TimePoint now);
   /// Before the end: sends all that is queued, whatever its interval.
   void flush(TimePoint now);
-  bool is_busy() const noexcept { return free_.size() != batches_.size(); }
+  bool is_busy() const noexcept { return batches_.is_any_lent(); }
 
   limiter::SyncedBank::Stats stats() const noexcept { return bank_.stats(); }
 
@@ -53,7 +54,6 @@ class Exchange final : private net::Timer {
   void take_in(Batch& batch);
   bool is_away(const Batch& batch) const noexcept;
   limiter::SyncedBank::Times times() const noexcept;
-  Batch& spare();
 
   store::SharedStore& store_;
   limiter::SyncedBank bank_;
@@ -61,8 +61,7 @@ class Exchange final : private net::Timer {
   net::Wheel& wheel_;
   limiter::SharedId id_;  // of the last push
   TimePoint now_{};       // as last told: an answer comes a round trip after that, at most
-  std::vector<std::unique_ptr<Batch>> batches_;
-  std::vector<Batch*> free_;
+  Spares<Batch> batches_;
 };
 
 }  // namespace weir::gate

@@ -44,14 +44,22 @@ Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
 Gate::~Gate() = default;
 
 void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
-  evaluator_.use(policies::load_on_worker(std::move(set), shared_.stats, worker_));
+  const auto loaded = policies::load_on_worker(std::move(set), shared_.stats, worker_);
+  evaluator_.use(loaded);
+  if (clock_) clock_->use(loaded);
   if (recorder_ != nullptr) recorder_->use(evaluator_.set());
 }
 
-void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget) {
+void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
+                 net::Wheel* wheel) {
   sharing_ = sharing;
   desk_.emplace(store, budget);
   evaluator_.share(sharing_);
+  post_.emplace(store, evaluator_, shared_, metrics_, wheel);
+}
+
+void Gate::fire_patterns(net::Wheel& wheel, std::uint64_t seed) {
+  clock_.emplace(desk_->store(), evaluator_, *post_, shared_, metrics_, wheel, seed);
 }
 
 void Gate::exchange(net::Wheel& wheel, std::uint64_t origin) {
@@ -91,6 +99,7 @@ const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::In
 void Gate::run_errands(TimePoint now) {
   if (desk_) desk_->run(evaluator_.errands(), now);
   if (exchange_) exchange_->run(now);
+  if (post_) post_->run(now);
 }
 
 Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
@@ -196,22 +205,14 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoin
 }
 
 Ticket* Gate::take_ticket(bool recorded) {
-  Ticket* ticket = nullptr;
-  if (free_tickets_.empty()) {
-    tickets_.push_back(std::make_unique<Ticket>(closed_));
-    free_tickets_.reserve(tickets_.capacity());
-    ticket = tickets_.back().get();
-  } else {
-    ticket = free_tickets_.back();
-    free_tickets_.pop_back();
-  }
+  Ticket* const ticket = &tickets_.lend(closed_);
   if (recorded) std::swap(ticket->row, row_);
   return ticket;
 }
 
 void Gate::renew_places(TimePoint now) {
   if (!desk_) return;
-  for (const auto& ticket : tickets_) evaluator_.renew(ticket->settlement);
+  for (const auto& ticket : tickets_.all()) evaluator_.renew(ticket->settlement);
   run_errands(now);
 }
 
@@ -327,7 +328,7 @@ void Gate::finish(Ticket& ticket, End end, TimePoint now) {
 void Gate::release(Ticket& ticket) {
   ticket.answered = ticket.finished = false;
   ticket.settlement.clear();
-  free_tickets_.push_back(&ticket);
+  tickets_.take_back(ticket);
 }
 
 void Gate::settled(const Ticket& ticket) {

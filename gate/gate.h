@@ -9,7 +9,10 @@
 #include "gate/exchange.h"
 #include "gate/inquiry.h"
 #include "gate/judge.h"
+#include "gate/pattern_clock.h"
+#include "gate/pattern_post.h"
 #include "gate/recorder.h"
+#include "gate/spares.h"
 #include "gate/wait_queue.h"
 #include "policies/evaluator.h"
 #include "policies/verdict_text.h"
@@ -54,7 +57,11 @@ class Gate final : public Judge {
   const policies::PolicySet& set() const noexcept { return evaluator_.set(); }
   /// Counters with `share: redis` are asked of this store, which lives on the worker's thread and
   /// stops before the gate ends; a request waits for it at most `budget`. Before any judgement.
-  void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget);
+  /// `wheel`: null in tests; then what patterns have to tell is not tried again by itself.
+  void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
+             net::Wheel* wheel = nullptr);
+  /// On one worker of the process, after share(): fires what is due of shared patterns.
+  void fire_patterns(net::Wheel& wheel, std::uint64_t seed);
   /// And those with `sync` exchange their counts through it, if Shared::synced is there. `origin`:
   /// random, another one than the store's. After share().
   void exchange(net::Wheel& wheel, std::uint64_t origin);
@@ -62,7 +69,9 @@ class Gate final : public Judge {
   void flush(TimePoint now) {
     if (exchange_) exchange_->flush(now);
   }
-  bool is_exchanging() const noexcept { return exchange_ && exchange_->is_busy(); }
+  bool is_exchanging() const noexcept {
+    return (exchange_ && exchange_->is_busy()) || (post_ && post_->is_busy());
+  }
   limiter::SyncedBank::Stats exchange_stats() const noexcept {
     return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
   }
@@ -146,11 +155,12 @@ class Gate final : public Judge {
   std::uint32_t waiting_noted_ = 0;
   std::uint64_t settlements_seen_ = 0;
   std::size_t held_ = 0;
-  std::vector<std::unique_ptr<Ticket>> tickets_;  // all that were ever made
-  std::vector<Ticket*> free_tickets_;
+  Spares<Ticket> tickets_;
   policies::Sharing sharing_;
-  std::optional<Desk> desk_;     // none: nothing is shared
+  std::optional<Desk> desk_;  // none: nothing is shared
   std::optional<Exchange> exchange_;
+  std::optional<PatternPost> post_;
+  std::optional<PatternClock> clock_;
   Inquiry* asked_ = nullptr;     // of the last judgement, to be parked
   std::size_t closing_ = 0;      // tickets whose settlements the store is about to answer
   std::vector<Ticket*> closed_;  // and those that it has answered

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "gate/spares.h"
 #include "policies/evaluator.h"
 #include "store/shared_store.h"
 
@@ -49,7 +50,7 @@ class Desk {
   void give_back(Inquiry& inquiry);
   /// Inquiries whose replies have come, in their order; the caller empties it.
   std::vector<Inquiry*>& told() noexcept { return told_; }
-  bool is_asking() const noexcept { return free_inquiries_.size() != inquiries_.size(); }
+  bool is_asking() const noexcept { return inquiries_.is_any_lent(); }
 
   /// Submits what the evaluator wants done, and forgets it.
   void run(policies::Asking& errands, TimePoint now);
@@ -60,10 +61,9 @@ class Desk {
 
   store::SharedStore& store_;
   milliseconds budget_;
-  std::vector<std::unique_ptr<Inquiry>> inquiries_;
-  std::vector<Inquiry*> free_inquiries_, told_;
-  std::vector<std::unique_ptr<Errands>> errands_;
-  std::vector<Errands*> free_errands_;
+  Spares<Inquiry> inquiries_;
+  std::vector<Inquiry*> told_;
+  Spares<Errands> errands_;
 };
 
 }  // namespace weir::gate

@@ -52,7 +52,8 @@ void WaitQueue::tick(TimePoint now, bool settled) {
   for (Waiter* waiter = first_; waiter != nullptr;) {
     Waiter* const next = waiter->next_;
     const bool due = waiter->deadline_ <= now;
-    const bool first = settled && std::find(seen_.begin(), seen_.end(), waiter->key_) == seen_.end();
+    const bool first =
+        settled && std::find(seen_.begin(), seen_.end(), waiter->key_) == seen_.end();
     if (first) seen_.push_back(waiter->key_);
     if (due || first) {
       unlink(*waiter);

@@ -9,13 +9,14 @@
 
 namespace weir::gate {
 
-/// Who waits for reservations to settle, first come first served per key. Intrusive: parking allocates
-/// nothing. Used by one worker's thread. Within Waiter::resume() only that waiter may park or unpark.
+/// Who waits for reservations to settle, first come first served per key. Intrusive: parking
+/// allocates nothing. Used by one worker's thread. Within Waiter::resume() only that waiter may
+/// park or unpark.
 ///
-/// A settlement frees at most one place, so it wakes one waiter of its key. That one parks again at the
-/// front, and all stay as they were; or it takes the place or is refused, and wakes the next
-/// (Gate::unpark). So the cost of a settlement does not grow with the queue: 1,000 parked guesses are not
-/// judged anew at each answer.
+/// A settlement frees at most one place, so it wakes one waiter of its key. That one parks again at
+/// the front, and all stay as they were; or it takes the place or is refused, and wakes the next
+/// (Gate::unpark). So the cost of a settlement does not grow with the queue: 1,000 parked guesses
+/// are not judged anew at each answer.
 class WaitQueue {
  public:
   explicit WaitQueue(std::size_t most) : most_(most) {}

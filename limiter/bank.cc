@@ -6,6 +6,10 @@
 
 #include "limiter/bank_impl.h"
 
+// An operation is a few dozen instructions: a call of a closure, with all that it captures by
+// reference, costs as much again. GCC leaves it out of line, for counters with a radius run it too.
+#define WEIR_IN_PLACE __attribute__((always_inline))
+
 namespace weir::limiter {
 namespace {
 
@@ -230,7 +234,7 @@ Reading Bank::charge(CounterId id, const CounterKey& key, Moment now, const Amou
   if (undo != nullptr) *undo = Undo{};
   Counter* const c = impl_->counter(id);
   if (c == nullptr) return Impl::itself_alone(&event);
-  return impl_->read(c, key, &event, [&](Subject& s) {
+  return impl_->read(c, key, &event, [&](Subject& s) WEIR_IN_PLACE {
     return c->ops->charge(s, impl_->instant(*c, now, true), event, ceiling, undo);
   });
 }
@@ -246,7 +250,7 @@ Reading Bank::peek(CounterId id, const CounterKey& key, Moment now,
                    const Amount* event) const noexcept {
   Counter* const c = impl_->counter(id);
   if (c == nullptr) return Impl::itself_alone(event);
-  return impl_->read(c, key, event, [&](Subject& s) {
+  return impl_->read(c, key, event, [&](Subject& s) WEIR_IN_PLACE {
     return c->ops->peek(s, impl_->instant(*c, now, false), event);
   });
 }
@@ -256,7 +260,7 @@ Reading Bank::reserve(CounterId id, const CounterKey& key, Moment now, const Amo
   if (undo != nullptr) *undo = Undo{};
   Counter* const c = impl_->counter(id);
   if (c == nullptr) return Impl::itself_alone(&event);
-  return impl_->read(c, key, &event, [&](Subject& s) {
+  return impl_->read(c, key, &event, [&](Subject& s) WEIR_IN_PLACE {
     return c->ops->reserve(s, impl_->instant(*c, now, true), event, ceiling, undo);
   });
 }
@@ -268,7 +272,7 @@ Reading Bank::settle(CounterId id, const CounterKey& key, TimePoint event_time, 
   if (c == nullptr) return Impl::itself_alone(counted);
   const bool reserved = c->rule.own_time && undo.what == Undo::What::reservation;
   const std::int64_t event_ms = to_ms(reserved ? undo.at : event_time);
-  return impl_->read(c, key, counted, [&](Subject& s) {
+  return impl_->read(c, key, counted, [&](Subject& s) WEIR_IN_PLACE {
     return c->ops->settle(s, impl_->instant(*c, now, true), event_ms, event, undo, matched);
   });
 }

@@ -23,7 +23,7 @@ struct Bank::Impl {
     std::unique_ptr<Table> own;
     std::size_t own_bytes = 0;
     bool closed = false;
-    TimePoint closed_at{};  // 0: since the next maintain
+    TimePoint closed_at{};   // 0: since the next maintain
     std::int64_t since = 0;  // ms: from then on it has every event; 0: from the start
   };
 
@@ -72,9 +72,10 @@ struct Bank::Impl {
     if (event != nullptr) r.value = r.settled = event->amount;
     return r;
   }
-  /// with() for what gives a reading.
+  /// with() for what gives a reading. Every charge goes through here: in one piece with its caller.
   template <class F>
-  Reading read(Counter* c, const CounterKey& key, const Amount* event, F&& f) const noexcept {
+  [[gnu::always_inline]] Reading read(Counter* c, const CounterKey& key, const Amount* event,
+                                      F&& f) const noexcept {
     if (c->grid) {
       Reading r = itself_alone(event);
       with_around(c, key, [&](Subject& s) { r = f(s); });

@@ -56,7 +56,8 @@ struct CounterSpec {
   milliseconds length{60'000};  ///< kWindowMin .. kWindowMax; ignored by Window::none and leaky;
                                 ///< events: 0 = however old
   unsigned buckets = 60;        ///< ring: 1 .. kBucketsMax
-  bool real = false;            ///< amounts are doubles, else 64-bit integers
+  bool real = false;            ///< amounts are doubles, else 64-bit integers; of in_flight: the
+                                ///< store's events are replicas, the amounts what each has open
   std::uint32_t events = 0;     ///< Window::events: 1 .. kKeepMax
   CalendarUnit unit{};          ///< Window::calendar
   std::shared_ptr<const TimeZone> zone;  ///< Window::calendar

@@ -183,6 +183,8 @@ constexpr std::array kTable = {
          "greatest double of the last W within the radius", true},
     Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights, SharedForm::flights,
          "events begun and not ended"},
+    Kind{"in_flight_of_replicas", Metric::in_flight, Window::none, true, kFlights,
+         SharedForm::gauges, "events begun and not ended, as each replica says how many it has"},
 };
 
 }  // namespace
@@ -247,7 +249,8 @@ const Kind* find_kind(const CounterSpec& spec) noexcept {
   if (near && spec.keep > kNearKeepMax) return nullptr;
   for (const Kind& kind : kTable) {
     if (kind.metric == spec.metric && kind.window == spec.window && kind.near == near &&
-        kind.real == (spec.real && has_amounts(spec.metric))) {
+        kind.real ==
+            (spec.real && (has_amounts(spec.metric) || spec.metric == Metric::in_flight))) {
       return &kind;
     }
   }

@@ -60,9 +60,10 @@ enum class SharedForm : std::uint8_t {
   leaky,    ///< a level and when it was read
   last,     ///< the latest data
   flights,  ///< open events with the times at which they end by themselves
+  gauges,   ///< what each replica says to have open, likewise
   none,     ///< not shared: a radius is a write and nine reads, which is no one operation
 };
-inline constexpr std::size_t kSharedForms = 8;
+inline constexpr std::size_t kSharedForms = 9;
 
 /// A row of the table of kinds. A new kind is a row, and its operations.
 struct Kind {

@@ -25,18 +25,19 @@ class WindowOps : WindowEntries<V> {
  public:
   static Reading charge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
                         Undo* undo) noexcept {
+    Reading r;  // one variable, so that it is made where the caller wants it
     if constexpr (kCount) {
-      Reading r;
       if (s.slot != nullptr && !stale(s, now) &&
           Packed<V>::charge(*s.slot, s.counter, now, event, ceiling, undo, r)) {
         return r;
       }
     }
-    return judge(s, now, event, ceiling, undo, [&](State<V>& state, Memory& memory, Undo& u) {
+    r = judge(s, now, event, ceiling, undo, [&](State<V>& state, Memory& memory, Undo& u) {
       u.what = Undo::What::charge;
       insert(s, state, memory, now, now.ms, event, u);
       return true;
     });
+    return r;
   }
 
   static Reading reserve(Subject& s, const Instant& now, const Amount& event,
@@ -50,6 +51,9 @@ class WindowOps : WindowEntries<V> {
   }
 
   static Reading peek(const Subject& s, const Instant& now, const Amount* event) noexcept {
+    if constexpr (kCount) {
+      if (s.slot == nullptr) return of_nothing(s, event);
+    }
     State<V> state(s.counter, s.slot, s.arena);
     std::uint32_t revived = 0;  // reserved members that have just ceased to be settled
     prune(s, state, now, [&](V v) {
@@ -323,7 +327,7 @@ class WindowOps : WindowEntries<V> {
       }
       if (event != nullptr)
         out.settled += kSum ? Sum{integer_of(event->amount)} : Sum{count_of(*event)};
-      if constexpr (std::is_same_v<V, Unit>) out.settled = std::min<Sum>(out.settled, keep_of(s));
+      if constexpr (kCount) out.settled = std::min<Sum>(out.settled, most_of(s));
       out.all = out.settled;
       if constexpr (kCount) {
         out.all += in_flight(s);
@@ -334,6 +338,18 @@ class WindowOps : WindowEntries<V> {
       }
     }
     return out;
+  }
+
+  /// Of a key that is not there.
+  static Reading of_nothing(const Subject& s, const Amount* event) noexcept {
+    Values v{};
+    if (event != nullptr) v.settled = v.all = std::min<Sum>(count_of(*event), most_of(s));
+    return reading(s, v);
+  }
+  /// What a count may come to: a log holds so many events.
+  static Sum most_of(const Subject& s) noexcept {
+    if constexpr (std::is_same_v<V, Unit>) return keep_of(s);
+    return std::numeric_limits<Sum>::max();
   }
 
   static std::uint32_t in_flight(const Subject& s) noexcept {

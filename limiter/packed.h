@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -74,19 +75,26 @@ struct Packed {
     if (joins ? (entry[n - 1] & count_max) == count_max : live == 2U * counter.inline_words - 2U) {
       return false;
     }
+    if (joins && dead == 0) {  // of a busy key: one entry grows
+      ++entry[n - 1];
+      std::memcpy(reinterpret_cast<std::byte*>(slot.word + 1) + 2 * (n - 1), entry + (n - 1), 2);
+      stored(r, slot, now, event, undo);
+      return true;
+    }
+    std::uint16_t kept[6] = {};
     // A live entry is at most `span` older than now, which is what delta_bits hold.
     const auto step = static_cast<std::uint32_t>(joins ? 0 : age) << count_bits;
-    for (unsigned i = 0; i < live; ++i)
-      entry[i] = static_cast<std::uint16_t>(entry[dead + i] + step);
-    if (joins) {
-      ++entry[live - 1];
-    } else {
-      entry[live++] = 1;
+    for (unsigned i = 0; i < live; ++i) {
+      kept[i] = static_cast<std::uint16_t>(entry[dead + i] + step);
     }
-    for (unsigned i = live; i < 6; ++i) entry[i] = 0;
+    if (joins) {
+      ++kept[live - 1];
+    } else {
+      kept[live++] = 1;
+    }
     slot.word[0] = now.stamp;
-    std::memcpy(slot.word + 1, entry, 8);
-    if (counter.inline_words == 4) std::memcpy(slot.word + 3, entry + 4, 4);
+    std::memcpy(slot.word + 1, kept, 8);
+    if (counter.inline_words == 4) std::memcpy(slot.word + 3, kept + 4, 4);
     slot.size = live & 15U;
     stored(r, slot, now, event, undo);
     return true;

@@ -71,6 +71,7 @@ struct PatternMatch {
   std::uint8_t count = 0;   ///< of events
   std::array<Step, kPatternSteps> events;  ///< by step
   std::string payload;                     ///< timeout, unmatched: that of the event that waited
+  std::string key;                         ///< of a shared one that is due: as the store knows it
 
   void add(std::uint8_t step, TimePoint ts, std::uint64_t line) {
     events[count++] = {ts, line, step};

@@ -28,6 +28,16 @@ constexpr std::array<SharedErrorRow, kSharedErrors> kErrors = {{
     {SharedError::refused, "refused", SharedRetry::later, "any other error of the store"},
 }};
 
+/// Enters the names of counters that remember nothing: their values have another layout than those
+/// of the same counter where it is exchanged, or was kept by an earlier version.
+constexpr std::uint64_t kLayout = 0x9e3779b97f4a7c15U;
+
+bool must_remember(const CounterSpec& what, const Kind* kind) noexcept {
+  if (kind == nullptr || what.real || what.outcome) return true;
+  if (kind->shared == SharedForm::fixed) return what.window == Window::every_first;
+  return kind->shared != SharedForm::ring;
+}
+
 }  // namespace
 
 std::span<const SharedErrorRow> shared_errors() noexcept { return kErrors; }
@@ -36,10 +46,19 @@ const SharedErrorRow& row_of(SharedError error) noexcept {
   return kErrors[static_cast<std::size_t>(error)];
 }
 
-SharedCounter::SharedCounter(const Hash128& id, const CounterSpec& what)
-    : identity(id), spec(what), rule(Rule::of(what)), kind(find_kind(what)) {
+std::string name_in_store(const Hash128& identity) {
   constexpr char kDigits[] = "0123456789abcdef";
-  for (int shift = 60; shift >= 0; shift -= 4) name += kDigits[(id.lo >> shift) & 15U];
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(identity.lo >> shift) & 15U];
+  return out;
 }
+
+SharedCounter::SharedCounter(const Hash128& id, const CounterSpec& what, bool exchanged)
+    : identity(id),
+      spec(what),
+      rule(Rule::of(what)),
+      kind(find_kind(what)),
+      remembers(exchanged || must_remember(what, kind)),
+      name(name_in_store(remembers ? id : Hash128{id.lo ^ kLayout, id.hi})) {}
 
 }  // namespace weir::limiter

@@ -9,19 +9,27 @@
 
 #include "core/key.h"
 #include "limiter/kinds.h"
+#include "limiter/shared_pattern.h"
 #include "limiter/windows.h"
 
 namespace weir::limiter {
 
+/// How keys of the store call what has this identity: 16 hexadecimal digits.
+std::string name_in_store(const Hash128& identity);
+
 /// A counter that all replicas share, made once when the policies are loaded. Immutable.
 struct SharedCounter {
-  /// Throws nothing; `kind` is null where there is no such kind (the caller checks).
-  SharedCounter(const Hash128& id, const CounterSpec& what);
+  /// Throws nothing; `kind` is null where there is no such kind (the caller checks). `exchanged`:
+  /// replicas tell it what they have counted, again if nothing was answered.
+  SharedCounter(const Hash128& id, const CounterSpec& what, bool exchanged = false);
 
   Hash128 identity;
   CounterSpec spec;
   Rule rule;
   const Kind* kind;
+  /// The store keeps with each key which events came last, so that one that is sent again counts
+  /// once. Without that adding one costs the store half, and is not sent again (store/redis).
+  bool remembers;
   std::string name;  ///< of the counter in keys of the store: 16 hexadecimal digits
 };
 
@@ -43,6 +51,8 @@ enum class SharedVerb : std::uint8_t {
   settle,     ///< ends the reservation of `id`; the event is counted at `at`
   release,    ///< ends the reservation of `id`
   take_back,  ///< undoes the add of `id`, which said `at` and `undo`; in_flight: the event ended
+  due,        ///< of patterns alone (PatternAsk), which otherwise know add and look
+  done,       ///< as due
 };
 
 /// One window of an operation: the counter's own, or that of a rung with `in:`.
@@ -59,8 +69,9 @@ struct SharedOp {
   static constexpr std::size_t kPartsMax = 4;
 
   SharedVerb verb = SharedVerb::add;
-  std::span<const SharedPart> parts;  ///< 1 .. kPartsMax, on the same key
-  std::string_view key;               ///< as limiter/shared_key.h spells it
+  std::span<const SharedPart> parts;  ///< 1 .. kPartsMax, on the same key; of a pattern: none
+  const PatternAsk* pattern = nullptr;
+  std::string_view key;  ///< as limiter/shared_key.h spells it
   Amount event;
   SharedId id;
   TimePoint at{};            ///< settle: the request's time; take_back: SharedReply::at of the add
@@ -113,6 +124,9 @@ struct SharedReading {
   /// event.
   Reading reading;
   double undo = 0;  ///< what take_back wants
+  /// read, and add `again`, of a count or sum over every_first: when the window began, by the
+  /// store's clock. The epoch: there is none, or it was not asked in that way.
+  TimePoint began{};
 };
 
 struct SharedReply {
@@ -122,6 +136,7 @@ struct SharedReply {
   std::array<SharedReading, SharedOp::kPartsMax> parts;
   Datum datum;       ///< `last`: what the reading points to
   std::string text;  ///< the datum's text
+  PatternReply pattern;
 };
 
 }  // namespace weir::limiter

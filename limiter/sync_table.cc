@@ -10,6 +10,19 @@ constexpr std::size_t kLooks = 16;
 
 }  // namespace
 
+Share SyncEntry::merged(const Share& a, const Share& b) const noexcept {
+  if (!a || !b) return a ? a : b;
+  if (merge != Merge::extreme) return *a + *b;
+  const bool least = counter.shared->spec.metric == Metric::minimum;
+  return (*a < *b) == least ? a : b;
+}
+
+double SyncEntry::growth_at(TimePoint at) const noexcept {
+  const milliseconds since = at - told_at;
+  if (since < milliseconds{0} || since > 2 * counter.interval) return 0;
+  return growth * static_cast<double>(std::min(since, counter.interval).count());
+}
+
 SyncTable::SyncTable(std::size_t keys)
     : per_shard_((std::max<std::size_t>(keys, 1) + kShards - 1) / kShards) {
   for (Shard& shard : shards_) {
@@ -36,15 +49,19 @@ SyncTable::Locked SyncTable::find_or_add(const Hash128& key, const SyncedCounter
     entry.counter.interval = counter.interval;
     return {std::move(lock), &entry};
   }
+  TimePoint& alone_until = shard.alone_until[counter.wall_clock ? 1 : 0];
   SyncEntry* entry = make_room(shard, now);
   if (entry == nullptr) {
     ++shard.full;
+    alone_until = std::max(alone_until, now + counter.longest_stay());
     return {};
   }
   *entry = SyncEntry{};
   entry->key = key;
   entry->counter = counter;
+  entry->merge = merge_of(counter.shared->spec);
   entry->name = name;
+  entry->untold_lost = now < alone_until;
   shard.index.emplace(key, static_cast<std::uint32_t>(entry - shard.entries.data()));
   return {std::move(lock), entry};
 }
@@ -68,6 +85,35 @@ SyncEntry* SyncTable::make_room(Shard& shard, TimePoint now) {
   return idlest;
 }
 
+void SyncTable::keep_untold(SyncEntry& entry, std::uint64_t member, bool fresh) {
+  const auto found = std::find_if(entry.untold.begin(), entry.untold.end(),
+                                  [&](const Untold& u) { return u.member == member; });
+  if (found != entry.untold.end()) {
+    found->sent = false;  // what is under way may arrive before this one happened
+    return;
+  }
+  if (entry.untold.size() >= kUntoldOfKey ||
+      untold_.load(std::memory_order_relaxed) >= capacity() * kUntoldPerKey) {
+    entry.untold_lost = true;
+    return;
+  }
+  untold_.fetch_add(1, std::memory_order_relaxed);
+  entry.untold.push_back({member, fresh, false});
+  entry.fresh += fresh;
+}
+
+void SyncTable::drop_untold(SyncEntry& entry, std::size_t index) noexcept {
+  entry.fresh -= entry.untold[index].fresh;
+  entry.untold.erase(entry.untold.begin() + static_cast<std::ptrdiff_t>(index));
+  untold_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void SyncTable::drop_untold(SyncEntry& entry) noexcept {
+  untold_.fetch_sub(entry.untold.size(), std::memory_order_relaxed);
+  entry.untold.clear();
+  entry.fresh = 0;
+}
+
 SyncTable::Stats SyncTable::stats() noexcept {
   Stats out;
   for (Shard& shard : shards_) {
@@ -81,7 +127,8 @@ SyncTable::Stats SyncTable::stats() noexcept {
 
 std::uint64_t SyncTable::bytes(std::size_t keys, std::size_t name) noexcept {
   constexpr std::size_t kIndex = sizeof(Hash128) + 2 * sizeof(std::uint32_t);
-  return std::uint64_t{keys} * (sizeof(SyncEntry) + name + 2 * kIndex);
+  return std::uint64_t{keys} *
+         (sizeof(SyncEntry) + name + 2 * kIndex + 2 * kUntoldPerKey * sizeof(Untold));
 }
 
 }  // namespace weir::limiter

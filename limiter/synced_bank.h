@@ -13,7 +13,13 @@ namespace weir::limiter {
 /// The bound: while Redis can be reached, no trailing window holds more than the limit plus, for
 /// each replica, what that replica admitted between two of its exchanges (`interval`, one round
 /// trip and one turn of the loop). What is reserved counts on its own replica alone until it is
-/// settled. A key that nears its limit is exchanged at once, so that at a steady rate it is less.
+/// settled. Averages and extremes are of what is known: all that was counted here, and what the
+/// others had at the last exchange. Of different members a reading is never above the truth: one
+/// that is new here may be one that the store has, so it counts beyond the others' once the store
+/// has been told, or where this replica alone has seen more. A key is exchanged at once where what
+/// may have been counted since its last exchange, here and by the others, is much of what is left
+/// of its limit: so mostly it is far less. That guess decides when to ask, never what is admitted:
+/// nobody is refused for it.
 ///
 /// One per worker, used by its thread alone; the table and the bank are shared. What a judgement
 /// touches is queued for the next exchange.
@@ -23,23 +29,27 @@ class SyncedBank {
 
   /// The first thing of a judgement: the key will be exchanged at its next interval. False: nothing
   /// is known of it; add() it.
-  bool touch(const CounterKey& key, CounterId id);
-  /// Without room in the table the key is counted here alone (SyncTable::Stats::full).
-  void add(const CounterKey& key, const SyncedCounter& counter, std::string_view name,
+  bool touch(const SyncedCounter& counter, const CounterKey& key);
+  /// Without room in the table the key is counted here alone (SyncTable::Stats::full); once it has
+  /// room, its reading is never below what is known here, nor below what the store has.
+  void add(const SyncedCounter& counter, const CounterKey& key, std::string_view name,
            TimePoint now);
 
   // As Bank has them. `enforced`: the ceiling refuses; else it says only where the key nears its
   // limit.
-  Reading charge(CounterId id, const CounterKey& key, Moment now, const Amount& event,
-                 const Ceiling* ceiling, bool enforced, Undo* undo);
-  Reading reserve(CounterId id, const CounterKey& key, Moment now, const Amount& event,
-                  const Ceiling* ceiling, bool enforced, Undo* undo);
-  Reading peek(CounterId id, const CounterKey& key, Moment now, const Amount* event) noexcept;
-  Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
-                 const Amount& event, const Undo& undo, bool matched);
-  void uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept;
+  Reading charge(const SyncedCounter& counter, const CounterKey& key, Moment now,
+                 const Amount& event, const Ceiling* ceiling, bool enforced, Undo* undo);
+  Reading reserve(const SyncedCounter& counter, const CounterKey& key, Moment now,
+                  const Amount& event, const Ceiling* ceiling, bool enforced, Undo* undo);
+  Reading peek(const SyncedCounter& counter, const CounterKey& key, Moment now,
+               const Amount* event) noexcept;
+  Reading settle(const SyncedCounter& counter, const CounterKey& key, TimePoint event_time,
+                 Moment now, const Amount& event, const Undo& undo, bool matched);
+  void uncharge(const SyncedCounter& counter, const CounterKey& key, const Undo& undo) noexcept;
+  /// in_flight: one event of this amount has ended.
+  void leave(const SyncedCounter& counter, const CounterKey& key, Number amount);
   /// Everywhere: the store is told at the end of the turn, the other replicas learn it from there.
-  void reset(CounterId id, const CounterKey& key, Moment now);
+  void reset(const SyncedCounter& counter, const CounterKey& key, Moment now);
 
   /// What both clocks say, for counters of either.
   struct Times {
@@ -53,6 +63,9 @@ class SyncedBank {
     Hash128 key;
     SharedVerb verb = SharedVerb::read;  ///< or add, reset
     Number amount;                       ///< of an add
+    std::uint64_t member = 0;            ///< of an add of members, which are told one by one
+    bool last = true;                    ///< of a key's members
+    milliseconds lifetime{0};            ///< of a gauge, for when this replica dies
     SharedId id;
     bool again = false;  ///< the same event may have reached the store before
     std::uint32_t resets = 0;
@@ -67,7 +80,8 @@ class SyncedBank {
   /// Those of the queues that are due at `now` (all: of every queue) wait to be taken, hot keys
   /// first.
   void begin_round(TimePoint now, bool all = false);
-  /// Up to `most` of the urgent ones and of the round. Ids follow `id`, which is moved on.
+  /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
+  /// which is moved on.
   /// Reuses what is in `out`; returns how many of it count.
   std::size_t take(Times at, SharedId& id, std::size_t most, std::vector<Push>& out);
   /// What is left of the round waits for the next one.
@@ -90,11 +104,50 @@ class SyncedBank {
   };
   void queue(SyncEntry& entry);
   void hasten(SyncEntry& entry, TimePoint now);
-  void note_near(SyncEntry& entry, const Reading& reading, const Amount& event, TimePoint now);
-  template <class Charge>
-  Reading admit(const CounterKey& key, Moment now, const Amount& event, const Ceiling* ceiling,
-                bool enforced, bool counts, const Charge& charge);
-  bool fill(SyncEntry& entry, Times at, SharedId& id, Push& out);
+  static double doubt_of(double left, double limit) noexcept;
+  void note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event, TimePoint now);
+  void note_growth(SyncEntry& entry, Number others, TimePoint now);
+  Reading admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
+                const Amount& event, const Ceiling* ceiling, bool enforced, bool reserves,
+                Undo* undo);
+  static void begin_push(SyncEntry& entry, TimePoint now, Push& out);
+  void fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
+  void fill_sum(SyncEntry& entry, TimePoint now);
+  void take_total(SyncEntry& entry, const SharedReply& reply, bool emptied, TimePoint now);
+  std::optional<TimePoint> join_window(SyncEntry& entry, const SharedReply& reply, TimePoint now);
+  static TimePoint window_end(const SyncEntry& entry, TimePoint now);
+  void note_overshoot(const SyncEntry& entry, Number before, Number after, Number ours) noexcept;
+  void take_extreme(SyncEntry& entry, const Push& push, const Reading& there, TimePoint now);
+
+  // Of members (synced_members.cc).
+  Number told_of(const SyncEntry& entry, TimePoint now) const noexcept;
+  void take_in_members(Reading& reading, const SyncEntry& entry, Number told,
+                       TimePoint now) const noexcept;
+  Reading admit_member(SyncEntry& entry, const CounterKey& key, Moment now, const Amount& event,
+                       const Ceiling* ceiling, bool enforced, bool reserves, Undo* undo);
+  Reading settle_member(SyncEntry& entry, const CounterKey& key, TimePoint event_time, Moment now,
+                        const Amount& event, const Undo& undo, bool matched);
+  void uncharge_member(SyncEntry& entry, const Undo& undo) noexcept;
+  void note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now);
+  std::size_t fill_members(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,
+                           std::size_t most, std::vector<Push>& out);
+  void told_member(SyncEntry& entry, const Push& push, bool done) noexcept;
+  void take_members(SyncEntry& entry, Number total, TimePoint now);
+  void forget_told(SyncEntry& entry, TimePoint now);
+
+  // Of gauges (synced_gauge.cc).
+  static milliseconds gauge_lifetime(const SyncedCounter& counter) noexcept;
+  void fill_gauge(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
+  void take_gauge(SyncEntry& entry, const Push& push, Number total, TimePoint now);
+
+  // An average's, by those of its two sums (synced_average.cc).
+  Reading admit_average(const SyncedAverage& parts, const CounterKey& key, Moment now,
+                        const Amount& event, const Ceiling* ceiling, bool reserves, Undo* undo);
+  Reading peek_average(const SyncedAverage& parts, const CounterKey& key, Moment now,
+                       const Amount* event) noexcept;
+  Reading settle_average(const SyncedAverage& parts, const CounterKey& key, TimePoint event_time,
+                         Moment now, const Amount& event, const Undo& undo, bool matched);
+  static Undo of_one(const Undo& undo) noexcept;
 
   Bank& bank_;
   SyncTable& table_;
@@ -106,6 +159,7 @@ class SyncedBank {
   };
   std::vector<Due> round_;  // hottest last
   std::uint64_t exchanged_ = 0, overshoot_ = 0;
+  double own_growth_ = 0, others_growth_ = 0;  // of all keys, of late: how many others there are
 };
 
 }  // namespace weir::limiter

@@ -88,16 +88,4 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
   return rule;
 }
 
-std::int64_t Instant::age(std::uint32_t other) const noexcept {
-  const std::uint32_t behind = stamp - other;
-  const std::uint32_t ahead = other - stamp;
-  // Only one of the two is small; what is ahead by more than a minute is read as far behind.
-  if (ahead != 0 && ahead <= kAheadMax &&
-      std::int64_t{ahead} * rule->quantum - ms % rule->quantum <= kAheadMax) {
-    return -std::int64_t{ahead};
-  }
-  if (rule->quantum > 1 && behind > 0x8000'0000U) return kDead;
-  return behind;
-}
-
 }  // namespace weir::limiter

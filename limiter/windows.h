@@ -69,7 +69,17 @@ struct Instant {
 
   /// Age of the newest entry; negative if another thread's clock was ahead. kDead: further ahead
   /// than any thread can be (the clock was set back): such a state counts for nothing.
-  std::int64_t age(std::uint32_t stamp) const noexcept;
+  std::int64_t age(std::uint32_t other) const noexcept {
+    const std::uint32_t behind = stamp - other;
+    const std::uint32_t ahead = other - stamp;
+    // Only one of the two is small; what is ahead by more than a minute is read as far behind.
+    if (ahead != 0 && ahead <= kAheadMax &&
+        std::int64_t{ahead} * rule->quantum - ms % rule->quantum <= kAheadMax) {
+      return -std::int64_t{ahead};
+    }
+    if (rule->quantum > 1 && behind > 0x8000'0000U) return kDead;
+    return behind;
+  }
   bool live(std::int64_t age) const noexcept { return age <= span; }
   bool kept_at(std::int64_t age) const noexcept { return age <= kept; }
   /// Whether an event of that time, however long ago, is worth storing.

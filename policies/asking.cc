@@ -23,6 +23,18 @@ Asking::Item& Asking::add(limiter::SharedVerb verb, std::string_view key,
   return item;
 }
 
+Asking::Item& Asking::add_pattern(limiter::SharedVerb verb, std::string_view key,
+                                  const limiter::PatternAsk& ask, const limiter::SharedId& id) {
+  Item& item = add(verb, key, {}, id);
+  item.pattern = ask;
+  item.place = ask.key;
+  item.payload = ask.event.payload;
+  item.pattern.key = item.place;
+  item.pattern.event.payload = item.payload;
+  item.op.pattern = &item.pattern;
+  return item;
+}
+
 void Asking::add_part(Item& item, const limiter::SharedPart& part) noexcept {
   const std::size_t size = item.op.parts.size();
   WEIR_ASSERT(size < item.parts.size());

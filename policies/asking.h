@@ -21,6 +21,8 @@ class Asking {
     std::string key;
     limiter::Datum datum;
     std::string text;
+    limiter::PatternAsk pattern;
+    std::string place, payload;
   };
   Asking() = default;
   Asking(Asking&&) = default;
@@ -40,6 +42,9 @@ class Asking {
   /// A new operation on this key, without parts. Copies the event's datum.
   Item& add(limiter::SharedVerb verb, std::string_view key, const limiter::Amount& event,
             const limiter::SharedId& id);
+  /// A new operation on a pattern. Copies its texts.
+  Item& add_pattern(limiter::SharedVerb verb, std::string_view key, const limiter::PatternAsk& ask,
+                    const limiter::SharedId& id);
   /// One more counter for an operation that has room.
   static void add_part(Item& item, const limiter::SharedPart& part) noexcept;
   Item& operator[](std::size_t i) noexcept { return *items_[i]; }
@@ -65,6 +70,7 @@ struct Sharing {
   bool readable = false;        ///< keys stand in the store as people read them
   milliseconds reservation{0};  ///< after so long the reservation of a replica that died ends
   milliseconds flight{0};       ///< and so does its place in flight
+  bool forgets = true;          ///< patterns: as limiter::PatternLimits
 };
 
 }  // namespace weir::policies

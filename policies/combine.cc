@@ -23,14 +23,29 @@ inline bool compares(config::Rung::Compare compare, Number value, Number limit) 
   return true;
 }
 
-/// Whether the threshold of a rung, if it has one, is broken; `limit`: none, if it could not be told.
+/// Whether the threshold of a rung, if it has one, is broken; `limit`: none, if it could not be
+/// told.
 inline bool breaks(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
   if (rung.compare == config::Rung::Compare::none) return true;
   return limit && value.is_number() && compares(rung.compare, value.as_number(), *limit);
 }
 
-/// False: no rung of the policy holds, for its thresholds alone say so. So it is nearly always, and
+/// True: all its readings are so low that no rung of the policy holds. So it is nearly always, and
 /// then nothing more needs to be asked.
+inline bool is_calm(const Policy& policy, const PlannedPolicy& planned, const Plan& plan) {
+  const Binding& binding = policy.bindings.data()[planned.binding];
+  if (!binding.calm) return false;
+  const std::uint16_t* ref = plan.counter_refs.data() + planned.first_counter;
+  for (const std::uint16_t* const end = ref + policy.counters.size(); ref != end; ++ref) {
+    const limiter::Reading& reading = plan.counters.data()[*ref].reading;
+    const bool low = !reading.value.is_real() && reading.value.integer() <= *binding.calm &&
+                     !reading.settled.is_real() && reading.settled.integer() <= *binding.calm;
+    if (!low || reading.datum != nullptr) return false;
+  }
+  return true;
+}
+
+/// False: no rung of the policy holds, for its thresholds alone say so.
 bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& plan) {
   if (!policy.has_metric) return true;
   const std::optional<Number>* limits = plan.limits.data() + planned.first_limit;
@@ -234,12 +249,14 @@ void Evaluator::settle(const Options& options) {
   for (std::size_t i = 0; const PlannedPolicy& planned : plan_.policies) {
     const Policy& policy = policy_of(planned);
     const std::size_t at = i++;
-    if (options.trace == nullptr && !may_hold(policy, planned, plan_)) continue;
+    if (options.trace == nullptr &&
+        (is_calm(policy, planned, plan_) || !may_hold(policy, planned, plan_))) {
+      continue;
+    }
     Won all{at, {}, {}, {}};
     if (policy.enforced_rungs) {
       all.enforced = winner(policy, planned, false, false, options.trace);
-      all.settled =
-          planned.reserves ? winner(policy, planned, false, true, nullptr) : all.enforced;
+      all.settled = planned.reserves ? winner(policy, planned, false, true, nullptr) : all.enforced;
     }
     if (policy.shadow_rungs) all.shadow = winner(policy, planned, true, false, options.trace);
     if (all.enforced.rung < 0 && all.settled.rung < 0 && all.shadow.rung < 0) continue;
@@ -343,7 +360,7 @@ void Evaluator::take_back(bool all, Instant at) {
       if (counter.always && planned.reserves) {
         // Tries count too: nobody will ever see an answer, so it is settled as one.
         counts_.settle(counter, planned.key, at.of(counter), at.moment(counter), planned.amount,
-                     planned.undo, true);
+                       planned.undo, true);
         end_in_store(planned, limiter::SharedVerb::settle, asking_);
         planned.undo = {};
       } else if (!counter.always || flies) {

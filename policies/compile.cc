@@ -305,6 +305,11 @@ void Compiler::index() {
 Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank,
                                const HashSecret& secret, limiter::PatternBank* pattern_bank) {
   for (Counter& counter : counters) {
+    if (counter.synced.shared != nullptr) {
+      if (const auto opened = counter.synced.open(bank, counter.keys); !opened) return opened;
+      counter.id = counter.synced.id;
+      continue;
+    }
     auto id = bank.open(counter.identity, counter.spec, counter.keys);
     if (!id) return id.error();
     counter.id = *id;

@@ -58,13 +58,14 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.always = def.charge.value == config::Charge::always;
     counter.shadow = policy.shadow;
     counter.keys = def.keys ? def.keys->value : 0;
-    counter.spec = spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
+    counter.spec =
+        spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
     if (radius) {  // every event stands by itself
       counter.spec.radius = *radius;
       if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
     }
-    const bool trails = counter.spec.window == limiter::Window::ring ||
-                        counter.spec.window == limiter::Window::log;
+    const bool trails =
+        counter.spec.window == limiter::Window::ring || counter.spec.window == limiter::Window::log;
     if (def.retain && trails && def.retain->value > counter.spec.length) {
       counter.spec.retain = def.retain->value;
       counter.spec.window = limiter::Window::log;  // from which any window can be told
@@ -100,7 +101,11 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.identity = identity_of(counter.canonical);
     if (def.share) {
       counter.shared = std::make_shared<limiter::SharedCounter>(counter.identity, counter.spec);
-      if (def.share->sync) counter.sync = def.share->sync->value;
+      if (def.share->sync) {
+        counter.synced =
+            limiter::SyncedCounter::of(counter.shared, def.share->sync->value, counter.wall_clock);
+        counter.shared = counter.synced.shared;
+      }
     }
     return intern_counter(std::move(counter));
   };
@@ -113,7 +118,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
 std::uint16_t Compiler::intern_counter(Counter counter) {
   for (std::size_t i = 0; i < set_.counters.size(); ++i) {
     if (set_.counters[i].identity != counter.identity) continue;
-    set_.counters[i].sync = std::min(set_.counters[i].sync, counter.sync);  // both or neither have one
+    set_.counters[i].synced.exchange_within(counter.synced.interval);  // both or neither have one
     return static_cast<std::uint16_t>(i);
   }
   set_.counters.push_back(std::move(counter));
@@ -138,8 +143,9 @@ void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
     config::Text name = part.field;
     const auto slot = key_slot(name, set_.events[*event], false);
     if (!slot) {
-      problems_.error(def.reset->where, "reset needs the same key, and event \"" + def.reset->value +
-                                            "\" does not provide \"" + part.field.value + "\"");
+      problems_.error(def.reset->where, "reset needs the same key, and event \"" +
+                                            def.reset->value + "\" does not provide \"" +
+                                            part.field.value + "\"");
       return;
     }
     KeySlot masked = *slot;
@@ -155,7 +161,8 @@ std::string Compiler::key_canonical(const std::vector<KeySlot>& key) const {
   for (const KeySlot& part : key) {
     if (out.size() > 1) out += ", ";
     out += set_.slots[part.slot].text;
-    if (part.is_address) out += "/" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
+    if (part.is_address)
+      out += "/" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
   }
   return out + ")";
 }

@@ -12,6 +12,10 @@ constexpr std::size_t kKeepDefault = 1000;
 // What the answer decides is known when the answer is here; other events come as they happen.
 constexpr milliseconds kLateAnswer{61'000};
 constexpr milliseconds kLate{1'000};
+// And the store may hear of them late: while a connection comes back, what has happened waits.
+constexpr milliseconds kToldLate{10'000};
+// An operation in the store is as slow as its key is full.
+constexpr std::size_t kKeepShared = 100;
 
 void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
   for (const SlotId slot : slots) {
@@ -50,6 +54,8 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   policy.shadow = def.mode.value == config::Mode::shadow;
   policy.missing = def.missing.value;
   policy.has_metric = false;
+  policy.shared = def.share.has_value();
+  if (def.on_error) policy.on_error = *def.on_error;
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
 
   Pattern pattern;
@@ -77,6 +83,12 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   pattern.canonical = pattern_canonical(policy, pattern);
   if (def.version) pattern.canonical += "version " + std::to_string(def.version->value) + "; ";
   pattern.identity = identity_of(pattern.canonical);
+  if (policy.shared) {
+    limiter::PatternSpec spec = pattern.spec;
+    spec.late += kToldLate;
+    if (!def.keep) spec.keep = kKeepShared;
+    pattern.shared = std::make_shared<limiter::SharedPattern>(pattern.identity, spec);
+  }
 
   const bool live =
       std::any_of(policy.bindings.begin(), policy.bindings.end(),

@@ -19,8 +19,13 @@
 #include "policies/policy_set.h"
 #include "policies/row_sink.h"
 #include "policies/stats.h"
+#include "policies/telling.h"
 #include "policies/trace.h"
 #include "policies/verdict.h"
+
+namespace weir::limiter {
+class Reader;
+}
 
 namespace weir::policies {
 
@@ -110,6 +115,9 @@ class Evaluator final : private ListOracle {
     std::optional<TimePoint> own_time;
     std::uint64_t line =
         0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
+    /// The app's answer, where it is in hand already, as in a log: nothing needs to be reserved for
+    /// what it decides, and most answers leave nothing to observe (settled_by()).
+    const Answer* answer = nullptr;
   };
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
@@ -140,6 +148,9 @@ class Evaluator final : private ListOracle {
 
   /// After a verdict that passes the request: whether anything is left to observe, and what.
   bool must_observe() const noexcept;
+  /// After a judgement with Options::answer: this answer changes nothing, so that it need not be
+  /// observed. False: keep() and answered(), as ever. The request must still be there.
+  bool settled_by(const Answer& answer);
   /// Takes it, out of the plan: plan() is empty then but for its list hits and its defect.
   void keep(Settlement& into);
 
@@ -156,6 +167,24 @@ class Evaluator final : private ListOracle {
   void renew(const Settlement& settlement);
   /// Last: gives back the place in flight.
   void ended(Settlement& settlement);
+
+  /// Events that shared patterns must hear of: to be told to the store after every call, in their
+  /// order. Who has told one says told_of() and gives it back.
+  std::vector<std::unique_ptr<Telling>>& tellings() noexcept { return tellings_; }
+  /// The store has heard. here: the event is still the one that was judged or answered last.
+  void told_of(const Telling& telling, const limiter::PatternReply& reply, Instant now, bool here);
+  /// The store is away. True: meanwhile its pattern knows of it here (`on_error: local`).
+  bool keep_here(Telling& telling, Instant now);
+  void give_back(std::unique_ptr<Telling> telling);
+  /// Asks all shards of a shared pattern what is due at `at`; with a lease, as PatternAsk says.
+  void ask_due(const Loaded& loaded, std::size_t pattern, TimePoint at, milliseconds lease,
+               Asking& into) const;
+  /// One shard's answer, of a pattern of the set in use; when all have been taken, fire_due().
+  void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
+                bool lent);
+  void fire_due();
+  /// At or before the earliest deadline of shared patterns that answers have told of.
+  TimePoint& shared_due() noexcept { return shared_due_; }
 
   /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any
   /// more. Cheap if there are none. What they list is listed at the time of their deadline.
@@ -189,12 +218,20 @@ class Evaluator final : private ListOracle {
   void match(const Request& request, Trace* trace);
   void match(const Record& record, Trace* trace);
   void match_family(EventIndex base, Trace* trace);
+  void mark_happened(EventIndex event) noexcept;
+  void happen(const std::vector<EventIndex>& open_events);
   void mark_planned();  ///< what the plan says has happened
   bool look_at_lists(Instant at, Trace* trace);
   bool may_release(const List& list) const noexcept;
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
-  bool happened(EventIndex event) const noexcept;
-  bool may_happen(EventIndex event) const noexcept;
+  // What a mark says of an event, besides the epoch in which it was set.
+  static constexpr std::uint32_t kHappened = 1, kOpen = 2;
+  bool happened(EventIndex event) const noexcept {
+    return event_marks_.data()[event] == epoch_ * 4 + kHappened;
+  }
+  bool may_happen(EventIndex event) const noexcept {
+    return happened(event) || event_marks_.data()[event] == epoch_ * 4 + kOpen;
+  }
 
   // evaluator_begin.cc
   template <class Occurrence>
@@ -202,11 +239,16 @@ class Evaluator final : private ListOracle {
   void plan_policies(Instant at, const Options& options);
   void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
                    const Options& options);
+  void plan_plain(const Policy& policy, const Binding& binding, std::uint16_t binding_index);
   bool in_time(const Policy& policy, bool counts, Instant at, bool dry);
   bool own_lists_refuse(const Policy& policy, Instant at);
-  bool load_policy_key(const Policy& policy, const Binding& binding, Trace* trace);
+  bool load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
+    return hash_key(binding.key, binding.key_id) || hash_with_gaps(policy, binding, trace);
+  }
+  bool hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace);
   bool load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
                    Trace* trace);
+  std::optional<std::size_t> load_member(const Binding& binding, std::uint64_t& member);
   bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
                bool amount, Trace* trace);
   void keep_datum(PlannedCounter& planned);
@@ -216,7 +258,7 @@ class Evaluator final : private ListOracle {
   PlannedCounter* find_planned(std::uint16_t index, const limiter::CounterKey& key);
   void note_ceilings(const Policy& policy, const Binding& binding, const PlannedPolicy& planned);
   bool charge(Instant at, const Options& options);  ///< true: it asks the shared store
-  bool charge_here(PlannedCounter& planned, Instant at, bool refused, bool dry);
+  bool charge_here(PlannedCounter& planned, Instant at, bool refused, const Options& options);
   bool refused_by_list() const;
   void trace_counters(Trace& trace);
 
@@ -286,10 +328,26 @@ class Evaluator final : private ListOracle {
   void feed_answered(Settlement& settlement, Instant now, bool told);
   void keep_patterns(Settlement& into);
   bool own_rung_refuses(const PlannedPattern& planned) const;
+  void judge_pattern(const Policy& policy, const Pattern& pattern, const PlannedPattern& planned);
+  // evaluator_shared_patterns.cc: patterns of all replicas
+  bool is_shared(const Pattern& pattern) const noexcept;
+  void plan_asking(const Pattern& pattern, const Binding& binding, PlannedPattern& planned);
+  static bool must_ask(const Pattern& pattern, PlannedPattern& planned, bool traced);
+  void ask_about_patterns();
+  void take_pattern_replies(const Options& options);
+  bool is_told_later(const Policy& policy) const noexcept;
+  void report_refused(const PlannedPattern& planned, const Policy& policy);
+  Telling& new_telling();
+  void tell(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
+            std::uint64_t line, bool remembered);
+  void remember_told(const Telling& telling, Instant now, bool here);
   // pattern_firing.cc
   std::string_view payload_of(const Policy& policy, const PlannedPattern& planned);
-  void fire();
+  void fire(const limiter::PatternMatches& matches);
   void fire_rungs(const Policy& policy, const limiter::PatternMatch& match);
+  static bool read_texts(limiter::Reader& in, std::vector<std::string_view>& texts);
+  void list_from_payload(const Policy& policy, std::size_t rung, std::string_view payload,
+                         std::uint8_t events, Instant at);
   void for_winning_rungs(const Policy& policy, const Binding& binding, std::uint8_t events,
                          const std::function<void(std::size_t)>& what);
   void report_matches(const Policy& policy, const Binding& binding);
@@ -320,7 +378,7 @@ class Evaluator final : private ListOracle {
   bool load_view_value(const View& view, const View::Binding& binding, limiter::ViewEvent& event);
 
   // evaluator_rows.cc
-  class RowKey;
+  class RowMaker;
   void give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                 const Winner& won, std::optional<Number> limit, bool settled);
   void give_rows(RowSink& rows);
@@ -333,14 +391,21 @@ class Evaluator final : private ListOracle {
   Hash128 key_hash();                                        ///< of parts_, nobody's yet
   /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
-  bool hash_key(const std::vector<KeySlot>& key, KeyId id);
+  bool hash_key(const std::vector<KeySlot>& key, KeyId id) {
+    if (id == kNoKey || hashed_.data()[id].round != round_) return hash_new_key(key, id);
+    hash_ = hashed_.data()[id].hash;
+    return true;
+  }
+  bool hash_new_key(const std::vector<KeySlot>& key, KeyId id);
+  /// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
+  static Value key_part(const KeySlot& part, Value value, Address& masked);
   /// `hash`: of parts_; a place that counts within a radius stands beside it.
   limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash) {
     return counter.near() ? place_key(counter) : limiter::CounterKey(hash.owned_by(counter.what));
   }
   limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
-  // The indices are the compiler's of the set. Hardened vectors would check each of them again, by a
-  // division: an event of five policies has some hundred.
+  // The indices are the compiler's of the set. Hardened vectors would check each of them again, by
+  // a division: an event of five policies has some hundred.
   const Counter& counter_of(const PlannedCounter& planned) const {
     return set_->counters.data()[planned.counter];
   }
@@ -395,8 +460,9 @@ class Evaluator final : private ListOracle {
   std::uint64_t round_ = 0;        // of planning: what has another one is of a former event
   Hash128 no_parts_;               // the hash of a key without parts: one counter for all
   Hash128 hash_;
-  mutable KeyBuilder builder_;
-  std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys
+  KeyBuilder builder_;
+  mutable KeyBuilder list_builder_;  // inList(): an expression may ask while a key is half built
+  std::vector<std::string> texts_;   // canonical texts of table dimensions and printable keys
   std::vector<std::optional<std::string_view>> dimensions_;
   std::vector<std::string_view> views_;
   std::vector<SlotId> captures_;
@@ -408,6 +474,9 @@ class Evaluator final : private ListOracle {
   std::string payload_;
   std::vector<MatchedPattern::Event> matched_events_;
   std::uint64_t line_ = 0;  // of the record under judgement
+  std::vector<std::unique_ptr<Telling>> tellings_, spare_tellings_;
+  TimePoint shared_due_ = limiter::kNever;
+  limiter::PatternMatches due_;  // taken, and not fired yet
 };
 
 }  // namespace weir::policies

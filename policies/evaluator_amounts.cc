@@ -49,13 +49,14 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     amount.datum = frame_.arena().make(datum);
     return amount.datum != nullptr;
   }
-  if (policy.metric == Kind::sum || policy.metric == Kind::average || policy.metric == Kind::minimum ||
-      policy.metric == Kind::maximum) {
+  if (policy.metric == Kind::sum || policy.metric == Kind::average ||
+      policy.metric == Kind::minimum || policy.metric == Kind::maximum) {
     const Expression& expression = binding.arguments.front();
     const Value value = expression.eval(frame_);
     const bool real = set_->counters[policy.counters.front()].spec.real;
     if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
-      return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression), true, trace);
+      return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression),
+                     true, trace);
     }
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
@@ -69,17 +70,30 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     return true;
   }
   if (policy.metric == Kind::distinct || policy.metric == Kind::exists) {
-    builder_.start();
-    for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
-      const Expression& expression = binding.arguments[i];
-      if (!builder_.add(expression.eval(frame_))) {
-        return missing(policy, binding.key.size() + i, expression.canonical(), reason_of(expression), true,
-                       trace);
-      }
-    }
-    amount.member = builder_.hash(secret_).lo;
+    const std::optional<std::size_t> bad = load_member(binding, amount.member);
+    if (!bad) return true;
+    const Expression& expression = binding.arguments[*bad];
+    return missing(policy, binding.key.size() + *bad, expression.canonical(), reason_of(expression),
+                   true, trace);
   }
   return true;
+}
+
+/// Returns which argument is missing, if one is. hash_ stays what it is.
+std::optional<std::size_t> Evaluator::load_member(const Binding& binding, std::uint64_t& member) {
+  if (binding.member_id != kNoKey) {
+    const Hash128 key = hash_;
+    const bool there = hash_key(binding.member, binding.member_id);
+    member = hash_.lo;
+    hash_ = key;
+    return there ? std::nullopt : std::optional(bad_part_);
+  }
+  builder_.start();
+  for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
+    if (!builder_.add(binding.arguments[i].eval(frame_))) return i;
+  }
+  member = builder_.hash(secret_).lo;
+  return std::nullopt;
 }
 
 /// The bank's text lives until its next operation; the frame's as long as the judgement.
@@ -87,9 +101,15 @@ void Evaluator::keep_datum(PlannedCounter& planned) {
   const limiter::Datum* datum = planned.reading.datum;
   if (datum == nullptr) return;
   switch (datum->type) {
-    case limiter::Datum::Type::none: planned.datum = Value::null(); break;
-    case limiter::Datum::Type::boolean: planned.datum = Value::boolean(datum->boolean); break;
-    case limiter::Datum::Type::number: planned.datum = Value::number(datum->number); break;
+    case limiter::Datum::Type::none:
+      planned.datum = Value::null();
+      break;
+    case limiter::Datum::Type::boolean:
+      planned.datum = Value::boolean(datum->boolean);
+      break;
+    case limiter::Datum::Type::number:
+      planned.datum = Value::number(datum->number);
+      break;
     case limiter::Datum::Type::text: {
       char* at = frame_.arena().allocate(datum->text.size());
       if (at != nullptr) std::copy(datum->text.begin(), datum->text.end(), at);

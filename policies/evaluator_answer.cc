@@ -48,6 +48,20 @@ bool Evaluator::must_observe() const noexcept {
   return false;
 }
 
+bool Evaluator::settled_by(const Answer& answer) {
+  if (set_->any_answer_work || set_->any_in_flight || !plan_.open_views.empty()) return false;
+  const auto waits = [](const PlannedPattern& planned) { return planned.deferred(); };
+  if (std::any_of(plan_.patterns.begin(), plan_.patterns.end(), waits)) return false;
+  frame_.look_at(answer, set_->of_answers, set_->not_kept);
+  happen(plan_.open_events);
+  return std::none_of(
+      plan_.policies.begin(), plan_.policies.end(), [&](const PlannedPolicy& planned) {
+        if (!planned.reserves) return false;
+        const bool stored = policy_of(planned).has_metric && planned_counter(planned, 0).counted();
+        return stored || came_true(planned);
+      });
+}
+
 void Evaluator::keep(Settlement& into) {
   into.clear();
   into.loaded = loaded_;
@@ -119,17 +133,9 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant a
   at_ = now;
   frame_.resume(set_->slots, settlement.captured, answer, settlement.at.now, this);
 
-  // The open events are decided now, parents first.
-  ++epoch_;
-  constexpr std::uint32_t kYes = 1;
-  for (const EventIndex event : settlement.events) event_marks_[event] = epoch_ * 4 + kYes;
-  for (const EventIndex index : settlement.open_events) {
-    const Event& event = set_->events[index];
-    if (event.parent != index && !happened(event.parent)) continue;
-    frame_.set_event(event.name);
-    if (event.when && !event.when->eval(frame_).is_true()) continue;
-    event_marks_[index] = epoch_ * 4 + kYes;
-  }
+  next_epoch();
+  for (const EventIndex event : settlement.events) mark_happened(event);
+  happen(settlement.open_events);
   settle_reserved(settlement, now, false);
   feed_answered(settlement, now, true);
   if (settlement.judged) apply_resets(settlement, now);
@@ -228,7 +234,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       }
       const limiter::Reading settled =
           counts_.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
-                       counter.undo, planned.matched);
+                         counter.undo, planned.matched);
       counter.undo = {};
       if (counter.in_store && planned.matched) {
         settle_in_store(settlement, counter, looks_back);
@@ -337,7 +343,7 @@ void Evaluator::released(Settlement& settlement, Instant at) {
     counter.reserves = false;
     const Counter& of = set.counters[counter.counter];
     counts_.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
-                 counter.undo, false);
+                   counter.undo, false);
     counter.undo = {};
     end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
   }
@@ -347,7 +353,7 @@ void Evaluator::ended(Settlement& settlement) {
   const PolicySet& set = *settlement.loaded->set;
   for (PlannedCounter& counter : settlement.in_flight) {
     if (counter.undo.what != limiter::Undo::What::nothing) {
-      bank_.leave(set.counters[counter.counter].id, counter.key, counter.amount.amount);
+      counts_.leave(set.counters[counter.counter], counter.key, counter.amount.amount);
     }
     end_in_store(counter, limiter::SharedVerb::take_back, settlement.asked);
   }

@@ -90,8 +90,10 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
   candidates_.clear();
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
-      const auto& watchers = set_->watchers[event];
-      candidates_.insert(candidates_.end(), watchers.begin(), watchers.end());
+      // One by one: they are few, and copying a range costs a call.
+      for (const PolicySet::Watcher& watcher : set_->watchers.data()[event]) {
+        candidates_.push_back(watcher);
+      }
     }
   }
   // In the order of the file; of several events that a policy watches the first named one counts.
@@ -116,13 +118,40 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
   }
   for (const PolicySet::Watcher& candidate : candidates_) {
     const Policy& policy = set_->policies.data()[candidate.policy];
-    if (policy.pattern) {
+    const Binding& binding = policy.bindings.data()[candidate.binding];
+    if (binding.plain && trace == nullptr) {
+      plan_plain(policy, binding, candidate.binding);
+    } else if (policy.pattern) {
       plan_pattern(policy, at, trace);
     } else {
       plan_policy(policy, candidate.binding, at, options);
     }
     if (plan_.defect) return;
   }
+}
+
+/// What plan_policy() does for most policies, when all that it asks of them is known at load.
+void Evaluator::plan_plain(const Policy& policy, const Binding& binding,
+                           std::uint16_t binding_index) {
+  if (!load_policy_key(policy, binding, nullptr)) return;
+  const std::uint16_t index = policy.counters.front();
+  const Counter& counter = set_->counters.data()[index];
+  PlannedPolicy& planned = plan_.policies.emplace_back();
+  planned.policy = policy.index;
+  planned.binding = binding_index;
+  planned.counts = binding.counts;
+  planned.reserves = binding.counts && binding.outcome;
+  planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
+  for (const auto& limit : binding.limits) plan_.limits.push_back(limit);
+  planned.first_counter = static_cast<std::uint32_t>(plan_.counter_refs.size());
+  plan_.counter_refs.push_back(static_cast<std::uint16_t>(plan_.counters.size()));
+  PlannedCounter& fresh = plan_.counters.emplace_back();
+  fresh.counter = index;
+  fresh.key = hash_.owned_by(counter.what);
+  fresh.counts = planned.counts;
+  fresh.reserves = planned.reserves;
+  bank_.prefetch(counter.id, fresh.key);
+  if (policy.caps) note_ceilings(policy, binding, planned);
 }
 
 /// Of a policy that counts by the times of events. Whatever comes of it, its watched event has been
@@ -177,7 +206,7 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
   }
   planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
   if (!binding.limits.empty()) {
-    plan_.limits.insert(plan_.limits.end(), binding.limits.begin(), binding.limits.end());
+    for (const auto& limit : binding.limits) plan_.limits.push_back(limit);
   } else {
     for (const Binding::RungPart& rung : binding.rungs)
       plan_.limits.push_back(load_limit(rung.limit));
@@ -194,8 +223,8 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
   plan_.policies.push_back(planned);
 }
 
-bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
-  if (hash_key(binding.key, binding.key_id)) return true;
+/// Of a key that hash_key() could not hash. False: the policy does without the event.
+bool Evaluator::hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace) {
   const std::size_t first = bad_part_;
   MissReason reason = frame_.why(binding.key[first].slot);
   if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and no place
@@ -208,6 +237,7 @@ bool Evaluator::load_policy_key(const Policy& policy, const Binding& binding, Tr
 
 void Evaluator::load_key_with_gaps(const std::vector<KeySlot>& key) {
   parts_.clear();
+  if (masked_.size() < key.size()) masked_.resize(key.size());
   place_part_ = kNoPart;
   for (std::size_t i = 0; i < key.size(); ++i) {
     Value value = frame_.load(key[i].slot);
@@ -277,24 +307,24 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
   std::uint16_t key_in_store = PlannedCounter::kNone;
   for (const std::uint16_t index : policy.counters) {
     const Counter& counter = set_->counters.data()[index];
-    const limiter::CounterKey key = counter_key(counter, hash_);
-    PlannedCounter* found = counter.common ? find_planned(index, key) : nullptr;
+    PlannedCounter* found =
+        counter.common ? find_planned(index, counter_key(counter, hash_)) : nullptr;
     if (found == nullptr) {
       PlannedCounter& fresh = plan_.counters.emplace_back();
       fresh.counter = index;
-      fresh.key = key;
+      fresh.key = counter_key(counter, hash_);
       fresh.amount = amount;
       fresh.counts = planned.counts;
       fresh.reserves = planned.reserves;
       if (sharing_ != nullptr && counter.shared != nullptr) {
         if (counts_.is_synced(counter)) {
-          touch_synced(counter, key, binding.key);
+          touch_synced(counter, fresh.key, binding.key);
         } else {
           if (key_in_store == PlannedCounter::kNone) key_in_store = spell_key(binding.key);
           fresh.shared_key = key_in_store;
         }
       }
-      bank_.prefetch(counter.id, key);
+      bank_.prefetch(counter.id, fresh.key);
       found = &fresh;
     } else if (planned.counts && !found->counts) {
       found->amount = amount;
@@ -330,6 +360,39 @@ bool Evaluator::refused_by_list() const {
   });
 }
 
+namespace {
+
+/// True: it refuses the request. In one piece with the loop over the counters of an event.
+[[gnu::always_inline]] inline bool charge_counter(Counts& counts, const Counter& counter,
+                                                  PlannedCounter& planned, const Instant& at,
+                                                  bool refused, const Evaluator::Options& options) {
+  // With the answer in hand nothing comes between a reservation and its end.
+  const bool foreseen = options.answer != nullptr && planned.reserves && !counter.always;
+  const limiter::Moment now = at.moment(counter);
+  if (!planned.counts) {
+    // `exists` asks for the value of this event, also where it is not kept.
+    const bool asks = counter.spec.metric == limiter::Metric::exists;
+    planned.reading = counts.peek(counter, planned.key, now, asks ? &planned.amount : nullptr);
+  } else if (options.dry || foreseen || (refused && !counter.always)) {
+    // Refused already: what is not passed is not counted, but its reading still tells the severest
+    // rung.
+    planned.reading = counts.peek(counter, planned.key, now, &planned.amount);
+    planned.reading.refused =
+        foreseen && planned.has_ceiling && planned.ceiling.broken_by(planned.reading.value);
+  } else {
+    const limiter::Ceiling* ceiling = planned.has_ceiling ? &planned.ceiling : nullptr;
+    planned.reading =
+        planned.reserves
+            ? counts.reserve(counter, planned.key, now, planned.amount, ceiling, &planned.undo)
+            : counts.charge(counter, planned.key, now, planned.amount, ceiling, &planned.undo);
+  }
+  // A counter that can't take the amount counts nothing, and refuses nobody.
+  return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
+         planned.ceiling.broken_by(planned.reading.value);
+}
+
+}  // namespace
+
 bool Evaluator::charge(Instant at, const Options& options) {
   bool refused = refused_by_list();
   bool asks = false;
@@ -337,11 +400,15 @@ bool Evaluator::charge(Instant at, const Options& options) {
     if (planned.shared_key != PlannedCounter::kNone) {
       asks = true;
     } else {
-      refused = charge_here(planned, at, refused, options.dry) || refused;
+      refused =
+          charge_counter(counts_, counter_of(planned), planned, at, refused, options) || refused;
+      if (planned.reading.datum != nullptr) keep_datum(planned);
     }
   }
+  for (const PlannedPattern& planned : plan_.patterns) asks = asks || planned.looks;
   if (asks) {
     ask(refused, options);
+    ask_about_patterns();
   } else if (options.trace != nullptr) {
     trace_counters(*options.trace);
   }
@@ -349,28 +416,11 @@ bool Evaluator::charge(Instant at, const Options& options) {
 }
 
 /// True: it refuses the request.
-bool Evaluator::charge_here(PlannedCounter& planned, Instant at, bool refused, bool dry) {
-  const Counter& counter = counter_of(planned);
-  const limiter::Moment now = at.moment(counter);
-  if (!planned.counts) {
-    // `exists` asks for the value of this event, also where it is not kept.
-    const bool asks = counter.spec.metric == limiter::Metric::exists;
-    planned.reading = counts_.peek(counter, planned.key, now, asks ? &planned.amount : nullptr);
-  } else if (dry || (refused && !counter.always)) {
-    // Refused already: what is not passed is not counted, but its reading still tells the severest
-    // rung.
-    planned.reading = counts_.peek(counter, planned.key, now, &planned.amount);
-  } else {
-    const limiter::Ceiling* ceiling = planned.has_ceiling ? &planned.ceiling : nullptr;
-    planned.reading =
-        planned.reserves
-            ? counts_.reserve(counter, planned.key, now, planned.amount, ceiling, &planned.undo)
-            : counts_.charge(counter, planned.key, now, planned.amount, ceiling, &planned.undo);
-  }
+bool Evaluator::charge_here(PlannedCounter& planned, Instant at, bool refused,
+                            const Options& options) {
+  const bool refuses = charge_counter(counts_, counter_of(planned), planned, at, refused, options);
   keep_datum(planned);
-  // A counter that can't take the amount counts nothing, and refuses nobody.
-  return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
-         planned.ceiling.broken_by(planned.reading.value);
+  return refuses;
 }
 
 void Evaluator::trace_counters(Trace& trace) {

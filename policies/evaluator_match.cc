@@ -1,26 +1,9 @@
-#include "policies/evaluator.h"
-
 #include <algorithm>
 
+#include "policies/evaluator.h"
 #include "policies/place_text.h"
 
 namespace weir::policies {
-namespace {
-
-// What a mark says of an event, besides the epoch in which it was set.
-constexpr std::uint32_t kHappened = 1;
-constexpr std::uint32_t kOpen = 2;
-
-}  // namespace
-
-bool Evaluator::happened(EventIndex event) const noexcept {
-  return event_marks_[event] == epoch_ * 4 + kHappened;
-}
-
-bool Evaluator::may_happen(EventIndex event) const noexcept {
-  return happened(event) || event_marks_[event] == epoch_ * 4 + kOpen;
-}
-
 bool Evaluator::wants_body(const Request& request) {
   if (set_->needs_body[kRequestEvent]) return true;
   bool wanted = false;
@@ -82,6 +65,20 @@ void Evaluator::mark_planned() {
   for (const EventIndex event : plan_.open_events) event_marks_[event] = epoch_ * 4 + kOpen;
 }
 
+void Evaluator::mark_happened(EventIndex event) noexcept {
+  event_marks_[event] = epoch_ * 4 + kHappened;
+}
+
+/// The answer is here, and the open events are decided, parents first.
+void Evaluator::happen(const std::vector<EventIndex>& open_events) {
+  for (const EventIndex index : open_events) {
+    const Event& event = set_->events[index];
+    if (event.parent != index && !happened(event.parent)) continue;
+    frame_.set_event(event.name);
+    if (!event.when || event.when->eval(frame_).is_true()) mark_happened(index);
+  }
+}
+
 void Evaluator::match_family(EventIndex base, Trace* trace) {
   // Parents stand before their children, so one pass decides all of them.
   for (const EventIndex index : set_->family[base]) {
@@ -113,13 +110,7 @@ bool Evaluator::load_key(const std::vector<KeySlot>& key) {
   if (masked_.size() < key.size()) masked_.resize(key.size());
   for (std::size_t i = 0; i < key.size(); ++i) {
     const KeySlot& part = key[i];
-    Value value = frame_.load(part.slot);
-    if (part.reads_address && value.is(Type::text)) {
-      if (const auto address = Address::parse(value.as_text())) {
-        masked_[i] = *address;
-        value = Value::address(&masked_[i]);
-      }
-    }
+    const Value value = frame_.load(part.slot);
     if (part.is_place) {
       const auto place = value.is(Type::text) ? parse_place(value.as_text()) : std::nullopt;
       if (!place) {
@@ -129,16 +120,28 @@ bool Evaluator::load_key(const std::vector<KeySlot>& key) {
       place_part_ = i;
       place_ = *place;
     }
-    if (value.is(Type::address)) {
-      masked_[i] = value.as_address().masked(part.v4_bits, part.v6_bits);
-      value = Value::address(&masked_[i]);
-    } else if (value.is_null() || value.is_error() || value.is(Type::json) || value.is(Type::list)) {
+    parts_.push_back(key_part(part, value, masked_[i]));
+    if (parts_.back().is_null()) {
       bad_part_ = i;
       return false;
     }
-    parts_.push_back(value);
   }
   return true;
+}
+
+Value Evaluator::key_part(const KeySlot& part, Value value, Address& masked) {
+  if (part.reads_address && value.is(Type::text)) {
+    if (const auto address = Address::parse(value.as_text())) {
+      masked = *address;
+      value = Value::address(&masked);
+    }
+  }
+  if (value.is(Type::address)) {
+    masked = value.as_address().masked(part.v4_bits, part.v6_bits);
+    return Value::address(&masked);
+  }
+  const bool none = value.is_error() || value.is(Type::json) || value.is(Type::list);
+  return none ? Value::null() : value;
 }
 
 Hash128 Evaluator::key_hash() {
@@ -166,13 +169,23 @@ limiter::CounterKey Evaluator::place_key(const Counter& counter) {
   return {builder_.hash(secret_).owned_by(counter.what), place_part_ == kNoPart ? Place{} : place_};
 }
 
-bool Evaluator::hash_key(const std::vector<KeySlot>& key, KeyId id) {
-  if (id != kNoKey && hashed_[id].round == round_) {
-    hash_ = hashed_[id].hash;
-    return true;
+bool Evaluator::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
+  if (key.empty()) {
+    hash_ = no_parts_;
+  } else if (id == kNoKey) {  // a place may be among its parts
+    if (!load_key(key)) return false;
+    hash_ = key_hash();
+  } else {
+    builder_.start();
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      Address masked;
+      if (!builder_.add(key_part(key[i], frame_.load(key[i].slot), masked))) {
+        bad_part_ = i;
+        return false;
+      }
+    }
+    hash_ = builder_.hash(secret_);
   }
-  if (!load_key(key)) return false;
-  hash_ = key.empty() ? no_parts_ : key_hash();
   if (id != kNoKey) hashed_[id] = {round_, hash_};
   return true;
 }
@@ -185,6 +198,7 @@ bool Evaluator::may_release(const List& list) const noexcept {
 }
 
 bool Evaluator::look_at_lists(Instant at, Trace* trace) {
+  if (!set_->any_lists) return true;
   const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
     const List& list = set_->lists[use.list];
     if (list.fixed.empty() && list_bank_.size(list.id) == 0) return std::nullopt;
@@ -192,7 +206,8 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     if (!hash_key(slots, list.bindings[use.binding].key_id)) return std::nullopt;
     const Hash128 key = hash_.owned_by(list.identity);
     const bool blocks = list.of_address && !list.fixed.empty() && load_key(slots);
-    const Address* address = blocks && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;
+    const Address* address =
+        blocks && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;
     if (const auto* entry = list.fixed.find(key, address, at.now)) {
       if (trace != nullptr) trace->list(list, entry->until, entry->why);
       return entry->until;
@@ -229,13 +244,15 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
 bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
   const List& list = set_->lists[list_index];
   if (list.fixed.empty() && list_bank_.size(list.id) == 0) return false;
-  builder_.start();
+  list_builder_.start();
   for (const Value& part : key) {
-    if (!builder_.add(part)) return false;
+    if (!list_builder_.add(part)) return false;
   }
-  const Hash128 hash = builder_.hash(secret_).owned_by(list.identity);
-  const Address* address = list.of_address && key[0].is(Type::address) ? &key[0].as_address() : nullptr;
-  return list.fixed.find(hash, address, at_.now) != nullptr || list_bank_.find(list.id, hash, at_.now).listed;
+  const Hash128 hash = list_builder_.hash(secret_).owned_by(list.identity);
+  const Address* address =
+      list.of_address && key[0].is(Type::address) ? &key[0].as_address() : nullptr;
+  return list.fixed.find(hash, address, at_.now) != nullptr ||
+         list_bank_.find(list.id, hash, at_.now).listed;
 }
 
 }  // namespace weir::policies

@@ -25,7 +25,8 @@ void Evaluator::write_memory(Instant at) {
       }
       // Memory rests on what is counted for good: now if nothing is reserved and the request
       // passes, at the answer if it is reserved, and at a refusal if this rung itself refuses.
-      const bool counted = refused ? always : !planned.reserves;
+      // A pattern of all replicas: when the store has heard of the event.
+      const bool counted = refused ? always : !planned.reserves && !is_told_later(policy);
       if (!counted && !(refuses(won.effect) && (refused || policy.shadow))) continue;
       remember(policy, planned, rung, r, won.value, plan_.limits[planned.first_limit + r],
                plan_.counters, plan_.counter_refs, at);

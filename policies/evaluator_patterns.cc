@@ -71,6 +71,7 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
     if (planned == plan_.patterns.end()) {
       plan_.patterns.push_back({*policy.pattern, b, key});
       planned = std::prev(plan_.patterns.end());
+      plan_asking(pattern, policy.bindings[b], *planned);
     }
     planned->steps |= parts.steps;
     planned->open_steps |= parts.open_steps;
@@ -81,6 +82,10 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
 
   for (std::size_t i = first; i < plan_.patterns.size(); ++i) {
     PlannedPattern& planned = plan_.patterns[i];
+    if (planned.shared_key != PlannedCounter::kNone) {
+      must_ask(pattern, planned, trace != nullptr);
+      continue;
+    }
     limiter::PatternView view;
     if (pattern_bank_ != nullptr) {
       view = pattern_bank_->peek(pattern.id, planned.key,
@@ -88,15 +93,22 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
     }
     planned.completes = view.completes;
     if (trace != nullptr) trace->pattern(policy, planned, view);
-    if (!planned.completes) continue;
-    PlannedPolicy judged;
-    judged.policy = policy.index;
-    judged.binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
-    judged.counts = false;
-    judged.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
-    plan_.limits.resize(plan_.limits.size() + policy.rungs.size());
-    plan_.policies.push_back(judged);
+    if (planned.completes) judge_pattern(policy, pattern, planned);
   }
+}
+
+/// Its rungs are judged, as those of a policy that counts, in the order of the file.
+void Evaluator::judge_pattern(const Policy& policy, const Pattern& pattern,
+                              const PlannedPattern& planned) {
+  PlannedPolicy judged;
+  judged.policy = policy.index;
+  judged.binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
+  judged.counts = false;
+  judged.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
+  plan_.limits.resize(plan_.limits.size() + policy.rungs.size());
+  auto at = plan_.policies.end();
+  while (at != plan_.policies.begin() && std::prev(at)->policy > judged.policy) --at;
+  plan_.policies.insert(at, judged);
 }
 
 /// Whether the rung that this match brought about refuses the request.
@@ -120,12 +132,14 @@ void Evaluator::feed_patterns() {
     const bool own = own_rung_refuses(planned);
     if (pattern.always || !(refused || (policy.shadow && own))) {
       if (planned.deferred() && !refused) continue;  // the answer tells
-      feed(planned, planned.steps, planned.among, happened_, line_);
+      if (is_shared(pattern)) {
+        const bool remembered = refused || (planned.away && planned.completes);
+        tell(planned, planned.steps, planned.among, happened_, line_, remembered);
+      } else {
+        feed(planned, planned.steps, planned.among, happened_, line_);
+      }
     } else if (own) {
-      matches_.clear();
-      pattern_bank_->refuse(pattern.id, planned.key,
-                            {happened_, line_, planned.steps, planned.among, {}}, matches_);
-      report_matches(policy, policy.bindings[planned.binding]);
+      report_refused(planned, policy);
     }
   }
 }
@@ -178,6 +192,11 @@ void Evaluator::feed_answered(Settlement& settlement, Instant now, bool told) {
     }
     for (const std::uint16_t b : pattern.among) {
       among = among || (told && planned.open_among && happened(policy.bindings[b].event));
+    }
+    if (is_shared(pattern)) {
+      tell(planned, steps, among, settlement.time, settlement.line,
+           planned.away && planned.completes);
+      continue;
     }
     feed(planned, steps, among, settlement.time, settlement.line);
     // What was certain has been judged, and remembered, at the request.

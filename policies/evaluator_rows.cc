@@ -4,45 +4,53 @@
 /// settled, unless it refuses the request itself: then there will be no answer.
 namespace weir::policies {
 
-class Evaluator::RowKey final : public RowSink::Key {
+/// A row and its key, for one policy after the other: most rows are only counted, and made in vain
+/// but for a few fields.
+class Evaluator::RowMaker final : public RowSink::Key {
  public:
-  RowKey(Evaluator& evaluator, const Binding& binding) : evaluator_(evaluator), binding_(binding) {}
+  explicit RowMaker(Evaluator& evaluator) : evaluator_(evaluator) { row_.key = this; }
+
   std::span<const Value> parts() override {
-    if (!evaluator_.load_key(binding_.key)) evaluator_.load_key_with_gaps(binding_.key);
+    if (!evaluator_.load_key(binding_->key)) evaluator_.load_key_with_gaps(binding_->key);
     return evaluator_.parts_;
+  }
+
+  void start(const PlannedPolicy& planned) {
+    row_.policy = &evaluator_.policy_of(planned);
+    binding_ = &evaluator_.binding_of(planned);
+    row_.event = evaluator_.set_->events.data() + binding_->event;
+  }
+  /// The key is that of the counter.
+  void give_reading(RowSink& rows, const PlannedCounter& counter, bool settled) {
+    row_.hash = counter.key;
+    if (evaluator_.counter_of(counter).near()) hash_parts();  // another place is another key there
+    row_.value = counter.value(settled);
+    rows.reading(row_);
+  }
+  void give_verdict(RowSink& rows, const Winner& won, std::optional<Number> limit) {
+    row_.value = won.value;
+    const auto rung = static_cast<std::size_t>(won.rung);
+    rows.verdict(row_, row_.policy->rungs[rung], rung, limit);
+  }
+  void hash_parts() {
+    parts();
+    row_.hash = evaluator_.key_hash();
   }
 
  private:
   Evaluator& evaluator_;
-  const Binding& binding_;
+  const Binding* binding_ = nullptr;
+  RowSink::Row row_;
 };
 
 void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                          const Winner& won, std::optional<Number> limit, bool settled) {
-  const Policy& policy = policy_of(planned);
-  const Binding& binding = binding_of(planned);
-  RowKey key(*this, binding);
-  RowSink::Row row;
-  row.policy = &policy;
-  row.event = set_->events.data() + binding.event;
-  row.key = &key;
-  if (counter != nullptr) {
-    row.hash = counter->key;
-    if (counter_of(*counter).near()) {  // another place is another key, to who lists keys
-      key.parts();
-      row.hash = key_hash();
-    }
-    row.value = counter->value(settled);
-    rows.reading(row);
-  }
+  RowMaker row(*this);
+  row.start(planned);
+  if (counter != nullptr) row.give_reading(rows, *counter, settled);
   if (won.rung < 0) return;
-  if (counter == nullptr) {
-    key.parts();
-    row.hash = key_hash();
-  }
-  row.value = won.value;
-  const auto rung = static_cast<std::size_t>(won.rung);
-  rows.verdict(row, policy.rungs[rung], rung, limit);
+  if (counter == nullptr) row.hash_parts();
+  row.give_verdict(rows, won, limit);
 }
 
 void Evaluator::give_rows(RowSink& rows) {
@@ -50,14 +58,21 @@ void Evaluator::give_rows(RowSink& rows) {
   const bool refused = verdict_.kind == Verdict::Kind::refuse;
   const Winner nothing;
   auto next = won_.begin();
-  for (std::size_t at = 0; PlannedPolicy& planned : plan_.policies) {
+  RowMaker row(*this);
+  for (std::size_t at = 0; PlannedPolicy & planned : plan_.policies) {
     const std::size_t i = at++;
     const Won* const all = next != won_.end() && next->planned == i ? &*next++ : nullptr;
     const Policy& policy = policy_of(planned);
-    const PlannedCounter* counter =
-        policy.has_metric ? &planned_counter(planned, 0) : nullptr;
-    const Winner& won =
-        all == nullptr ? nothing : all->enforced.rung >= 0 ? all->enforced : all->shadow;
+    const PlannedCounter* counter = policy.has_metric ? &planned_counter(planned, 0) : nullptr;
+    if (all == nullptr && !planned.reserves) {  // most of them
+      if (counter == nullptr) continue;
+      row.start(planned);
+      row.give_reading(rows, *counter, false);
+      continue;
+    }
+    const Winner& won = all == nullptr            ? nothing
+                        : all->enforced.rung >= 0 ? all->enforced
+                                                  : all->shadow;
     if (planned.reserves) {
       const bool itself = refuses(won.effect) && (refused || policy.shadow);
       const bool always = refused && counter != nullptr && counter_of(*counter).always;

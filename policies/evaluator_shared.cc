@@ -49,10 +49,9 @@ std::uint16_t Evaluator::spell_key(const std::vector<KeySlot>& key_slots) {
 /// This judgement will read or charge the key: it is exchanged at its next interval.
 void Evaluator::touch_synced(const Counter& counter, const limiter::CounterKey& key,
                              const std::vector<KeySlot>& key_slots) {
-  if (counts_.synced().touch(key, counter.id)) return;
+  if (counts_.synced().touch(counter.synced, key)) return;
   const std::uint16_t spelled = spell_key(key_slots);
-  counts_.synced().add(key, {counter.id, counter.shared, counter.sync, counter.wall_clock},
-                       shared_keys_[spelled], at_.of(counter));
+  counts_.synced().add(counter.synced, key, shared_keys_[spelled], at_.of(counter));
   --shared_keys_used_;
 }
 
@@ -123,6 +122,7 @@ void Evaluator::take_replies(const Options& options) {
     keep_datum(planned);
   }
   if (failed) go_alone(options);
+  take_pattern_replies(options);
   if (options.trace != nullptr) trace_counters(*options.trace);
 }
 
@@ -176,7 +176,7 @@ void Evaluator::go_alone(const Options& options) {
     note_ceilings(policy, policy.bindings[planned.binding], planned);
   }
   for (PlannedCounter& planned : plan_.counters) {
-    if (failed(planned)) refused = charge_here(planned, at_, refused, options.dry) || refused;
+    if (failed(planned)) refused = charge_here(planned, at_, refused, options) || refused;
   }
 }
 

@@ -94,6 +94,20 @@ void Frame::resume(const SlotTable& slots, const Captured& captured, const Answe
   }
 }
 
+void Frame::look_at(const Answer& answer, std::span<const SlotId> of_answers,
+                    std::span<const SlotId> not_kept) {
+  for (const SlotId id : not_kept) {
+    const Value value = load(id);
+    if (value.is(Type::json) || value.is(Type::list)) {
+      cells_[id] = {Value::null(), epoch_, MissReason::unread};
+    }
+  }
+  for (const SlotId id : of_answers) {
+    if (id < cells_.size()) cells_[id].epoch = 0;  // of no request
+  }
+  answer_ = &answer;
+}
+
 Value Frame::compute(SlotId id) {
   WEIR_ASSERT(slots_ != nullptr && id < slots_->size());
   if (cells_.size() < slots_->size())
@@ -112,7 +126,8 @@ Value Frame::compute(SlotId id) {
     case Slot::Kind::column:
       // A record's own columns hide these words; where it has none of the name, they mean what they
       // always do.
-      if (slot.argument.name == "event") return event_.empty() ? Value::null() : Value::text(event_);
+      if (slot.argument.name == "event")
+        return event_.empty() ? Value::null() : Value::text(event_);
       if (slot.argument.name == "time") return Value::integer(to_ms(time_));
       got = Extracted::miss(MissReason::absent);
       break;

@@ -40,8 +40,8 @@ class Captured {
   std::size_t bytes() const noexcept;  ///< of memory held
   /// A value known otherwise, also of the answer: a view that must outlive the use.
   void add(const Preset& value) {
-    entries_.push_back({value.value, value.slot,
-                        value.value.is_null() ? MissReason::absent : MissReason::none});
+    entries_.push_back(
+        {value.value, value.slot, value.value.is_null() ? MissReason::absent : MissReason::none});
   }
 
  private:
@@ -74,6 +74,11 @@ class Frame {
   /// Request slots outside the capture are missing (unread). `event_time` is the request's.
   void resume(const SlotTable& slots, const Captured& captured, const Answer& answer,
               TimePoint event_time, const ListOracle* lists);
+  /// Goes on with the request as begun, and what `answer` says: slots in `of_answers` are
+  /// forgotten; of those in `not_kept` lists and JSON become missing (unread), as if captured and
+  /// resumed.
+  void look_at(const Answer& answer, std::span<const SlotId> of_answers,
+               std::span<const SlotId> not_kept);
   /// What `event` means from now on (a view that outlives the use).
   void set_event(std::string_view name) noexcept { event_ = name; }
   /// What `value` and `limit` mean from now on.

@@ -14,14 +14,14 @@ void put_texts(std::string& out, const std::vector<std::string_view>& texts) {
   for (const std::string_view text : texts) limiter::put_text(out, text);
 }
 
-bool get_texts(limiter::Reader& in, std::vector<std::string_view>& texts) {
+}  // namespace
+
+bool Evaluator::read_texts(limiter::Reader& in, std::vector<std::string_view>& texts) {
   texts.clear();
   const std::uint64_t n = in.varint();
   for (std::uint64_t i = 0; i < n && in.ok(); ++i) texts.push_back(in.text());
   return in.ok();
 }
-
-}  // namespace
 
 std::string_view Evaluator::payload_of(const Policy& policy, const PlannedPattern& planned) {
   const Binding& binding = policy.bindings[planned.binding];
@@ -51,25 +51,25 @@ void Evaluator::advance(TimePoint watermark) {
   if (pattern_bank_ == nullptr || pattern_bank_->due() > watermark) return;
   matches_.clear();
   pattern_bank_->advance(watermark, matches_);
-  fire();
+  fire(matches_);
 }
 
 void Evaluator::end_of_input(TimePoint last, bool flush) {
   if (pattern_bank_ == nullptr) return;
   matches_.clear();
   pattern_bank_->end_of_input(last, flush, matches_);
-  fire();
+  fire(matches_);
 }
 
-void Evaluator::fire() {
-  for (const limiter::PatternMatch& match : matches_) {
+void Evaluator::fire(const limiter::PatternMatches& matches) {
+  for (const limiter::PatternMatch& match : matches) {
     // Not ours: a reload has taken the policy away.
     const auto pattern = std::find_if(set_->patterns.begin(), set_->patterns.end(),
                                       [&](const Pattern& p) { return p.id == match.pattern; });
     if (pattern == set_->patterns.end()) continue;
     const Policy& policy = set_->policies[pattern->policy];
     limiter::Reader payload(match.payload);
-    if (!get_texts(payload, views_)) continue;
+    if (!read_texts(payload, views_)) continue;
     report(policy, match);
     fire_rungs(policy, match);
   }
@@ -85,20 +85,27 @@ void Evaluator::fire_rungs(const Policy& policy, const limiter::PatternMatch& ma
   nothing.time = match.fires;
   frame_.begin(set_->slots, nothing, this);
   for_winning_rungs(policy, binding, match.count, [&](std::size_t r) {
-    const Rung& rung = policy.rungs[r];
-    if (!rung.list && !rung.notify) return;
-    limiter::Reader payload(match.payload);
-    get_texts(payload, views_);
-    Hash128 key;
-    bool known = !rung.list;
-    while (!known && payload.ok() && !payload.at_end()) {
-      const Hash128 list{payload.get<std::uint64_t>(), payload.get<std::uint64_t>()};
-      key = {payload.get<std::uint64_t>(), payload.get<std::uint64_t>()};
-      known = get_texts(payload, views_) && list == set_->lists[*rung.list].identity;
-    }
-    // Unknown: the list has come with a reload, or its fields were missing.
-    if (known) put_on_list(policy, rung, r, Value::integer(match.count), std::nullopt, key, at);
+    list_from_payload(policy, r, match.payload, match.count, at);
   });
+}
+
+/// What a rung remembers of an event that is gone.
+void Evaluator::list_from_payload(const Policy& policy, std::size_t r, std::string_view bytes,
+                                  std::uint8_t events, Instant at) {
+  const Rung& rung = policy.rungs[r];
+  if (!rung.list && !rung.notify) return;
+  limiter::Reader payload(bytes);
+  if (!read_texts(payload, views_)) return;
+  Hash128 key;
+  bool known = !rung.list;
+  while (!known && payload.ok() && !payload.at_end()) {
+    const Hash128 list{payload.get<std::uint64_t>(), payload.get<std::uint64_t>()};
+    key = {payload.get<std::uint64_t>(), payload.get<std::uint64_t>()};
+    known = read_texts(payload, views_) && list == set_->lists[*rung.list].identity &&
+            views_.size() == set_->lists[*rung.list].of.size();
+  }
+  // Unknown: the list has come with a reload, or its fields were missing.
+  if (known) put_on_list(policy, rung, r, Value::integer(events), std::nullopt, key, at);
 }
 
 /// The severest rung that holds, of the enforced and of the shadow ones.

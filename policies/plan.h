@@ -14,8 +14,8 @@ namespace weir::policies {
 
 /// The one instant that everything about a request sees.
 struct Instant {
-  TimePoint now;   ///< Clock::now(): windows over the past, lists
-  TimePoint wall;  ///< Clock::wall(): `every` windows
+  TimePoint now;      ///< Clock::now(): windows over the past, lists
+  TimePoint wall;     ///< Clock::wall(): `every` windows
   TimePoint event{};  ///< the event's own time, to counters of `clock: event`
   bool told = false;  ///< it says so itself; else it is not earlier than any other
   TimePoint of(const Counter& counter) const noexcept {
@@ -72,9 +72,9 @@ struct PlannedPolicy {
   bool applies = true;  ///< the verdict is for this request (guard)
   bool counts = true;   ///< false: only reads
   bool reserves = false;
-  bool matched = false;  ///< after settlement: what was reserved for has happened
-  bool rowed = false;  ///< a RowSink has its rows already
-  bool blind = false;  ///< the shared store is away, and then the policy says nothing
+  bool matched = false;             ///< after settlement: what was reserved for has happened
+  bool rowed = false;               ///< a RowSink has its rows already
+  bool blind = false;               ///< the shared store is away, and then the policy says nothing
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };
@@ -89,6 +89,11 @@ struct PlannedPattern {
   bool among = false;
   bool open_among = false;
   bool completes = false;  ///< for certain, when it was judged
+  // Of a pattern that all replicas share; as PlannedCounter.
+  std::uint16_t shared_key = PlannedCounter::kNone;
+  std::uint16_t asked = PlannedCounter::kNone;
+  bool looks = false;  ///< the store must be asked whether it completes one
+  bool away = false;   ///< and could not be
   bool deferred() const noexcept { return open_steps != 0 || open_among; }
 };
 
@@ -117,7 +122,7 @@ struct Plan {
   std::vector<PlannedPattern> patterns;
   std::vector<ListHit> lists;
   std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
-  std::optional<ListHit> allowed;  ///< an allow list ended judging
+  std::optional<ListHit> allowed;         ///< an allow list ended judging
   std::optional<Defect> defect;
 
   void clear() {

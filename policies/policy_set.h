@@ -16,8 +16,8 @@
 #include "limiter/bank.h"
 #include "limiter/lists.h"
 #include "limiter/pattern_bank.h"
-#include "limiter/shared_op.h"
 #include "limiter/static_list.h"
+#include "limiter/synced_counter.h"
 #include "policies/actions.h"
 #include "policies/expr/expression.h"
 #include "policies/key_slot.h"
@@ -80,7 +80,11 @@ struct Binding {
   std::vector<SlotId> captures;  ///< what settlement reads of the request
   // Known at load (compile_shortcuts.cc).
   KeyId key_id = kNoKey;
+  std::vector<KeySlot> member;  ///< the arguments of distinct and exists, if they are mere slots
+  KeyId member_id = kNoKey;
   std::vector<std::optional<Number>> limits;  ///< of all rungs, if they are numbers; else empty
+  bool plain = false;  ///< nothing is left to ask of an event but its key (Evaluator::plan_plain)
+  std::optional<std::int64_t> calm;  ///< no rung holds while all readings are integers up to it
 };
 
 /// A counter as a policy uses it; equal identities are one counter, whoever asks.
@@ -96,10 +100,11 @@ struct Counter {
   bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
   bool near() const noexcept { return spec.radius != 0; }  ///< its keys have a place besides
   std::string canonical;                                   ///< the text behind the identity
-  limiter::CounterId id{};                                 ///< after attach()
+  limiter::CounterId id{};  ///< after attach(); of an average that is exchanged: its amounts'
   /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
   std::shared_ptr<const limiter::SharedCounter> shared;
-  milliseconds sync{0};  ///< how often counts are exchanged; 0: the store is asked each time
+  limiter::SyncedCounter synced;  ///< as replicas exchange it; interval 0: the store is asked each
+                                  ///< time
 };
 
 struct Rung {
@@ -175,9 +180,10 @@ struct Pattern {
   std::string canonical;  ///< the text behind it
   limiter::PatternSpec spec;
   std::vector<Step> steps;
-  std::vector<std::uint16_t> among;  ///< bindings
-  bool always = false;               ///< charge: always
-  limiter::PatternId id{};           ///< after attach()
+  std::vector<std::uint16_t> among;                      ///< bindings
+  bool always = false;                                   ///< charge: always
+  limiter::PatternId id{};                               ///< after attach()
+  std::shared_ptr<const limiter::SharedPattern> shared;  ///< with all replicas; null: our own
 };
 
 struct List {
@@ -251,10 +257,13 @@ struct PolicySet {
   std::uint64_t view_memory = 0;                    ///< bytes of all views together
   std::string source_hash;                          ///< of the texts it was compiled from
   // Known at load (compile_shortcuts.cc): what most sets have none of need not be looked for.
-  std::size_t keys = 0;          ///< KeyIds in use
-  bool any_shadow = false;       ///< counters of shadow policies
-  bool any_in_flight = false;    ///< counters of requests in flight
-  bool any_answer_work = false;  ///< resets, or releases of list entries
+  std::size_t keys = 0;            ///< KeyIds in use
+  bool any_shadow = false;         ///< counters of shadow policies
+  bool any_in_flight = false;      ///< counters of requests in flight
+  bool any_answer_work = false;    ///< resets, or releases of list entries
+  bool any_lists = false;          ///< that act on events
+  std::vector<SlotId> of_answers;  ///< slots that only an answer fills
+  std::vector<SlotId> not_kept;    ///< slots of requests whose lists or JSON no answer finds again
 
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
   /// before the set is shared. Fails if a bank is full.

@@ -8,6 +8,8 @@ namespace {
 constexpr std::array<std::uint8_t, 16> kSecret{'w', 'e', 'i', 'r', ' ', 'r',
                                                'e', 'p', 'l', 'a', 'y'};
 
+constexpr TimePoint kEndOfTime = from_ms(std::int64_t{1} << 50);
+
 }  // namespace
 
 Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set, Order order)
@@ -15,6 +17,7 @@ Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> 
       set_(std::move(set)),
       bank_({model.server.limits.memory, model.server.limits.keys}),
       patterns_({limiter::pattern_memory(model.server.limits.memory), 1, order == Order::time}),
+      forgets_(order == Order::time),
       secret_(HashSecret::from_bytes(kSecret)),
       stats_(1),
       evaluator_(bank_, lists_, secret_) {}
@@ -31,19 +34,61 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
   }
   engine->set_->attach_views(engine->views_);
   engine->report_patterns_to(nullptr);
-  engine->evaluator_.use(policies::load_on_worker(engine->set_, engine->stats_, 0));
+  engine->loaded_ = policies::load_on_worker(engine->set_, engine->stats_, 0);
+  engine->evaluator_.use(engine->loaded_);
   return engine;
 }
 
 void Engine::share(const policies::Sharing& sharing, Ask ask) {
   ask_ = std::move(ask);
-  evaluator_.share(sharing);
+  sharing_ = sharing;
+  sharing_.forgets = forgets_;
+  evaluator_.share(sharing_);
 }
 
 void Engine::run_errands(TimePoint now) {
+  tell_patterns(now);
   if (evaluator_.errands().empty()) return;
   ask_(evaluator_.errands(), now);
   evaluator_.errands().clear();
+}
+
+void Engine::tell_patterns(TimePoint now) {
+  auto& tellings = evaluator_.tellings();
+  if (tellings.empty()) return;
+  const policies::Instant at{now, now};
+  asking_.clear();
+  for (const auto& telling : tellings) append(*telling, at, sharing_.forgets, asking_);
+  ask_(asking_, now);
+  for (std::size_t i = 0; i < tellings.size(); ++i) {
+    const limiter::SharedReply& reply = asking_.reply(i);
+    if (reply.error == limiter::SharedError::none) {
+      evaluator_.told_of(*tellings[i], reply.pattern, at, true);
+      dropped_in_store_ += reply.pattern.dropped;
+    }
+    evaluator_.give_back(std::move(tellings[i]));
+  }
+  tellings.clear();
+}
+
+void Engine::fire_shared(TimePoint watermark) {
+  const policies::Instant at{watermark, watermark};
+  while (ask_ && evaluator_.shared_due() <= watermark) {
+    evaluator_.shared_due() = limiter::kNever;
+    for (std::size_t i = 0; i < set_->patterns.size(); ++i) {
+      const auto& shared = set_->patterns[i].shared;
+      if (shared == nullptr || !shared->has_deadlines()) continue;
+      asking_.clear();
+      evaluator_.ask_due(*loaded_, i, watermark, milliseconds{0}, asking_);
+      ask_(asking_, watermark);
+      for (unsigned shard = 0; shard < asking_.size(); ++shard) {
+        const limiter::SharedReply& reply = asking_.reply(shard);
+        if (reply.error != limiter::SharedError::none) return;  // the run fails
+        evaluator_.take_due(i, reply, shard, at, false);
+      }
+    }
+    evaluator_.fire_due();
+  }
 }
 
 std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {
@@ -73,6 +118,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     if (row.has_request) record.request = &row.request;
   }
   const bool request = kind.request && !row.recorded;
+  if (request && ask_ == nullptr) options.answer = &row.answer;
   const policies::Verdict& verdict =
       request ? evaluator_.judge(row.request, at, options) : evaluator_.judge(record, at, options);
   if (verdict.kind == policies::Verdict::Kind::ask) {
@@ -82,7 +128,8 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   run_errands(now);
   const bool passed = verdict.kind == policies::Verdict::Kind::pass ||
                       verdict.kind == policies::Verdict::Kind::hold;
-  if (passed && evaluator_.must_observe()) {
+  if (!passed || !evaluator_.must_observe()) return verdict;
+  if (options.answer == nullptr || !evaluator_.settled_by(*options.answer)) {
     evaluator_.keep(settlement_);
     for (const policies::Preset& value : row.answered) settlement_.captured.add(value);
     if (row.aborted) {
@@ -127,6 +174,7 @@ void Engine::hand_out(const OnWindow& use) {
 
 void Engine::advance(TimePoint watermark, const OnWindow& use) {
   evaluator_.advance(watermark);
+  fire_shared(watermark);
   const std::vector<policies::View>& views = set_->views;
   if (views.size() == 1) {  // nothing to put in order
     views.front().live->advance(watermark, [&](const auto& window) { use(0, window); });
@@ -141,6 +189,7 @@ void Engine::advance(TimePoint watermark, const OnWindow& use) {
 void Engine::end(TimePoint last, bool flush, const OnWindow& use) {
   evaluator_.end_of_input(last, flush);
   if (!flush) return;
+  fire_shared(kEndOfTime);
   for (std::size_t i = 0; i < set_->views.size(); ++i) {
     set_->views[i].live->flush([&](const auto& window) { collect(i, window); });
   }
@@ -148,7 +197,7 @@ void Engine::end(TimePoint last, bool flush, const OnWindow& use) {
 }
 
 std::uint64_t Engine::dropped() const {
-  std::uint64_t out = bank_.stats().evicted + patterns_.stats().dropped;
+  std::uint64_t out = bank_.stats().evicted + patterns_.stats().dropped + dropped_in_store_;
   for (const policies::View& view : set_->views) out += view.live->stats().counted.dropped;
   return out;
 }

@@ -64,9 +64,7 @@ class Engine {
     return stats_.totals("policy", policy).missing;
   }
   /// How often the policy did not judge an event because it came later than its `late` allows.
-  std::uint64_t late(std::string_view policy) const {
-    return stats_.totals("policy", policy).late;
-  }
+  std::uint64_t late(std::string_view policy) const { return stats_.totals("policy", policy).late; }
   /// How often the view did not count an event because a part or amount was missing.
   std::uint64_t view_missing(std::size_t view) const {
     return set_->views[view].live->stats().missing;
@@ -86,6 +84,8 @@ class Engine {
     std::vector<std::size_t> sizes;
   };
   void run_errands(TimePoint now);
+  void tell_patterns(TimePoint now);
+  void fire_shared(TimePoint watermark);
   void collect(std::size_t view, const limiter::ViewWindow& window);
   void hand_out(const OnWindow& use);
 
@@ -96,12 +96,17 @@ class Engine {
   limiter::Bank bank_;
   limiter::ListBank lists_;
   limiter::PatternBank patterns_;
+  bool forgets_;
   policies::ViewBank views_{false};
   HashSecret secret_;
   policies::StatsBank stats_;
   policies::Evaluator evaluator_;
   policies::Settlement settlement_;
   Ask ask_;
+  policies::Sharing sharing_;
+  policies::Asking asking_;  // of what nobody waits for
+  std::shared_ptr<const policies::Loaded> loaded_;
+  std::uint64_t dropped_in_store_ = 0;
   std::vector<Result> results_;
 };
 

@@ -1,6 +1,9 @@
 #include "store/memory_store.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "limiter/frame.h"
 
 namespace weir::store {
 namespace {
@@ -23,10 +26,16 @@ bool judges(SharedVerb verb) noexcept {
 }  // namespace
 
 MemoryStore::MemoryStore(const limiter::BankLimits& limits, std::function<TimePoint()> clock)
-    : bank_(limits), clock_(std::move(clock)) {}
+    : bank_(limits),
+      patterns_({limits.memory, 1, true}),
+      sequences_({limits.memory, 1, true}),
+      clock_(std::move(clock)) {}
 
 bool MemoryStore::submit(Batch& batch, TimePoint) {
-  for (std::size_t i = 0; i < batch.ops.size(); ++i) run(batch.ops[i], batch.replies[i]);
+  for (std::size_t i = 0; i < batch.ops.size(); ++i) {
+    batch.ops[i].pattern != nullptr ? run_pattern(batch.ops[i], batch.replies[i])
+                                    : run(batch.ops[i], batch.replies[i]);
+  }
   return true;
 }
 
@@ -71,6 +80,24 @@ void MemoryStore::say(SharedReply& reply, std::size_t part, const Reading& readi
   out.datum = &reply.datum;
 }
 
+void MemoryStore::note_began(const SharedOp& op, std::size_t part, const Hash128& key,
+                             SharedReply& reply, TimePoint now, bool adds) {
+  const limiter::SharedCounter& counter = *op.parts[part].counter;
+  reply.parts[part].began = {};
+  if (counter.spec.window != limiter::Window::every_first ||
+      counter.kind->shared != limiter::SharedForm::fixed) {
+    return;
+  }
+  const Hash128 name = name_of(op, part, key).key;
+  if (op.verb == SharedVerb::reset) began_.erase(name);
+  const auto known = began_.find(name);
+  if (known != began_.end() && now - known->second < counter.spec.length) {
+    reply.parts[part].began = known->second;
+  } else if (adds) {
+    reply.parts[part].began = began_[name] = now;
+  }
+}
+
 void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
   const TimePoint now = op.now ? *op.now : clock_();
   reply.error = SharedError::none;
@@ -100,7 +127,72 @@ void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
     }
     if (op.verb == SharedVerb::reset) bank_.reset(id, key);
     say(reply, i, bank_.peek(id, key, now, op.verb == SharedVerb::look ? &op.event : nullptr));
+    note_began(op, i, key, reply, now, false);
   }
+}
+
+void MemoryStore::run_pattern(const SharedOp& op, SharedReply& reply) {
+  const limiter::SharedPattern& pattern = *op.pattern->pattern;
+  reply.error = SharedError::none;
+  reply.admitted = true;
+  reply.at = op.now ? *op.now : clock_();
+  reply.pattern = {};
+  limiter::PatternSpec spec = pattern.spec;
+  if (!op.pattern->forgets) spec.late = std::chrono::hours{24 * 365};
+  limiter::PatternBank& bank = pattern.has_deadlines() ? patterns_ : sequences_;
+  const auto id = bank.open(pattern.identity, spec);
+  if (!id || spec.endless) {
+    reply.error = id ? SharedError::invalid : SharedError::full;
+    return;
+  }
+  if (op.verb == SharedVerb::add || op.verb == SharedVerb::look) {
+    limiter::PatternMatches none;
+    if (!pattern.has_deadlines()) bank.advance(reply.at - milliseconds(1), none);
+    const std::string whole = std::string(op.key) + ' ' + std::string(op.pattern->key);
+    const Hash128 key = secret_.hash(whole).owned_by(pattern.identity);
+    const Name name{key, op.id};
+    const auto before = fed_.find(name);
+    if (op.verb == SharedVerb::add && op.again && before != fed_.end()) {
+      reply.pattern.matched = before->second;
+      return;
+    }
+    happened(op, key, bank, *id, reply.pattern);
+    if (op.verb == SharedVerb::look) return;
+    if (fed_.size() >= kDoneMost) fed_.clear();
+    fed_[name] = reply.pattern.matched;
+  } else if (op.verb == SharedVerb::due) {
+    limiter::PatternMatches all;
+    patterns_.advance(op.at, all);
+    for (limiter::PatternMatch& match : all) {
+      limiter::Reader packed(match.payload);
+      const std::string shard(packed.text());
+      match.key = packed.text();
+      match.payload = std::string(packed.text());
+      shards_[shard].due.push_back(std::move(match));
+    }
+    Shard& shard = shards_[std::string(op.key)];
+    reply.pattern.matches.swap(shard.due);
+    reply.pattern.asked = reply.at - std::exchange(shard.asked, reply.at);
+    reply.pattern.keys = static_cast<std::uint32_t>(reply.pattern.matches.size());
+  }
+  reply.pattern.next = patterns_.due();
+}
+
+void MemoryStore::happened(const SharedOp& op, const Hash128& key, limiter::PatternBank& bank,
+                           limiter::PatternId id, limiter::PatternReply& reply) {
+  std::string packed;
+  for (const std::string_view part : {op.key, op.pattern->key, op.pattern->event.payload}) {
+    limiter::put_text(packed, part);
+  }
+  limiter::PatternEvent event = op.pattern->event;
+  event.ts = op.at;
+  event.payload = packed;
+  reply.view = bank.peek(id, key, event);
+  const std::uint64_t dropped = bank.stats().dropped;
+  op.verb == SharedVerb::look ? bank.refuse(id, key, event, reply.matches)
+                              : bank.feed(id, key, event, reply.matches);
+  reply.dropped = static_cast<std::uint32_t>(bank.stats().dropped - dropped);
+  reply.matched = static_cast<std::uint32_t>(reply.matches.size());
 }
 
 void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
@@ -109,6 +201,10 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
     if (!open(*op.parts[i].counter, counters[i])) {
       reply.error = SharedError::full;
       return;
+    }
+    if (const auto before = done_.find(name_of(op, i, key));
+        before != done_.end() && op.parts[i].counter->kind->shared == limiter::SharedForm::gauges) {
+      forget(before);  // what it says now takes its place
     }
     const bool there = op.again && done_.contains(name_of(op, i, key));
     const Reading r = bank_.peek(counters[i], key, now, there ? nullptr : &op.event);
@@ -119,6 +215,7 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
   for (std::size_t i = 0; i < op.parts.size(); ++i) {
     const Name name = name_of(op, i, key);
     const limiter::CounterSpec& spec = op.parts[i].counter->spec;
+    note_began(op, i, key, reply, now, reply.admitted);
     const auto before = done_.find(name);
     if (spec.metric == limiter::Metric::in_flight && before != done_.end()) {
       before->second.until = now + op.lifetime;  // it goes on

@@ -6,12 +6,15 @@
 #include <string>
 
 #include "limiter/bank.h"
+#include "limiter/pattern_bank.h"
 #include "store/shared_store.h"
 
 namespace weir::store {
 
 /// The shared store's contract inside of one process: for tests, and for replay. Counts in a Bank,
-/// which is the local limiter's. Every reply is there when submit() returns. Not thread-safe.
+/// patterns in a PatternBank, which are the local limiter's; what is due is not lent, but gone with
+/// the answer. Its clock is that of who asks. Every reply is there when submit() returns. Not
+/// thread-safe.
 class MemoryStore final : public SharedStore {
  public:
   /// `clock`: the store's own time, where an operation brings none.
@@ -36,6 +39,9 @@ class MemoryStore final : public SharedStore {
 
   using DoneMap = std::map<Name, Done>;
   void run(const limiter::SharedOp& op, limiter::SharedReply& reply);
+  void run_pattern(const limiter::SharedOp& op, limiter::SharedReply& reply);
+  static void happened(const limiter::SharedOp& op, const Hash128& key, limiter::PatternBank& bank,
+                       limiter::PatternId id, limiter::PatternReply& reply);
   void admit(const limiter::SharedOp& op, limiter::SharedReply& reply, const Hash128& key,
              TimePoint now);
   void end(const limiter::SharedOp& op, limiter::SharedReply& reply, const Hash128& key,
@@ -46,12 +52,24 @@ class MemoryStore final : public SharedStore {
   /// Reservations there whose time is over end; what can no more be taken back is forgotten.
   void expire(const Name& first, TimePoint now);
   DoneMap::iterator forget(DoneMap::iterator it);
+  /// Of a total over every_first: when its window began.
+  void note_began(const limiter::SharedOp& op, std::size_t part, const Hash128& key,
+                  limiter::SharedReply& reply, TimePoint now, bool adds);
   void say(limiter::SharedReply& reply, std::size_t part, const limiter::Reading& reading);
 
   limiter::Bank bank_;
+  limiter::PatternBank patterns_;      // those with deadlines, which fire when they are asked for
+  limiter::PatternBank sequences_;     // whose open matches end by themselves
+  std::map<Name, std::uint32_t> fed_;  // events of patterns, and how many matches each completed
+  struct Shard {
+    limiter::PatternMatches due;
+    TimePoint asked{};  // what is due
+  };
+  std::map<std::string, Shard> shards_;
   std::function<TimePoint()> clock_;
   HashSecret secret_ = HashSecret::random();
   std::map<Hash128, limiter::CounterId> counters_;
+  std::map<Hash128, TimePoint> began_;
   DoneMap done_;
   std::deque<Name> order_;  // of done_, oldest first
 };

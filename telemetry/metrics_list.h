@@ -134,6 +134,8 @@
   X(redis_round_trip_1000000us, histogram, "weir_redis_round_trip_seconds", "le=\"1\"", "")       \
   X(redis_round_trip_above, histogram, "weir_redis_round_trip_seconds", "le=\"+Inf\"", "")        \
   X(redis_round_trip_sum, histogram, "weir_redis_round_trip_seconds", "", "")                     \
+  X(patterns_untold, gauge, "weir_redis_pattern_pending", "",                                     \
+    "Events of shared patterns that Redis has not heard of yet; they are told when it is back.")  \
   X(sync_keys, gauge, "weir_redis_sync_keys", "",                                                 \
     "Keys whose counts are exchanged (sync); at most an eighth of limits.keys.")                  \
   X(sync_pending, gauge, "weir_redis_sync_pending", "",                                           \

@@ -28,7 +28,7 @@ class Evaluator {
   Evaluator(const Program& program, Frame& frame) noexcept : program_(program), frame_(frame) {}
 
   Value eval(std::uint32_t index) const {
-    const Node& node = program_.nodes[index];
+    const Node& node = program_.nodes.data()[index];
     switch (node.op) {
       case Op::constant:
         return node.constant;
@@ -53,10 +53,10 @@ class Evaluator {
       case Op::has:
         return has(node);
       case Op::equal:
-        return equals(frame_, child(node, 0), child(node, 1));
+        return equal_children(node);
       case Op::not_equal: {
-        const Value same = equals(frame_, child(node, 0), child(node, 1));
-        return same.is_error() ? same : Value::boolean(!same.as_boolean());
+        const Value equal = equal_children(node);
+        return equal.is_error() ? equal : Value::boolean(!equal.as_boolean());
       }
       case Op::list:
         return list(node);
@@ -68,8 +68,21 @@ class Evaluator {
   }
 
  private:
+  /// Most children are leaves, which need no call.
   Value child(const Node& node, std::uint32_t k) const {
-    return eval(program_.arguments[node.first + k]);
+    const std::uint32_t index = program_.arguments.data()[node.first + k];
+    const Node& leaf = program_.nodes.data()[index];
+    if (leaf.op == Op::constant) return leaf.constant;
+    if (leaf.op == Op::load) return frame_.load(leaf.slot);
+    return eval(index);
+  }
+
+  Value equal_children(const Node& node) const {
+    const Value a = child(node, 0), b = child(node, 1);
+    if (a.is(Type::integer) && b.is(Type::integer)) {
+      return Value::boolean(a.as_integer() == b.as_integer());
+    }
+    return equals(frame_, a, b);
   }
 
   /// && (decided by false) and || (decided by true).

@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "limiter/amounts.h"
+#include "store/redis/packer.h"
+#include "store/redis/pattern_codec.h"
 #include "store/redis/resp_writer.h"
 
 namespace weir::store {
@@ -23,58 +25,11 @@ using limiter::SharedReading;
 using limiter::SharedReply;
 using limiter::SharedVerb;
 using limiter::Window;
-static_assert(std::endian::native == std::endian::little, "the scripts read little-endian numbers");
 
 constexpr double kMost = 9'007'199'254'740'992.0;  // 2^53
 constexpr std::int64_t kFlightsMost = 10'000;
 
-bool is_outcome(const SharedPart& part) noexcept {
-  return part.counter->spec.outcome && part.counter->spec.metric != Metric::in_flight;
-}
 bool has_real_amounts(const limiter::CounterSpec& spec) noexcept { return spec.real; }
-
-double amount_of(const SharedOp& op) noexcept {
-  const limiter::CounterSpec& spec = op.parts.front().counter->spec;
-  switch (spec.metric) {
-    case Metric::count:
-    case Metric::in_flight:
-      return limiter::count_of(op.event);
-    case Metric::distinct:
-    case Metric::exists:
-    case Metric::last:
-      return 1;
-    default:
-      break;
-  }
-  if (has_real_amounts(spec)) return op.event.amount.as_real();
-  return std::clamp(static_cast<double>(limiter::integer_of(op.event.amount)), -kMost, kMost);
-}
-
-/// Totals stop at 2^53, below which every integer limit is exact.
-double limit_of(const SharedPart& part) noexcept {
-  if (!part.ceiling) return std::numeric_limits<double>::infinity();
-  return part.ceiling->limit.as_real();
-}
-
-struct Packer {
-  std::string& out;
-  void byte(unsigned v) { out += static_cast<char>(v); }
-  void real(double v) {
-    char bytes[sizeof v];
-    std::memcpy(bytes, &v, sizeof v);
-    out.append(bytes, sizeof v);
-  }
-  void bits(std::uint64_t v) {
-    char bytes[sizeof v];
-    std::memcpy(bytes, &v, sizeof v);
-    out.append(bytes, sizeof v);
-  }
-  /// Big-endian, so that events of one worker sort by their order.
-  void high_first(std::uint64_t v, unsigned bytes) {
-    for (unsigned i = bytes; i-- > 0;) out += static_cast<char>(v >> (8 * i) & 0xffU);
-  }
-  void ms(TimePoint t) { real(static_cast<double>(to_ms(t))); }
-};
 
 void append_edges(Packer& pack, const limiter::CounterSpec& spec, TimePoint wall) {
   const TimeZone::Span here = spec.zone->span(spec.unit, wall);
@@ -82,37 +37,6 @@ void append_edges(Packer& pack, const limiter::CounterSpec& spec, TimePoint wall
   pack.ms(here.begin);
   pack.ms(here.end);
   pack.ms(spec.zone->span(spec.unit, here.end).end);
-}
-
-void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint wall) {
-  const limiter::CounterSpec& spec = part.counter->spec;
-  const SharedForm form = part.counter->kind->shared;
-  pack.byte(static_cast<unsigned>(form));
-  pack.byte((part.ceiling && part.ceiling->inclusive ? 1U : 0U) |
-            (has_real_amounts(spec) ? 2U : 0U) | (is_outcome(part) ? 4U : 0U));
-  pack.byte(static_cast<unsigned>(spec.metric));
-  pack.byte(static_cast<unsigned>(spec.window));
-  pack.real(take_back ? part.undo : limit_of(part));
-  const auto length = static_cast<double>(spec.length.count());
-  const auto keep = static_cast<double>(spec.keep);
-  double a = length, b = 0, c = 0, d = 0, e = 0;
-  if (form == SharedForm::members) e = keep;
-  if (form == SharedForm::ring) {
-    a = part.counter->rule.quantum;
-    b = static_cast<double>(part.counter->rule.span);
-  } else if (form == SharedForm::log) {
-    b = spec.window == Window::events ? static_cast<double>(spec.events) : keep;
-  } else if (form == SharedForm::leaky) {
-    a = spec.capacity.as_real();
-    b = static_cast<double>(spec.drain.count());
-    c = keep;
-  }
-  if (spec.window == Window::calendar) {
-    append_edges(pack, spec, wall);
-  } else {
-    for (const double v : {a, b, c, d}) pack.real(v);
-  }
-  pack.real(e);
 }
 
 void append_datum(Packer& pack, const Datum* datum) {
@@ -194,9 +118,10 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
   limiter::Reading& reading = out.reading;
   reading = {};
   out.undo = 0;
-  const bool real = spec.metric == Metric::average ||
-                    (has_real_amounts(spec) && spec.metric != Metric::count &&
-                     spec.metric != Metric::distinct && spec.metric != Metric::exists);
+  const bool real =
+      spec.metric == Metric::average ||
+      (has_real_amounts(spec) && spec.metric != Metric::count && spec.metric != Metric::distinct &&
+       spec.metric != Metric::exists && spec.metric != Metric::in_flight);
   reading.has_value = !is_nil(answer, at);
   if (spec.metric == Metric::last) {
     if (at >= answer.size()) return false;
@@ -212,7 +137,7 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
   }
   ++at;
   reading.settled = reading.value;
-  if (is_outcome(part)) {
+  if (has_outcomes(part)) {
     Number open;
     if (spec.metric != Metric::last && !is_nil(answer, at) &&
         !read_number(answer, at, real, reading.settled)) {
@@ -230,11 +155,16 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
     reading.in_flight =
         static_cast<std::uint32_t>(std::clamp((reading.value - own).as_real(), 0.0, 4e9));
   }
-  if (op.verb == SharedVerb::add) {
+  const bool says_when = part.counter->kind->shared == SharedForm::fixed &&
+                         spec.window == Window::every_first && op.verb == SharedVerb::read;
+  if (op.verb == SharedVerb::add || says_when) {
     Number undo;
     if (!read_number(answer, at++, true, undo)) return false;
     out.undo = undo.as_real();
   }
+  out.began = {};
+  if (spec.window == Window::every_first && part.counter->kind->shared == SharedForm::fixed)
+    out.began = from_ms(static_cast<std::int64_t>(std::clamp(out.undo, 0.0, kMost)));
   return true;
 }
 
@@ -263,8 +193,69 @@ constexpr Word kWords[] = {
 
 }  // namespace
 
+bool has_outcomes(const SharedPart& part) noexcept {
+  return part.counter->spec.outcome && part.counter->spec.metric != Metric::in_flight;
+}
+
+double amount_of(const SharedOp& op) noexcept {
+  const limiter::CounterSpec& spec = op.parts.front().counter->spec;
+  switch (spec.metric) {
+    case Metric::count:
+    case Metric::in_flight:
+      return limiter::count_of(op.event);
+    case Metric::distinct:
+    case Metric::exists:
+    case Metric::last:
+      return 1;
+    default:
+      break;
+  }
+  if (has_real_amounts(spec)) return op.event.amount.as_real();
+  return std::clamp(static_cast<double>(limiter::integer_of(op.event.amount)), -kMost, kMost);
+}
+
+/// Totals stop at 2^53, below which every integer limit is exact.
+double limit_of(const SharedPart& part) noexcept {
+  if (!part.ceiling) return std::numeric_limits<double>::infinity();
+  return part.ceiling->limit.as_real();
+}
+
+void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint wall) {
+  const limiter::CounterSpec& spec = part.counter->spec;
+  const SharedForm form = part.counter->kind->shared;
+  pack.byte(static_cast<unsigned>(form));
+  pack.byte((part.ceiling && part.ceiling->inclusive ? 1U : 0U) |
+            (has_real_amounts(spec) ? 2U : 0U) | (has_outcomes(part) ? 4U : 0U) |
+            (part.counter->remembers ? 0U : 8U));
+  pack.byte(static_cast<unsigned>(spec.metric));
+  pack.byte(static_cast<unsigned>(spec.window));
+  pack.real(take_back ? part.undo : limit_of(part));
+  const auto length = static_cast<double>(spec.length.count());
+  const auto keep = static_cast<double>(spec.keep);
+  double a = length, b = 0, c = 0, d = 0, e = 0;
+  if (form == SharedForm::members) e = keep;
+  if (form == SharedForm::ring) {
+    a = part.counter->rule.quantum;
+    b = static_cast<double>(part.counter->rule.span);
+  } else if (form == SharedForm::log) {
+    b = spec.window == Window::events ? static_cast<double>(spec.events) : keep;
+  } else if (form == SharedForm::leaky) {
+    a = spec.capacity.as_real();
+    b = static_cast<double>(spec.drain.count());
+    c = keep;
+  }
+  if (spec.window == Window::calendar) {
+    append_edges(pack, spec, wall);
+  } else {
+    for (const double v : {a, b, c, d}) pack.real(v);
+  }
+  pack.real(e);
+}
+
 bool can_send(const SharedOp& op) noexcept {
+  if (op.pattern != nullptr) return can_send_pattern(op);
   if (op.parts.empty() || op.parts.size() > SharedOp::kPartsMax) return false;
+  if (op.verb > SharedVerb::take_back) return false;
   for (const SharedPart& part : op.parts) {
     if (part.counter == nullptr || part.counter->kind == nullptr ||
         part.counter->kind->shared == SharedForm::none) {
@@ -277,31 +268,45 @@ bool can_send(const SharedOp& op) noexcept {
   if (spec.metric == Metric::count || spec.window == Window::leaky) {
     if (op.event.amount.is_negative()) return false;
   }
-  return spec.metric != Metric::in_flight || op.event.amount <= Number(kFlightsMost);
+  // Each of those is a member of a set, a gauge is one however much it is.
+  return op.parts.front().counter->kind->shared != SharedForm::flights ||
+         op.event.amount <= Number(kFlightsMost);
+}
+
+bool counts_once(const SharedOp& op) noexcept {
+  return op.verb != SharedVerb::add ||
+         std::all_of(op.parts.begin(), op.parts.end(),
+                     [](const SharedPart& part) { return part.counter->remembers; });
+}
+
+void append_key(std::string& out, const SharedPart& part, std::string_view key,
+                std::string_view tail) {
+  const std::string& name = part.counter->name;
+  append_count(out, '$', 8 + name.size() + key.size() + tail.size());
+  out += "weir:";
+  out += name;
+  out += ":{";
+  out += key;
+  out += '}';
+  out += tail;
+  out += "\r\n";
 }
 
 unsigned append_keys(std::string& out, const SharedOp& op) {
+  if (op.pattern != nullptr) return append_pattern_keys(out, op);
   unsigned n = 0;
-  const auto append = [&](const SharedPart& part, std::string_view tail) {
-    const std::string& name = part.counter->name;
-    append_count(out, '$', 8 + name.size() + op.key.size() + tail.size());
-    out += "weir:";
-    out += name;
-    out += ":{";
-    out += op.key;
-    out += '}';
-    out += tail;
-    out += "\r\n";
-    ++n;
-  };
   for (const SharedPart& part : op.parts) {
-    append(part, "");
-    if (is_outcome(part)) append(part, ":r");
+    append_key(out, part, op.key);
+    ++n;
+    if (!has_outcomes(part)) continue;
+    append_key(out, part, op.key, ":r");
+    ++n;
   }
   return n;
 }
 
 void append_argument(std::string& out, const SharedOp& op, bool retry, TimePoint wall) {
+  if (op.pattern != nullptr) return append_pattern_argument(out, op, retry, wall);
   constexpr std::size_t kHead = 55, kPart = 52;
   const Metric metric = op.parts.front().counter->spec.metric;
   // The length stands in front: the one part of it that varies is packed first.
@@ -331,9 +336,10 @@ void append_argument(std::string& out, const SharedOp& op, bool retry, TimePoint
 }
 
 unsigned answer_width(const SharedOp& op) noexcept {
+  if (op.pattern != nullptr) return 2;
   unsigned width = 1;
   for (const SharedPart& part : op.parts) {
-    width += 1 + (is_outcome(part) ? 2U : 0U) + (op.verb == SharedVerb::add ? 1U : 0U);
+    width += 1 + (has_outcomes(part) ? 2U : 0U) + (op.verb == SharedVerb::add ? 1U : 0U);
   }
   return width;
 }
@@ -354,6 +360,10 @@ bool read_answer(const Reply& answer, std::size_t& at, const SharedOp& op, Share
   if (flag != 0 && flag != 1) return false;
   reply.error = SharedError::none;
   reply.admitted = flag == 1;
+  if (op.pattern != nullptr) {
+    return at < answer.size() && answer[at].type == Reply::Type::string &&
+           read_pattern_answer(answer.text(answer[at++]), reply.pattern);
+  }
   for (std::size_t i = 0; i < op.parts.size(); ++i) {
     if (!read_part(answer, at, op, op.parts[i], reply.parts[i], reply)) return false;
     reply.parts[i].reading.stored = reply.admitted && op.verb != SharedVerb::read;
@@ -372,6 +382,7 @@ SharedError error_of(std::string_view text) noexcept {
     const std::size_t end = at + word.code.size();
     if (end == text.size() || text[end] == ' ') return word.error;
   }
+  if (text.starts_with("ERR Function not found")) return SharedError::no_script;
   // A renamed or forbidden command, a password where none is set.
   if (text.starts_with("ERR unknown command") || text.find("AUTH") != text.npos ||
       text.find("Unknown Redis command") != text.npos ||

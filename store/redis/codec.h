@@ -4,15 +4,21 @@
 #include <string>
 
 #include "limiter/shared_op.h"
+#include "store/redis/packer.h"
 #include "store/redis/resp_reader.h"
 
 namespace weir::store {
 
-/// Operations as the scripts' keys and arguments, and the scripts' answers as replies.
+/// Operations as the scripts' keys and arguments, and the scripts' answers as replies. Those on
+/// patterns: pattern_codec.h.
 
 /// Whether the scripts can count it: 1 .. kPartsMax parts of known kinds, an amount that is finite,
 /// and not negative where only the local kinds of sums may be; a `last` datum that fits.
 bool can_send(const limiter::SharedOp& op) noexcept;
+
+/// Whether an operation that may have been executed can be sent again: it counts once all the same,
+/// or does nothing the second time. One that adds to counters which remember no events can't.
+bool counts_once(const limiter::SharedOp& op) noexcept;
 
 /// Appends the operation's keys, as bulk strings; returns how many. A part with outcomes has two.
 /// `weir:<counter>:{<key>}`: the braces put all parts of an operation into one slot of a cluster.
@@ -31,6 +37,17 @@ std::size_t skip_answer(const Reply& answer, std::size_t at, unsigned width) noe
 /// for. An error of the store stands in reply.error.
 bool read_answer(const Reply& answer, std::size_t& at, const limiter::SharedOp& op,
                  limiter::SharedReply& reply);
+
+/// One part as the scripts read it, and what plain_calls.h needs of it.
+void append_part(Packer& pack, const limiter::SharedPart& part, bool take_back, TimePoint wall);
+bool has_outcomes(const limiter::SharedPart& part) noexcept;
+double amount_of(const limiter::SharedOp& op) noexcept;
+/// Of the ceiling; infinite without one.
+double limit_of(const limiter::SharedPart& part) noexcept;
+
+/// `weir:<counter>:{<key>}<tail>` as a bulk string.
+void append_key(std::string& out, const limiter::SharedPart& part, std::string_view key,
+                std::string_view tail = {});
 
 /// What an error text means: `OOM command not allowed ...`, also as scripts hand it on.
 limiter::SharedError error_of(std::string_view text) noexcept;

@@ -17,74 +17,102 @@ Node::Node(net::Worker& worker, const Settings& settings, Connection::Greeting g
       tickets_(tickets),
       owner_(owner),
       breaker_(settings.budget, seed),
-      connection_(worker, settings, settings.credentials, greeting, *this, seed) {}
+      connection_(worker, settings, settings.credentials, greeting, *this, seed),
+      wants_functions_(settings.functions) {}
+
+void Node::Group::clear() {
+  plain.clear();
+  keys.clear();
+  arguments.clear();
+  ops.clear();
+  key_count = 0;
+}
 
 void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePoint wall) {
   const ScriptIndex index = script_of(op);
   Group& group = groups_[index];
-  if (!group.ops.empty() && (group.slot != slot || group.asking != asking)) send_group(index);
+  if (!group.empty() && (group.slot != slot || group.asking != asking)) send_group(index);
   group.slot = slot;
   group.asking = asking;
-  group.key_count += append_keys(group.keys, op);
-  append_argument(group.arguments, op, op.again || ref.sent > 0, wall);
+  const bool again = op.again || ref.sent > 0;
   if (ref.sent < 255) ++ref.sent;
-  ref.width = static_cast<std::uint8_t>(answer_width(op));
-  group.ops.push_back(ref);
   ++gathered_;
-  if (group.ops.size() >= kOpsPerCall) send_group(index);
+  ref.width = 1;
+  if (!PlainCalls::is_plain(index, op, again) || !group.plain.add(ref, op, wall)) {
+    group.plain.touch(op);
+    group.key_count += append_keys(group.keys, op);
+    append_argument(group.arguments, op, again, wall);
+    ref.width = static_cast<std::uint8_t>(answer_width(op));
+    group.ops.push_back(ref);
+  }
+  if (group.size() + group.ops.size() >= kCallMost) send_group(index);
 }
 
 void Node::send_group(ScriptIndex index) {
   Group& group = groups_[index];
-  const Script& script = store::script(index);
   std::string& out = connection_.out();
   const std::size_t before = out.size();
-  unsigned commands = 1;
-  if (group.asking) {
-    append_command(out, {"ASKING"});
-    push({Call::What::asking, index, 0, {}});
-    ++commands;
-  }
-  append_count(out, '*', 3 + group.key_count + group.ops.size());
-  const bool bring = unknown_[index];
+  const std::size_t plain = group.plain.refs().size(), first = knows_plain(index) ? 1 : 0;
+  const auto keys = static_cast<unsigned>(group.key_count + plain);
+  const unsigned commands = begin_call(store::script(index), unknown_[index], group.asking, keys,
+                                       keys + first + group.ops.size());
   unknown_[index] = false;
-  append_bulk(out, bring ? "EVAL" : "EVALSHA");
-  append_bulk(out, bring ? script.text : script.sha1);
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, group.key_count).ptr;
-  append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
+  out += group.plain.keys();
   out += group.keys;
+  if (first != 0) group.plain.append_argument(out);
   out += group.arguments;
-  push({Call::What::script, index, static_cast<std::uint16_t>(group.ops.size()), {}});
+  push({Call::What::script, index, static_cast<std::uint16_t>(group.size()), {}});
+  for (const OpRef& ref : group.plain.refs()) flying_.push(ref);
   for (const OpRef& ref : group.ops) flying_.push(ref);
   bytes_out_ += out.size() - before;
   ++calls_made_;
-  gathered_ -= group.ops.size();
-  group.keys.clear();
-  group.arguments.clear();
-  group.ops.clear();
-  group.key_count = 0;
+  gathered_ -= group.size();
+  group.clear();
   connection_.sent(commands);
 }
 
 void Node::add_call(ScriptCall& call, bool asking) {
   std::string& out = connection_.out();
   const std::size_t before = out.size();
-  if (asking) {
-    append_command(out, {"ASKING"});
-    push({Call::What::asking, 0, 0, {}});
-  }
-  append_count(out, '*', 3 + call.count);
-  append_bulk(out, call.bring_text_ ? "EVAL" : "EVALSHA");
-  append_bulk(out, call.bring_text_ ? call.script->text : call.script->sha1);
-  append_bulk(out, std::to_string(call.keys));
+  const unsigned commands =
+      begin_call(*call.script, call.bring_text_, asking, call.keys, call.count);
   out += call.words;
   push({Call::What::call, 0, 0, {}});
   single_.push(&call);
   call.flying_ = true;
   bytes_out_ += out.size() - before;
   ++calls_made_;
-  connection_.sent(asking ? 2 : 1);
+  connection_.sent(commands);
+}
+
+/// Everything of a call before its keys and arguments, of which there are `words`. Returns how many
+/// commands it is.
+unsigned Node::begin_call(const Script& script, bool bring, bool asking, unsigned keys,
+                          std::size_t words) {
+  std::string& out = connection_.out();
+  unsigned commands = 1;
+  if (bring && functions_) {  // FCALL cannot carry the text, as EVAL does
+    append_command(out, {"FUNCTION", "LOAD", "REPLACE", function_library().text});
+    push({Call::What::bring, 0, 0, {}});
+    ++commands;
+  }
+  if (asking) {
+    append_command(out, {"ASKING"});
+    push({Call::What::asking, 0, 0, {}});
+    ++commands;
+  }
+  append_count(out, '*', 3 + words);
+  if (functions_) {
+    append_bulk(out, "FCALL");
+    append_bulk(out, script.function);
+  } else {
+    append_bulk(out, bring ? "EVAL" : "EVALSHA");
+    append_bulk(out, bring ? script.text : script.sha1);
+  }
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, keys).ptr;
+  append_bulk(out, {digits, static_cast<std::size_t>(end - digits)});
+  return commands;
 }
 
 void Node::push(const Call& call) {
@@ -96,7 +124,7 @@ void Node::end_turn() {
   if (!connection_.ready()) return;
   if (gathered_ != 0) {
     for (std::size_t i = 0; i < kScripts; ++i) {
-      if (!groups_[i].ops.empty()) send_group(static_cast<ScriptIndex>(i));
+      if (!groups_[i].empty()) send_group(static_cast<ScriptIndex>(i));
     }
   }
   if (fresh_ != 0) {
@@ -116,27 +144,49 @@ void Node::ask_slots() {
 void Node::on_ready() {
   net::Wheel::disarm(*this);
   unknown_.fill(false);
+  functions_ = wants_functions_;
+  preparing_ = 0;
+  ask_what_it_has();
+}
+
+void Node::ask_what_it_has() {
   std::string& out = connection_.out();
-  append_count(out, '*', 2 + kScripts);
-  append_bulk(out, "SCRIPT");
-  append_bulk(out, "EXISTS");
-  for (std::size_t i = 0; i < kScripts; ++i)
-    append_bulk(out, store::script(static_cast<ScriptIndex>(i)).sha1);
-  push({Call::What::exist, 0, 0, {}});
-  preparing_ = 1;
+  if (functions_) {
+    append_command(out, {"FUNCTION", "LIST", "LIBRARYNAME", function_library().name});
+  } else {
+    append_count(out, '*', 2 + kScripts);
+    append_bulk(out, "SCRIPT");
+    append_bulk(out, "EXISTS");
+    for (std::size_t i = 0; i < kScripts; ++i)
+      append_bulk(out, store::script(static_cast<ScriptIndex>(i)).sha1);
+  }
+  prepare(Call::What::exist);
+}
+
+void Node::prepare(Call::What what) {
+  push({what, 0, 0, {}});
+  ++preparing_;
   connection_.sent(1);
 }
 
-/// Which scripts the server has: it gets the others. An error says nothing: then calls bring them.
-void Node::learn_scripts(const Reply& reply) {
+/// It gets what it has not. An error says nothing: then calls bring the text.
+void Node::learn_what_it_has(const Reply& reply) {
+  std::string& out = connection_.out();
+  if (functions_) {
+    if (reply.is_error() && error_of(reply.text()) == SharedError::denied) {
+      functions_ = false;  // older than Redis 7, or FUNCTION is forbidden
+      ask_what_it_has();
+    } else if (reply.root().type == Reply::Type::array && reply.root().length == 0) {
+      append_command(out, {"FUNCTION", "LOAD", "REPLACE", function_library().text});
+      prepare(Call::What::load);
+    }
+    return;
+  }
   if (reply.root().type != Reply::Type::array || reply.size() != 1 + kScripts) return;
   for (std::size_t i = 0; i < kScripts; ++i) {
     if (reply[1 + i].type != Reply::Type::integer || reply[1 + i].integer != 0) continue;
-    append_command(connection_.out(),
-                   {"SCRIPT", "LOAD", store::script(static_cast<ScriptIndex>(i)).text});
-    push({Call::What::load, static_cast<ScriptIndex>(i), 0, {}});
-    ++preparing_;
-    connection_.sent(1);
+    append_command(out, {"SCRIPT", "LOAD", store::script(static_cast<ScriptIndex>(i)).text});
+    prepare(Call::What::load);
   }
 }
 
@@ -153,14 +203,10 @@ void Node::on_down(SharedError why) {
   lost_.clear();
   for (std::size_t i = 0; i < flying_.size(); ++i) lost_.push_back(flying_[i]);
   for (Group& group : groups_) {  // never sent: nothing to be idempotent about
-    for (OpRef& ref : group.ops) {
-      --ref.sent;
-      lost_.push_back(ref);
-    }
-    group.keys.clear();
-    group.arguments.clear();
-    group.ops.clear();
-    group.key_count = 0;
+    lost_.insert(lost_.end(), group.plain.refs().begin(), group.plain.refs().end());
+    lost_.insert(lost_.end(), group.ops.begin(), group.ops.end());
+    for (std::size_t i = lost_.size() - group.size(); i < lost_.size(); ++i) --lost_[i].sent;
+    group.clear();
   }
   std::vector<ScriptCall*> single;
   for (std::size_t i = 0; i < single_.size(); ++i) single.push_back(single_[i]);
@@ -193,9 +239,10 @@ void Node::on_reply(const Reply& reply) {
   fresh_ = std::min(fresh_, calls_.size());  // a socket with room again may have had it already
   switch (call.what) {
     case Call::What::asking:
+    case Call::What::bring:
       return;
     case Call::What::exist:
-      learn_scripts(reply);
+      learn_what_it_has(reply);
       [[fallthrough]];
     case Call::What::load:
       if (--preparing_ == 0) go_up();
@@ -237,6 +284,7 @@ void Node::answer(const Call& call, const Reply& reply) {
     const OpRef ref = flying_.pop();
     answer_one(ref, reply, at, store_time, sound);
   }
+  sound = sound && at == reply.size();
   if (!sound && connection_.ready() && connection_.connects() == before)
     connection_.drop(SharedError::malformed);
 }
@@ -253,7 +301,8 @@ void Node::answer_single(const Reply& reply) {
 
 void Node::answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint store_time,
                       bool& sound) {
-  const std::size_t next = skip_answer(reply, at, ref.width);
+  const bool plain = ref.width == 1;
+  const std::size_t next = plain ? at + 1 : skip_answer(reply, at, ref.width);
   Batch* const batch = tickets_.batch(ref);
   if (batch == nullptr) {  // too late
     breaker_.failed(worker_.now());
@@ -262,7 +311,9 @@ void Node::answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint 
   }
   breaker_.succeeded();
   limiter::SharedReply& out = batch->replies[ref.op];
-  sound = sound && next <= reply.size() && read_answer(reply, at, batch->ops[ref.op], out);
+  const SharedOp& op = batch->ops[ref.op];
+  sound = sound && next <= reply.size() &&
+          (plain ? read_plain_answer(reply, at++, op, out) : read_answer(reply, at, op, out));
   if (!sound) {
     owner_.on_error(*this, ref, SharedError::malformed, {});
     return;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "store/redis/connection.h"
+#include "store/redis/plain_calls.h"
 #include "store/redis/ring.h"
 #include "store/redis/round_trips.h"
 #include "store/redis/script_call.h"
@@ -14,14 +15,17 @@
 namespace weir::store {
 
 /// One server, as one worker sees it: its pipeline, its breaker, and what a turn of the loop has
-/// for it. Operations of one script are gathered until the turn ends (or kOpsPerCall are there),
+/// for it. Operations of one script are gathered until the turn ends (or kCallMost is reached),
 /// then they share a call, and all calls one write.
 ///
 /// It is up once the server has the scripts: a request's budget is too short for NOSCRIPT and then
-/// the text. Where SCRIPT is forbidden, it is up all the same.
+/// the text. Where SCRIPT is forbidden, it is up all the same. Where functions are wanted, they are
+/// one library that is loaded in the same way.
 class Node final : Connection::Owner, net::Timer {
  public:
-  static constexpr std::size_t kOpsPerCall = 32;       ///< a script blocks Redis for some 0.1 ms
+  /// Of a call, an operation that is not plain counting for two: a script blocks Redis for some
+  /// 0.2 ms.
+  static constexpr std::size_t kCallMost = 64;
   static constexpr std::size_t kInFlightMax = 16'384;  ///< operations; then Error full
 
   /// What answers mean is the store's business.
@@ -65,14 +69,19 @@ class Node final : Connection::Owner, net::Timer {
 
  private:
   struct Group {
-    std::string keys, arguments;
+    bool empty() const noexcept { return ops.empty() && plain.refs().empty(); }
+    std::size_t size() const noexcept { return ops.size() + plain.refs().size(); }
+    void clear();
+
+    PlainCalls plain;             // they go first
+    std::string keys, arguments;  // of the others
     unsigned key_count = 0;
     unsigned slot = 0;
     bool asking = false;
     std::vector<OpRef> ops;
   };
   struct Call {
-    enum class What : std::uint8_t { script, asking, probe, slots, call, exist, load };
+    enum class What : std::uint8_t { script, asking, bring, probe, slots, call, exist, load };
     What what = What::script;
     ScriptIndex script = 0;
     std::uint16_t ops = 0;
@@ -81,7 +90,11 @@ class Node final : Connection::Owner, net::Timer {
 
   void push(const Call& call);
   void on_ready() override;
-  void learn_scripts(const Reply& reply);
+  void ask_what_it_has();
+  void learn_what_it_has(const Reply& reply);
+  void prepare(Call::What what);  ///< a command that must be answered before it is up
+  unsigned begin_call(const Script& script, bool bring, bool asking, unsigned keys,
+                      std::size_t words);
   void go_up();
   void on_reply(const Reply& reply) override;
   void on_down(limiter::SharedError why) override;
@@ -97,9 +110,11 @@ class Node final : Connection::Owner, net::Timer {
   Owner& owner_;
   Breaker breaker_;
   Connection connection_;
+  const bool wants_functions_;
+  bool functions_ = false;  ///< and this server has them
   std::array<Group, kScripts> groups_;
   std::array<bool, kScripts>
-      unknown_{};  ///< NOSCRIPT was the answer: the next call brings the text
+      unknown_{};           ///< NOSCRIPT was the answer: the next call brings the text
   unsigned preparing_ = 0;  ///< commands before it is up, not yet answered
   std::size_t gathered_ = 0;
   Ring<Call> calls_;

@@ -184,6 +184,10 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
     if (is_cluster()) want_slots(worker_.now());
   }
   if (error == SharedError::cluster_down && is_cluster()) want_slots(worker_.now());
+  // The connection broke: whether it was executed nobody knows.
+  const bool unsure = error == SharedError::lost || error == SharedError::timed_out ||
+                      error == SharedError::malformed;
+  if (unsure && ref.sent > 0 && !counts_once(*op)) return finish(ref, error);
   const bool patient = tickets_.batch(ref)->patient;
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
   const bool again = retry == limiter::SharedRetry::again && ref.sent < kSendsMax;

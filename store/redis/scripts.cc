@@ -12,7 +12,7 @@ namespace weir::store {
 namespace {
 
 constexpr std::array<std::string_view, limiter::kSharedForms> kFiles = {
-    "fixed", "ring", "log", "members", "tally", "leaky", "last", "flights"};
+    "fixed", "ring", "log", "members", "tally", "leaky", "last", "flights", "gauges"};
 
 std::string_view file(const std::string& name) {
   for (int i = 0; i < embedded::redis_scripts::kFileCount; ++i) {
@@ -22,6 +22,16 @@ std::string_view file(const std::string& name) {
   }
   WEIR_ASSERT(false);
   return {};
+}
+
+constexpr std::string_view kSection = "--: ";  // begins a line that names a section
+
+/// What stands in `text` below that line, up to the next such line.
+std::string_view section(std::string_view text, std::string_view name) {
+  const std::size_t begin = text.find(name);
+  WEIR_ASSERT(begin != text.npos);
+  const std::string_view rest = text.substr(begin + name.size());
+  return rest.substr(0, rest.find(kSection));
 }
 
 std::string sha1(std::string_view text) {
@@ -38,54 +48,105 @@ std::string sha1(std::string_view text) {
   return out;
 }
 
-struct Owned {
-  std::string text, sha;
-  Script view;
+/// The scripts of operations first, list.lua last. Its views are of its own texts: it never moves.
+class Catalogue {
+ public:
+  Catalogue() {
+    for (std::size_t i = 0; i < kScripts; ++i) {
+      texts_[i].text =
+          i == kPatternScript ? std::string(file("patterns.lua")) : operation_script(i);
+    }
+    texts_[kScripts].text = file("list.lua");
+    std::string all;
+    for (Text& text : texts_) {
+      text.sha = sha1(text.text);
+      all += text.sha;
+    }
+    const std::string version = sha1(all).substr(0, 12);
+    library_name_ = "weir_" + version;
+    library_text_ = "#!lua name=" + library_name_ + "\n";
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      const std::string_view name = i == kScripts         ? std::string_view("list")
+                                    : i == kPatternScript ? std::string_view("patterns")
+                                    : i == kMixedScript   ? std::string_view("mixed")
+                                                          : kFiles[i];
+      Text& text = texts_[i];
+      text.function = "weir_" + std::string(name) + "_" + version;
+      // What is a script's chunk to EVAL is a function's body here, with the same two names.
+      library_text_ += "redis.register_function('" + text.function + "', function(KEYS, ARGV)\n" +
+                       text.text + "\nend)\n";
+      scripts_[i] = {name, text.text, text.sha, text.function};
+    }
+    library_ = {library_name_, library_text_};
+  }
+  Catalogue(const Catalogue&) = delete;
+  Catalogue& operator=(const Catalogue&) = delete;
+
+  const Script& script(std::size_t i) const { return scripts_[i]; }
+  const FunctionLibrary& library() const { return library_; }
+
+ private:
+  struct Text {
+    std::string text, sha, function;
+  };
+
+  static std::string operation_script(std::size_t index) {
+    if (!knows_plain(static_cast<ScriptIndex>(index)))
+      return "local out, clock = {0}, nil\n" + forms(index) + "all(1, 0, 1)\nreturn out\n";
+    std::string text = "local function make_forms(out, clock)\n" + forms(index);
+    text += file("one.lua");
+    text += "end\n";
+    const std::string_view own = file(std::string(kFiles[index]) + "_plain.lua");
+    std::string_view frame = file("plain.lua");
+    while (!frame.empty()) {
+      const std::size_t end = frame.find('\n') + 1;
+      const std::string_view line = frame.substr(0, end);
+      text += line.starts_with(kSection) ? section(own, line) : line;
+      frame.remove_prefix(end);
+    }
+    return text;
+  }
+
+  static std::string forms(std::size_t index) {
+    std::string text(file("head.lua"));
+    text += file("prelude.lua");
+    for (std::size_t k = 0; k < kFiles.size(); ++k) {
+      // Each in a block of its own: Lua's local names are bounded, and none meets another's.
+      if (index == kMixedScript || index == k) {
+        text += "do\n";
+        text += file(std::string(kFiles[k]) + ".lua");
+        text += "end\n";
+      }
+    }
+    text += file("driver.lua");
+    return text;
+  }
+
+  std::array<Text, kScripts + 1> texts_;
+  std::array<Script, kScripts + 1> scripts_;
+  std::string library_name_, library_text_;
+  FunctionLibrary library_;
 };
 
-const std::array<Owned, kScripts>& all() {
-  static const std::array<Owned, kScripts> scripts = [] {
-    std::array<Owned, kScripts> out;
-    for (std::size_t i = 0; i < kScripts; ++i) {
-      std::string& text = out[i].text;
-      text = file("prelude.lua");
-      for (std::size_t k = 0; k < kFiles.size(); ++k) {
-        // Each in a block of its own: Lua's local names are bounded, and none meets another's.
-        if (i == kMixedScript || i == k) {
-          text += "do\n";
-          text += file(std::string(kFiles[k]) + ".lua");
-          text += "end\n";
-        }
-      }
-      text += file("driver.lua");
-      out[i].sha = sha1(text);
-    }
-    return out;
-  }();
-  static const bool linked = [] {
-    auto& out = const_cast<std::array<Owned, kScripts>&>(scripts);
-    for (std::size_t i = 0; i < kScripts; ++i) {
-      out[i].view = {i == kMixedScript ? std::string_view("mixed") : kFiles[i], out[i].text,
-                     out[i].sha};
-    }
-    return true;
-  }();
-  static_cast<void>(linked);
-  return scripts;
+const Catalogue& catalogue() {
+  static const Catalogue all;
+  return all;
 }
 
 }  // namespace
 
-const Script& script(ScriptIndex index) { return all()[index].view; }
+const Script& script(ScriptIndex index) { return catalogue().script(index); }
+const Script& list_script() { return catalogue().script(kScripts); }
+const FunctionLibrary& function_library() { return catalogue().library(); }
 
-const Script& list_script() {
-  static const std::string text(file("list.lua"));
-  static const std::string sha = sha1(text);
-  static const Script script{"list", text, sha};
-  return script;
+bool knows_plain(ScriptIndex index) noexcept {
+  return index == static_cast<ScriptIndex>(limiter::SharedForm::fixed) ||
+         index == static_cast<ScriptIndex>(limiter::SharedForm::ring) ||
+         index == static_cast<ScriptIndex>(limiter::SharedForm::log);
 }
 
 ScriptIndex script_of(const limiter::SharedOp& op) noexcept {
+  if (op.pattern != nullptr) return kPatternScript;
   const limiter::SharedForm first = op.parts.front().counter->kind->shared;
   for (const limiter::SharedPart& part : op.parts) {
     if (part.counter->kind->shared != first) return kMixedScript;

@@ -7,21 +7,34 @@
 
 namespace weir::store {
 
-/// A script holds the forms of one kind, or all of them for operations whose parts differ.
+/// A script holds the forms of one kind, or all of them for operations whose parts differ; that of
+/// patterns stands alone.
 using ScriptIndex = std::uint8_t;
 inline constexpr ScriptIndex kMixedScript = static_cast<ScriptIndex>(limiter::kSharedForms);
-inline constexpr std::size_t kScripts = limiter::kSharedForms + 1;
+inline constexpr ScriptIndex kPatternScript = kMixedScript + 1;
+inline constexpr std::size_t kScripts = kPatternScript + 1;
 
 struct Script {
-  std::string_view name;  ///< of its file
-  std::string_view text;  ///< for EVAL
-  std::string_view sha1;  ///< for EVALSHA: 40 hexadecimal digits
+  std::string_view name;      ///< of its file
+  std::string_view text;      ///< for EVAL
+  std::string_view sha1;      ///< for EVALSHA: 40 hexadecimal digits
+  std::string_view function;  ///< for FCALL, of function_library()
 };
 
 /// Made once, from the files beside this one. Thread-safe.
 const Script& script(ScriptIndex index);
 /// list.lua (store/lists): what replicas that share a list call.
 const Script& list_script();
+
+/// All of them as one library of functions, for FUNCTION LOAD (Redis 7 or newer). Names end in a
+/// digest of the text, so versions of weir with different scripts can share a server.
+struct FunctionLibrary {
+  std::string_view name, text;
+};
+const FunctionLibrary& function_library();
+
+/// Whether the script takes plain operations (plain_calls.h); its first argument is theirs.
+bool knows_plain(ScriptIndex index) noexcept;
 ScriptIndex script_of(const limiter::SharedOp& op) noexcept;
 
 }  // namespace weir::store

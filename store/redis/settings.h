@@ -31,6 +31,7 @@ struct Settings {
   Credentials sentinel_credentials;
   int database = 0;                       ///< not in a cluster
   std::shared_ptr<const TlsContext> tls;  ///< null: plain
+  bool functions = false;                 ///< FCALL where the server knows it, else EVALSHA
   std::string server_name;                ///< of the certificate; empty: the host
   milliseconds timeout{50};  ///< without any answer for so long, a connection is given up
   milliseconds budget{5};    ///< what a request waits at most; slower probes keep the breaker open

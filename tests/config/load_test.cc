@@ -395,6 +395,8 @@ TEST(Load, RedisIsOneServerOrSentinelsOrACluster) {
   EXPECT_EQ(sentinel.sentinels[0].value.port, 26379);
   EXPECT_EQ(sentinel.sentinels[1].value.to_string(), "b:1");
   EXPECT_TRUE(sentinel.readable_keys);
+  EXPECT_FALSE(sentinel.functions);
+  EXPECT_TRUE(redis("{url: 'redis://r', functions: true}").functions);
   EXPECT_EQ(redis("{cluster: ['[::1]:7000', n]}").cluster[0].value.host, "::1");
 }
 

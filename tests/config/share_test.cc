@@ -57,16 +57,42 @@ TEST(Share, CountsThatAreExchanged) {
             "unknown key \"x\" in \"share: {redis: ...}\" (allowed is sync)");
   EXPECT_EQ(why("share: {redes: {sync: 1s}}, " + kRest),
             "unknown key \"redes\" in \"share\" (did you mean \"redis\"?)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: distinct(path), " + kRest),
-            "\"sync\" exchanges what can be added up: count and sum; this metric can't be "
-            "(write share: redis, which asks each time)");
+  EXPECT_EQ(
+      why("share: {redis: {sync: 1s}}, metric: exists(path), " + kRest),
+      "whether another replica has seen it is known only by asking (write share: redis, which "
+      "asks each time)");
+  EXPECT_EQ(
+      why("share: {redis: {sync: 1s}}, metric: distinct(path), window: {leaky: 5, drain: 1m}, "
+          "then: [{over: 4, do: deny}]"),
+      "what others have poured into a bucket does not say which members are in it (write "
+      "share: redis, which asks each time)");
+  EXPECT_EQ(
+      problems_of(kRedis,
+                  "share: {redis: {sync: 1s}}, metric: in_flight, then: [{over: 5, do: deny}]"),
+      Texts{});
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: max(1), " + kRest),
+            "an extreme leaves its window with its event, and other replicas don't know that one "
+            "(write window: {every: ...}, or share: redis, which asks each time)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: avg(1), window: {last: 1h, exact: true}, "
+                "then: [{over: 5, do: deny}]"),
+            "an average that is exchanged is told by buckets (leave out exact, or write share: "
+            "redis, which asks each time)");
+  for (const char* metric :
+       {"max(1), window: {every: 1h}", "min(1), window: {calendar: day}", "avg(1), window: 1h",
+        "avg(1), window: {every: 1h}", "count, window: {every: 1h, from: first}",
+        "distinct(path), window: 1h", "distinct(path), window: {every: 1h}"}) {
+    EXPECT_EQ(problems_of(kRedis, "share: {redis: {sync: 1s}}, metric: " + std::string(metric) +
+                                      ", then: [{over: 5, do: deny}]"),
+              Texts{})
+        << metric;
+  }
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {events: 9}, then: [{over: 5, do: deny}]"),
             "with \"sync\" each replica would see other last events (write share: redis, which "
             "asks each time)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {every: 1h, from: first}, then: [{over: 5, "
-                "do: deny}]"),
-            "with \"sync\" each replica would see another first event (write share: redis, which "
-            "asks each time)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: avg(1), window: {every: 1h, from: first}, "
+                "then: [{over: 5, do: deny}]"),
+            "with \"sync\" only counts and sums know when the first event was (leave out from, or "
+            "write share: redis, which asks each time)");
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: 10m, then: [{over: 5, in: 1s, do: deny}]"),
             "\"sync\" is too slow for a window of 1s (exchange counts at least twice in a window)");
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, on_error: deny, " + kRest),
@@ -94,6 +120,35 @@ TEST(Share, ListsOfAllReplicas) {
             (Texts{"\"share: redis\" needs \"redis\": where is it?"}));
   EXPECT_EQ(problems_of_list("redis: {url: redis://127.0.0.1}\n", "share: redis", model),
             (Texts{"without \"secret\" keys are hashed by a constant that everybody knows"}));
+}
+
+TEST(Share, Patterns) {
+  const auto problems_of_pattern = [](const std::string& policy) {
+    Problems problems;
+    const std::string text = "weir: 1\n" + kRedis +
+                             "events: {a: {match: GET /a}, b: {match: GET /b}}\n"
+                             "policies:\n  - {name: p, key: ip, then: [{do: deny}], " +
+                             policy + "}\n";
+    const Model model = parse({{"weir.yaml", text}}, {}, problems);
+    Texts texts;
+    for (const Problem& problem : problems.all()) {
+      EXPECT_EQ(problem.where.line, 5U);
+      texts.push_back(problem.message + " (" + problem.hint + ")");
+    }
+    return texts;
+  };
+  EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: redis, on_error: deny"),
+            Texts{});
+  EXPECT_EQ(problems_of_pattern("pair: [a, b], within: {before: 1s}, share: redis"), Texts{});
+  EXPECT_EQ(problems_of_pattern("pair: [a, b], share: redis"),
+            (Texts{"without \"within\" a pair waits for the end of input, of which the shared "
+                   "store never hears (write within: 5s, or {before: 3s, after: 5s})"}));
+  EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: {redis: {sync: 1s}}"),
+            (Texts{"\"sync\" exchanges what can be added up, and a pattern can't be "
+                   "(write share: redis)"}));
+  EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: redis, "
+                                "on_error: {local: 0.5}"),
+            (Texts{"a pattern has no limit to take a part of (write on_error: local)"}));
 }
 
 TEST(Share, WhatCannotBe) {

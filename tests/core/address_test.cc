@@ -8,7 +8,8 @@ namespace {
 TEST(Address, SpellingsOfOneAddressAreOneAddress) {
   const auto plain = Address::parse("192.0.2.33");
   ASSERT_TRUE(plain);
-  for (const char* text : {"::ffff:192.0.2.33", "::FFFF:c000:221", "64:ff9b::192.0.2.33", "64:ff9b::c000:221"}) {
+  for (const char* text :
+       {"::ffff:192.0.2.33", "::FFFF:c000:221", "64:ff9b::192.0.2.33", "64:ff9b::c000:221"}) {
     EXPECT_EQ(Address::parse(text), plain) << text;
   }
   EXPECT_TRUE(plain->is_v4());
@@ -17,8 +18,11 @@ TEST(Address, SpellingsOfOneAddressAreOneAddress) {
 }
 
 TEST(Address, RefusesWhatIsNotAnAddress) {
-  for (const char* text : {"", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.256", "1.2.3.4 ", " 1.2.3.4", "[::1]",
-                           "fe80::1%eth0", "1.2.3.4:80", "::1::", "0x7f.1.1.1", "12345::"}) {
+  for (const char* text :
+       {"",         "1.2.3",      "1.2.3.4.5",  "01.2.3.4",        "1.2.3.256",
+        "1.2.3.4 ", " 1.2.3.4",   "[::1]",      "fe80::1%eth0",    "1.2.3.4:80",
+        "::1::",    "0x7f.1.1.1", "12345::",    "1..2.3",          ".1.2.3",
+        "1.2.3.4.", "00.1.2.3",   "1.2.3.0000", "999999999.1.1.1", "4294967297.1.1.1"}) {
     EXPECT_FALSE(Address::parse(text)) << text;
   }
   EXPECT_FALSE(Address::parse(std::string_view("1.2.3.4\0", 8)));
@@ -28,7 +32,8 @@ TEST(Address, LoopbackIsABlockOfIPv4AndOneAddressOfIPv6) {
   for (const char* text : {"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"}) {
     EXPECT_TRUE(Address::parse(text)->is_loopback()) << text;
   }
-  for (const char* text : {"0.0.0.0", "::", "126.255.255.255", "128.0.0.0", "::2", "1::1", "10.0.0.1"}) {
+  for (const char* text :
+       {"0.0.0.0", "::", "126.255.255.255", "128.0.0.0", "::2", "1::1", "10.0.0.1"}) {
     EXPECT_FALSE(Address::parse(text)->is_loopback()) << text;
   }
 }
@@ -64,7 +69,8 @@ TEST(Cidr, HoldsItsAddresses) {
 }
 
 TEST(Cidr, RefusesHostBitsAndBadLengths) {
-  for (const char* text : {"10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/08", "2001:db8::1/64", "x/8"}) {
+  for (const char* text :
+       {"10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/08", "2001:db8::1/64", "x/8"}) {
     EXPECT_FALSE(Cidr::parse(text)) << text;
   }
 }

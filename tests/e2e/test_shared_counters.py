@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 import threading
 import time
 import unittest
@@ -270,6 +271,10 @@ policies:
                     self.assertEqual(status, 504, body)
                     self.assertIn("the shared store has not answered", body["detail"])
                     self.assertLess(time.monotonic() - begin, 5)
+                done = subprocess.run([b.binary, "ctl", "--admin", f"127.0.0.1:{b.admin_port}", "counter", "pages",
+                                       address, "/a,b"], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+                self.assertIn("the shared store has not answered", done.stderr)
 
     def test_keys_can_be_read_and_expire(self):
         policies = """

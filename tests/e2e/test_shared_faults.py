@@ -105,7 +105,7 @@ class Silence(unittest.TestCase):
             self.assertLessEqual(statistics.median(during), statistics.median(before) + 0.010)
             self.assertLessEqual(during[-3], before[-3] + 0.060)
             # And it is asked again: what it counts is seen by the other replica.
-            count = lambda: [redis.command("GET", key) for key in redis.keys()]  # noqa: E731
+            count = lambda: [redis.command("HGETALL", key) for key in redis.keys()]  # noqa: E731
             old = count()
             eventually(lambda: get(a) and count() != old, 5, "the store in use again")
 

@@ -5,146 +5,10 @@
 #include <deque>
 #include <random>
 
-#include "gate/gate.h"
-#include "store/memory_store.h"
+#include "tests/gate/fleet.h"
 
 namespace weir::gate {
 namespace {
-
-using limiter::Metric;
-using limiter::Window;
-
-/// One store for all replicas. Each has a line to it that takes its time, loses replies, or is cut.
-class Line final : public store::SharedStore {
- public:
-  Line(store::SharedStore& store, const TimePoint& now) : store_(store), now_(now) {}
-
-  bool submit(store::Batch& batch, TimePoint deadline) override {
-    ++submitted;
-    operations += batch.ops.size();
-    if (is_cut) {
-      fail(batch, limiter::SharedError::unavailable);
-      return true;
-    }
-    under_way_.push_back({&batch, now_ + delay, deadline});
-    return false;
-  }
-  void cancel(store::Batch&) noexcept override {}
-
-  /// What has arrived by now.
-  void deliver() {
-    while (!under_way_.empty() && under_way_.front().at <= now_) {
-      const UnderWay trip = under_way_.front();
-      under_way_.pop_front();
-      store_.submit(*trip.batch, trip.deadline);
-      if (loses) fail(*trip.batch, limiter::SharedError::timed_out);
-      trip.batch->on_replies();
-    }
-  }
-
-  milliseconds delay{1};
-  bool is_cut = false;  ///< nothing gets there
-  bool loses = false;   ///< it gets there, and no reply comes back
-  std::size_t submitted = 0, operations = 0;
-
- private:
-  struct UnderWay {
-    store::Batch* batch;
-    TimePoint at, deadline;
-  };
-  static void fail(store::Batch& batch, limiter::SharedError error) {
-    for (limiter::SharedReply& reply : batch.replies) {
-      reply = {};
-      reply.error = error;
-    }
-  }
-  store::SharedStore& store_;
-  const TimePoint& now_;
-  std::deque<UnderWay> under_way_;
-};
-
-struct Replica {
-  Replica(store::SharedStore& store, const TimePoint& now, const limiter::CounterSpec& spec,
-          milliseconds interval, std::uint64_t origin)
-      : line(store, now), wheel(now), exchange(line, table, shared, wheel, origin) {
-    counter.id = *bank.open({1, 2}, spec);
-    counter.shared = std::make_shared<limiter::SharedCounter>(Hash128{1, 2}, spec);
-    counter.interval = interval;
-    counter.wall_clock = spec.window == Window::every;
-  }
-
-  limiter::SyncedBank& synced() { return exchange.bank(); }
-  void touch(const Hash128& key, TimePoint now) {
-    if (!synced().touch(key, counter.id))
-      synced().add(key, counter, "k" + std::to_string(key.lo), now);
-  }
-  /// True: it was admitted.
-  bool charge(const Hash128& key, TimePoint now, std::int64_t limit, std::int64_t amount = 1) {
-    touch(key, now);
-    const limiter::Ceiling ceiling{limit, false};
-    limiter::Undo undo;
-    return !synced()
-                .charge(counter.id, key, now, {amount, 0, nullptr}, &ceiling, true, &undo)
-                .refused;
-  }
-  std::int64_t read(const Hash128& key, TimePoint now) {
-    touch(key, now);
-    return synced().peek(counter.id, key, now, nullptr).value.integer();
-  }
-
-  limiter::Bank bank{{std::uint64_t{8} << 20, 10'000}};
-  limiter::ListBank lists;
-  HashSecret secret = HashSecret::from_bytes({1});
-  policies::StatsBank stats{1};
-  Shared shared{bank, lists, secret, stats};
-  limiter::SyncTable table{1'000};
-  Line line;
-  net::Wheel wheel;
-  Exchange exchange;
-  limiter::SyncedCounter counter;
-};
-
-/// Replicas, their store, and the time.
-struct Fleet {
-  Fleet(std::size_t replicas, const limiter::CounterSpec& spec, milliseconds each)
-      : interval(each) {
-    for (std::size_t i = 0; i < replicas; ++i) {
-      all.push_back(std::make_unique<Replica>(store, now, spec, each, 100 + i));
-    }
-  }
-  void step(milliseconds by) {
-    now += by;
-    for (const auto& replica : all) {
-      replica->line.deliver();
-      replica->exchange.run(now);
-    }
-  }
-  /// Until every count has got everywhere: all read, and exchange what they were told.
-  void settle(const std::vector<Hash128>& keys) {
-    for (int round = 0; round < 4; ++round) {
-      for (const auto& replica : all) {
-        for (const Hash128& key : keys) replica->touch(key, now);
-      }
-      for (milliseconds gone{0}; gone < 2 * interval; gone += milliseconds{5})
-        step(milliseconds{5});
-    }
-  }
-  Replica& operator[](std::size_t i) { return *all[i]; }
-
-  TimePoint now = from_ms(1'700'000'000'000);
-  milliseconds interval;
-  store::MemoryStore store{{std::uint64_t{16} << 20, 10'000}, [this] { return now; }};
-  std::vector<std::unique_ptr<Replica>> all;
-};
-
-limiter::CounterSpec spec_of(Window window, Metric metric = Metric::count) {
-  limiter::CounterSpec spec;
-  spec.window = window;
-  spec.metric = metric;
-  spec.length = milliseconds{window == Window::every ? 86'400'000 : 3'600'000};
-  spec.keep = 10'000;
-  return spec;
-}
 
 constexpr milliseconds kInterval{200};
 
@@ -171,7 +35,7 @@ TEST(Exchange, AResetHoldsEverywhere) {
   for (int i = 0; i < 3; ++i) fleet[1].charge(key, fleet.now, 10);
   fleet.settle({key});
   ASSERT_EQ(fleet[1].read(key, fleet.now), 7);
-  fleet[0].synced().reset(fleet[0].counter.id, key, fleet.now);
+  fleet[0].synced().reset(fleet[0].counter, key, fleet.now);
   EXPECT_EQ(fleet[0].read(key, fleet.now), 0) << "here at once";
   fleet.settle({key});
   EXPECT_EQ(fleet[1].read(key, fleet.now), 0);
@@ -217,11 +81,10 @@ TEST(Exchange, WhatALaterPolicyTookBackIsNobodysCount) {
   const Hash128 key{7, 7};
   limiter::Undo undo;
   fleet[0].touch(key, fleet.now);
-  fleet[0].synced().charge(fleet[0].counter.id, key, fleet.now, {5, 0, nullptr}, nullptr, true,
-                           &undo);
+  fleet[0].synced().charge(fleet[0].counter, key, fleet.now, {5, 0, nullptr}, nullptr, true, &undo);
   fleet.settle({key});
   ASSERT_EQ(fleet[1].read(key, fleet.now), 5) << "it was sent";
-  fleet[0].synced().uncharge(fleet[0].counter.id, key, undo);
+  fleet[0].synced().uncharge(fleet[0].counter, key, undo);
   EXPECT_EQ(fleet[0].read(key, fleet.now), 0);
   fleet.settle({key});
   EXPECT_EQ(fleet[0].read(key, fleet.now), 0);
@@ -239,6 +102,42 @@ TEST(Exchange, TheOthersPartEndsWithTheirWindow) {
   EXPECT_EQ(fleet[0].read(key, fleet.now), 0);
 }
 
+TEST(Exchange, AWindowThatTheFirstEventOpensEndsForAllAtOnce) {
+  for (const Metric metric : {Metric::count, Metric::sum}) {
+    limiter::CounterSpec spec = spec_of(Window::every_first, metric);
+    spec.length = milliseconds{60'000};
+    Fleet fleet(3, spec, kInterval);
+    const Hash128 key{7, 7};
+    const TimePoint begin = fleet.now;
+    const auto wait_until = [&](milliseconds after) {
+      while (fleet.now < begin + after) {
+        for (const auto& replica : fleet.all) replica->touch(key, fleet.now);
+        fleet.step(milliseconds{5});
+      }
+    };
+    for (int i = 0; i < 3; ++i) fleet[0].charge(key, fleet.now, 100);
+    wait_until(milliseconds{30'000});
+    fleet[1].charge(key, fleet.now, 100);  // half a window later, on one that had none
+    wait_until(milliseconds{50'000});
+    fleet[2].charge(key, fleet.now, 100);
+    wait_until(milliseconds{59'900});
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(fleet[i].read(key, fleet.now), 5) << "replica " << i;
+    wait_until(milliseconds{60'000} + kInterval + milliseconds{20});
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(fleet[i].read(key, fleet.now), 0) << "replica " << i;
+    fleet[1].charge(key, fleet.now, 100);
+    wait_until(milliseconds{90'000});
+    fleet[0].charge(key, fleet.now, 100);
+    wait_until(milliseconds{119'000});
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(fleet[i].read(key, fleet.now), 2) << "replica " << i;
+    wait_until(milliseconds{121'000});
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(fleet[i].read(key, fleet.now), 0) << "replica " << i;
+  }
+}
+
 TEST(Exchange, AKeyNearItsLimitIsNotLeftToWait) {
   Fleet fleet(2, spec_of(Window::log), milliseconds{10'000});
   const Hash128 key{7, 7};
@@ -249,6 +148,74 @@ TEST(Exchange, AKeyNearItsLimitIsNotLeftToWait) {
   fleet.step(milliseconds{1});
   fleet.step(milliseconds{5});
   EXPECT_EQ(fleet[1].line.operations, 0u) << "as far as it knows, it is far from its limit";
+}
+
+/// What a limit lets through where four replicas are asked for the same key all the time.
+std::int64_t admitted_of_a_hot_key(Fleet& fleet, const Hash128& key, std::int64_t limit,
+                                   milliseconds time) {
+  std::int64_t admitted = 0;
+  for (milliseconds gone{0}; gone < time; ++gone) {
+    for (const auto& replica : fleet.all) admitted += replica->charge(key, fleet.now, limit);
+    fleet.step(milliseconds{1});
+  }
+  return admitted;
+}
+
+TEST(Exchange, AHotKeyIsExchangedAsItsLimitFillsUp) {
+  constexpr std::int64_t kLimit = 600;
+  Fleet fleet(4, spec_of(Window::log), milliseconds{1'000});
+  const std::int64_t admitted = admitted_of_a_hot_key(fleet, {7, 7}, kLimit, milliseconds{2'000});
+  EXPECT_GE(admitted, kLimit);
+  // 4,000 were wanted in each interval. What passes beyond is what four let through in a fortieth
+  // of it, at an event a ms.
+  EXPECT_LE(admitted, kLimit + 4 * 1'000 / 40);
+  for (const auto& replica : fleet.all) {
+    EXPECT_LE(replica->line.operations, 2u * 41) << "no more than forty times an interval";
+  }
+}
+
+TEST(Exchange, WhatTheOthersMayCountRefusesNobody) {
+  constexpr std::int64_t kLimit = 600;
+  Fleet fleet(4, spec_of(Window::log), milliseconds{1'000});
+  const Hash128 key{7, 7};
+  const std::int64_t before =
+      admitted_of_a_hot_key(fleet, key, kLimit, milliseconds{kLimit / 4 - 20});
+  ASSERT_EQ(before, kLimit - 80);
+  // The others fall silent when each of them counted an event in a ms.
+  std::int64_t admitted = before;
+  for (int i = 0; i < 100; ++i) {
+    const bool passed = fleet[0].charge(key, fleet.now, kLimit);
+    EXPECT_TRUE(passed || admitted >= kLimit) << admitted;
+    admitted += passed;
+    fleet.step(milliseconds{1});
+  }
+  EXPECT_GE(admitted, kLimit);
+}
+
+TEST(Exchange, TwoWindowsOverTheSameThingAreTwoCounters) {
+  Fleet fleet(2, spec_of(Window::log), kInterval);
+  const Hash128 key{7, 7};
+  std::vector<limiter::SyncedCounter> longer;
+  for (std::size_t i = 0; i < 2; ++i) {
+    limiter::CounterSpec spec = spec_of(Window::log);
+    spec.length *= 2;
+    limiter::SyncedCounter other = limiter::SyncedCounter::of(
+        std::make_shared<limiter::SharedCounter>(Hash128{1, 3}, spec), kInterval, false);
+    ASSERT_TRUE(other.open(fleet[i].bank, 0));
+    longer.push_back(other);
+  }
+  for (int n = 0; n < 4; ++n) {
+    fleet[0].charge(key, fleet.now, 100);
+    std::swap(fleet[0].counter, longer[0]);
+    fleet[0].charge(key, fleet.now, 100);
+    fleet[0].charge(key, fleet.now, 100);
+    std::swap(fleet[0].counter, longer[0]);
+  }
+  fleet.settle({key});
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 4);
+  std::swap(fleet[1].counter, longer[1]);
+  fleet.settle({key});
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 8);
 }
 
 TEST(Exchange, AnIdleReplicaAsksForNothing) {
@@ -283,9 +250,9 @@ TEST(Exchange, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
   for (int round = 0; round < 60; ++round) {
-    constexpr Window kWindows[] = {Window::log, Window::ring, Window::every};
+    constexpr Window kWindows[] = {Window::log, Window::ring, Window::every, Window::every_first};
     const limiter::CounterSpec spec =
-        spec_of(kWindows[below(3)], below(2) == 0 ? Metric::count : Metric::sum);
+        spec_of(kWindows[below(4)], below(2) == 0 ? Metric::count : Metric::sum);
     const auto replicas = static_cast<std::size_t>(1 + below(4));
     const milliseconds interval{20 + below(400)};
     const std::int64_t limit = 20 + below(300);
@@ -332,6 +299,182 @@ TEST(Exchange, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
     fleet.settle({key});
     for (std::size_t i = 0; i < replicas; ++i) {
       EXPECT_EQ(fleet[i].read(key, fleet.now), admitted) << "round " << round << ", replica " << i;
+    }
+    if (HasFailure()) break;
+  }
+}
+
+/// The first replica counts the key while it has no room for it, and once more when it has.
+void count_without_room(Fleet& fleet, const Hash128& key, std::int64_t times, std::int64_t amount) {
+  Replica& replica = fleet[0];
+  const Hash128 place = limiter::SyncEntry::key_of(key, replica.counter);
+  for (std::uint64_t i = 1; i < 2'000; ++i) replica.charge({i, i}, fleet.now, 1'000);
+  for (std::int64_t i = 0; i < times; ++i) replica.charge(key, fleet.now, 1'000, amount);
+  ASSERT_FALSE(replica.table.find(place));
+  for (milliseconds gone{0}; gone < 3 * kInterval; gone += milliseconds{5})
+    fleet.step(milliseconds{5});
+  replica.charge(key, fleet.now, 1'000);
+  ASSERT_TRUE(replica.table.find(place));
+  fleet.settle({key});
+}
+
+constexpr Hash128 kLate{5'000, 5'000};
+
+TEST(Exchange, WhatWasCountedWithoutRoomIsToldWhenThereIsSome) {
+  for (const auto& [window, metric] : {std::pair{Window::log, Metric::count},
+                                       {Window::ring, Metric::sum},
+                                       {Window::every_first, Metric::count}}) {
+    Fleet fleet(2, spec_of(window, metric), kInterval, 64);
+    count_without_room(fleet, kLate, 10, 1);
+    EXPECT_EQ(fleet[0].read(kLate, fleet.now), 11);
+    EXPECT_EQ(fleet[1].read(kLate, fleet.now), 11);
+    fleet.settle({kLate});
+    EXPECT_EQ(fleet[1].read(kLate, fleet.now), 11) << "told once";
+  }
+}
+
+TEST(Exchange, WhatWasCountedWithoutRoomCannotBeToldFromWhatTheStoreHas) {
+  Fleet fleet(2, spec_of(Window::log), kInterval, 64);
+  for (int i = 0; i < 30; ++i) fleet[1].charge(kLate, fleet.now, 1'000);
+  for (int i = 0; i < 100; ++i) fleet.step(milliseconds{5});
+  count_without_room(fleet, kLate, 10, 1);
+  EXPECT_EQ(fleet[0].read(kLate, fleet.now), 31);
+  EXPECT_EQ(fleet[1].read(kLate, fleet.now), 31);
+}
+
+TEST(Exchange, AnExtremeCountedWithoutRoomIsTold) {
+  Fleet fleet(2, spec_of(Window::every, Metric::maximum), kInterval, 64);
+  count_without_room(fleet, kLate, 1, 500);
+  EXPECT_EQ(fleet[0].read(kLate, fleet.now), 500);
+  EXPECT_EQ(fleet[1].read(kLate, fleet.now), 500);
+}
+
+TEST(Exchange, AResetByAnotherEndsWhatWasCountedBefore) {
+  Fleet fleet(2, spec_of(Window::log), kInterval, 64);
+  count_without_room(fleet, kLate, 10, 1);
+  fleet[1].synced().reset(fleet[1].counter, kLate, fleet.now);
+  fleet.settle({kLate});
+  EXPECT_EQ(fleet[0].read(kLate, fleet.now), 0);
+}
+
+TEST(Exchange, ACeilingOfAnExtremeHoldsForWhatTheOthersHave) {
+  Fleet fleet(2, spec_of(Window::every, Metric::maximum), kInterval);
+  const Hash128 key{7, 7};
+  EXPECT_FALSE(fleet[0].reading(key, fleet.now).has_value);
+  EXPECT_TRUE(fleet[0].charge(key, fleet.now, 100, 90));
+  EXPECT_FALSE(fleet[0].charge(key, fleet.now, 100, 101)) << "the event itself is beyond";
+  fleet.settle({key});
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 90);
+  EXPECT_TRUE(fleet[1].charge(key, fleet.now, 100, 3));
+  EXPECT_FALSE(fleet[1].charge(key, fleet.now, 80, 3)) << "there was one of 90";
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 90);
+}
+
+TEST(Exchange, AnExtremeIsForgottenEverywhereAfterAReset) {
+  Fleet fleet(3, spec_of(Window::every, Metric::minimum), kInterval);
+  const Hash128 key{7, 7};
+  for (std::size_t i = 0; i < 3; ++i) {
+    fleet[i].charge(key, fleet.now, 1'000, 10 + static_cast<std::int64_t>(i));
+  }
+  fleet.settle({key});
+  ASSERT_EQ(fleet[2].read(key, fleet.now), 10);
+  fleet[1].synced().reset(fleet[1].counter, key, fleet.now);
+  EXPECT_FALSE(fleet[1].reading(key, fleet.now).has_value) << "here at once";
+  fleet[1].charge(key, fleet.now, 1'000, 500);
+  fleet.settle({key});
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(fleet[i].read(key, fleet.now), 500) << "replica " << i;
+}
+
+TEST(Exchange, WhatALaterPolicyTookBackIsNobodysExtremeAndInNoAverage) {
+  for (const Metric metric : {Metric::maximum, Metric::average}) {
+    Fleet fleet(2, spec_of(Window::every, metric), kInterval);
+    const Hash128 key{7, 7};
+    limiter::Undo undo;
+    fleet[0].charge(key, fleet.now, 1'000, 5);
+    fleet[0].synced().charge(fleet[0].counter, key, fleet.now, {900, 0, nullptr}, nullptr, true,
+                             &undo);
+    fleet[0].synced().uncharge(fleet[0].counter, key, undo);
+    fleet.settle({key});
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(fleet[i].reading(key, fleet.now).value.as_real(), 5) << "replica " << i;
+  }
+}
+
+TEST(Exchange, AnAverageOfOutcomesCountsWhatHasSettled) {
+  limiter::CounterSpec spec = spec_of(Window::log, Metric::average);
+  spec.outcome = true;
+  Fleet fleet(2, spec, kInterval);
+  const Hash128 key{7, 7};
+  const auto settle = [&](std::size_t i, std::int64_t amount, bool matched) {
+    fleet[i].touch(key, fleet.now);
+    limiter::Undo undo;
+    const limiter::Amount event{amount, 0, nullptr};
+    fleet[i].synced().reserve(fleet[i].counter, key, fleet.now, event, nullptr, true, &undo);
+    fleet[i].synced().settle(fleet[i].counter, key, fleet.now, fleet.now, event, undo, matched);
+  };
+  settle(0, 10, true);
+  settle(0, 1'000, false);
+  settle(1, 40, true);
+  settle(1, 40, true);
+  fleet.settle({key});
+  for (std::size_t i = 0; i < 2; ++i) {
+    const limiter::Reading reading = fleet[i].reading(key, fleet.now);
+    EXPECT_EQ(reading.value.as_real(), 30) << "replica " << i;
+    EXPECT_EQ(reading.in_flight, 0u);
+  }
+}
+
+/// Averages and extremes of random fleets: before anything was exchanged a replica reads its own
+/// part or more, and when all is quiet what one process would have.
+TEST(Exchange, RandomFleetsAgreeOnAveragesAndExtremes) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
+  for (int round = 0; round < 60; ++round) {
+    constexpr Metric kMetrics[] = {Metric::average, Metric::minimum, Metric::maximum};
+    const Metric metric = kMetrics[below(3)];
+    const bool trails = metric == Metric::average && below(2) == 0;
+    limiter::CounterSpec spec = spec_of(trails ? Window::log : Window::every, metric);
+    spec.real = below(2) == 0;
+    const auto replicas = static_cast<std::size_t>(1 + below(4));
+    Fleet fleet(replicas, spec, milliseconds{20 + below(400)});
+    const Hash128 key{static_cast<std::uint64_t>(round), 3};
+    for (std::size_t i = 0; i < replicas; ++i) fleet[i].line.delay = milliseconds{1 + below(30)};
+    double sum = 0, least = 1e9, most = -1e9;
+    std::vector<double> own_most(replicas, -1e9);
+    int n = 0;
+    for (int i = 0; i < 400; ++i) {
+      const auto r = static_cast<std::size_t>(below(replicas));
+      fleet[r].touch(key, fleet.now);
+      const Number amount = spec.real ? Number::real(static_cast<double>(below(2'000)) / 4 - 100)
+                                      : Number{below(2'000) - 500};
+      limiter::Undo undo;
+      fleet[r].synced().charge(fleet[r].counter, key, fleet.now, {amount, 0, nullptr}, nullptr,
+                               true, &undo);
+      sum += amount.as_real();
+      ++n;
+      least = std::min(least, amount.as_real());
+      most = std::max(most, amount.as_real());
+      own_most[r] = std::max(own_most[r], amount.as_real());
+      if (metric == Metric::maximum) {
+        EXPECT_GE(fleet[r].reading(key, fleet.now).value.as_real(), own_most[r]);
+      }
+      if (below(3) == 0) fleet.step(milliseconds{below(12)});
+      if (below(40) == 0) fleet[r].line.loses = below(2) == 0;
+      if (below(60) == 0) fleet[r].line.is_cut = below(3) == 0;
+    }
+    for (const auto& replica : fleet.all) replica->line.is_cut = replica->line.loses = false;
+    fleet.settle({key});
+    const double expected = metric == Metric::average   ? sum / n
+                            : metric == Metric::minimum ? least
+                                                        : most;
+    for (std::size_t i = 0; i < replicas; ++i) {
+      const limiter::Reading reading = fleet[i].reading(key, fleet.now);
+      EXPECT_TRUE(reading.has_value);
+      EXPECT_NEAR(reading.value.as_real(), expected, 1e-9 * (std::abs(expected) + 1))
+          << "round " << round << ", replica " << i;
     }
     if (HasFailure()) break;
   }

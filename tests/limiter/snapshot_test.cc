@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 #include <random>
 
@@ -83,8 +84,12 @@ TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
     const Counters same(other);
     const Result<std::size_t> taken = other.import(bytes, at(21'000), at(21'000));
     ASSERT_TRUE(taken.has_value());
-    EXPECT_EQ(*taken, 300 * (kinds().size() - 1));  // what is in flight does not survive a restart
-    for (std::size_t k = 0; k + 1 < kinds().size(); ++k) {
+    const auto flies = [](const Kind& kind) { return kind.metric == Metric::in_flight; };
+    const auto lasting = kinds().size() - static_cast<std::size_t>(
+                                              std::count_if(kinds().begin(), kinds().end(), flies));
+    EXPECT_EQ(*taken, 300 * lasting);  // what is in flight does not survive a restart
+    for (std::size_t k = 0; k < kinds().size(); ++k) {
+      if (flies(kinds()[k])) continue;
       for (std::uint64_t i = 0; i < 300; ++i) {
         for (const std::int64_t later : {21'000, 30'000, 70'000, 79'000}) {
           if (kinds()[k].window == Window::leaky && kinds()[k].real) {  // drained in two steps

@@ -67,7 +67,8 @@ TestRequest login(const std::string& user, const std::string& ip = "203.0.113.7"
   return request;
 }
 
-TestRequest reward(const std::string& user, int gold, const std::string& ocpc, const std::string& os) {
+TestRequest reward(const std::string& user, int gold, const std::string& ocpc,
+                   const std::string& os) {
   TestRequest request("POST /api/ad/reward");
   request.json("{\"gold\": " + std::to_string(gold) + ", \"ocpc\": \"" + ocpc + "\"}");
   request.header("X-User-Id", user).header("X-Os", os);
@@ -90,8 +91,9 @@ TEST(Card, WrongLoginsOfOneAddressClimbTheLadder) {
     const char* expected = i <= 5 ? "pass" : i <= 10 ? "flag" : i <= 50 ? "gray" : "deny";
     EXPECT_EQ(judged.effect, expected) << "wrong login " << i;
     if (i == 6) {
-      EXPECT_EQ(judged.upstream,
-                "X-Weir-Verdict: flag\r\nX-Weir-Policy: login-per-ip;value=6;limit=5;window=600\r\n");
+      EXPECT_EQ(
+          judged.upstream,
+          "X-Weir-Verdict: flag\r\nX-Weir-Policy: login-per-ip;value=6;limit=5;window=600\r\n");
     }
     if (i == 51) {
       EXPECT_EQ(judged.status, 429);
@@ -123,14 +125,17 @@ TEST(Card, AUserIsChallengedFromAnyAddressAndARightLoginForgives) {
   for (int i = 1; i <= 4; ++i) EXPECT_EQ(other.send(login("anna"), 401), "pass");
   EXPECT_EQ(other.send(login("anna"), 200), "pass");
   for (int i = 1; i <= 5; ++i) {
-    EXPECT_EQ(other.send(login("anna"), 401), i + 4 <= 5 ? "pass" : "flag") << "the address is not forgiven";
+    EXPECT_EQ(other.send(login("anna"), 401), i + 4 <= 5 ? "pass" : "flag")
+        << "the address is not forgiven";
   }
   EXPECT_EQ(other.send(login("anna"), 401), "challenge");
 }
 
 TEST(Card, AFourthAccountOnADeviceIsGray) {
   World world(kLogin);
-  const auto on_device = [](const std::string& user) { return login(user).header("X-Device-Id", "d1"); };
+  const auto on_device = [](const std::string& user) {
+    return login(user).header("X-Device-Id", "d1");
+  };
   for (const char* user : {"a", "b", "c", "a", "B"}) EXPECT_EQ(world.send(on_device(user)), "pass");
   EXPECT_EQ(world.send(on_device("d")), "gray");
   EXPECT_EQ(world.send(on_device("a")), "gray") << "the device is on the list now";
@@ -142,7 +147,7 @@ TEST(Card, GoldReachesItsThresholdByChannelAndSystem) {
     const char* ocpc;
     const char* os;
     int limit;
-  } cases[] = {{"baidu", "android", 3000}, {"baidu", "ios", 2500}, {"baidu", "windows", 1500},
+  } cases[] = {{"baidu", "android", 3000},   {"baidu", "ios", 2500},   {"baidu", "windows", 1500},
                {"toutiao", "android", 2000}, {"toutiao", "ios", 1800}, {"other", "android", 1500}};
   for (const auto& c : cases) {
     World world(kLogin);
@@ -150,7 +155,8 @@ TEST(Card, GoldReachesItsThresholdByChannelAndSystem) {
     EXPECT_EQ(world.send(reward("u", 1, c.ocpc, c.os)), "gray") << c.ocpc << "/" << c.os;
     TestRequest any("GET /home");
     any.header("X-User-Id", "u");
-    EXPECT_EQ(world.send(std::move(any)), "gray") << "a named list acts on every request of the user";
+    EXPECT_EQ(world.send(std::move(any)), "gray")
+        << "a named list acts on every request of the user";
     EXPECT_EQ(world.send(reward("v", 1, c.ocpc, c.os)), "pass");
   }
 }
@@ -158,7 +164,8 @@ TEST(Card, GoldReachesItsThresholdByChannelAndSystem) {
 TEST(Card, AnOfficeAddressIsNeverTouched) {
   World world(kLogin);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(world.send(login("anna", "10.1.2.3"), 401), "exempt");
-  EXPECT_EQ(world.send(login("anna", "203.0.113.9"), 401), "pass") << "and nothing of it was counted";
+  EXPECT_EQ(world.send(login("anna", "203.0.113.9"), 401), "pass")
+      << "and nothing of it was counted";
 }
 
 TEST(Reservations, ParallelGuessesReachTheAppNoMoreThanTheLimit) {
@@ -232,7 +239,8 @@ policies:
     } else {
       builder.add_address(*Address::parse("203.0.113.7"));
     }
-    return world.bank.peek(counter.id, builder.hash(world.secret).owned_by(counter.what), world.now).value.integer();
+    return world.bank.peek(counter.id, builder.hash(world.secret).owned_by(counter.what), world.now)
+        .value.integer();
   };
   EXPECT_EQ(reading("per-item"), 2);
   EXPECT_EQ(reading("per-ip"), 2) << "refused by the other policy: not passed, not counted";
@@ -249,7 +257,9 @@ policies:
   EXPECT_EQ(world.set_->counters.size(), 1u);
   for (int i = 1; i <= 3; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /")), "flag");
-  world.use("policies: [{name: renamed, watch: request, key: ip, window: 60s, then: [{over: 4, do: deny}]}]\n");
+  world.use(
+      "policies: [{name: renamed, watch: request, key: ip, window: 60s, then: [{over: 4, do: "
+      "deny}]}]\n");
   EXPECT_EQ(world.send(TestRequest("GET /")), "deny") << "identity is what it counts, not its name";
   world.use(yaml);
   EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "and the refused one was not counted";
@@ -327,8 +337,8 @@ policies:
 
 TEST(Missing, DecidesWhatAMissingPartDoes) {
   const auto yaml = [](const char* missing) {
-    return std::string("policies: [{name: p, watch: request, key: header.x_k, missing: ") + missing +
-           ", window: 1m, then: [{over: 1, do: deny}]}]\n";
+    return std::string("policies: [{name: p, watch: request, key: header.x_k, missing: ") +
+           missing + ", window: 1m, then: [{over: 1, do: deny}]}]\n";
   };
   World skip(yaml("skip"));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(skip.send(TestRequest("GET /")), "pass");
@@ -364,7 +374,9 @@ TEST(Amounts, ANegativeAmountIsAnErrorOfTheEventUnderARefusingRung) {
 events: {pay: {match: POST /pay, fields: {n: int(body.n)}}}
 policies: [{name: p, watch: pay, key: ip, metric: sum(n), window: 1m, then: [{over: 10, do: deny}]}]
 )");
-  const auto pay = [](int n) { return TestRequest("POST /pay").json("{\"n\": " + std::to_string(n) + "}"); };
+  const auto pay = [](int n) {
+    return TestRequest("POST /pay").json("{\"n\": " + std::to_string(n) + "}");
+  };
   EXPECT_EQ(world.send(pay(10)), "pass");
   EXPECT_EQ(world.send(pay(-10)), "pass");
   EXPECT_EQ(world.send(pay(1)), "deny") << "the negative amount was not applied";
@@ -382,7 +394,8 @@ policies:
 )");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(world.send(TestRequest("POST /checkout")), "deny");
-  EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass") << "the verdict is for checkouts only";
+  EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass")
+      << "the verdict is for checkouts only";
 }
 
 TEST(InFlight, CountsWhatHasNoAnswerYet) {
@@ -405,7 +418,8 @@ policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: d
   const auto judged = world.judge(TestRequest("GET /"));
   EXPECT_EQ(judged.effect, "delay");
   EXPECT_EQ(judged.hold, seconds(2));
-  EXPECT_EQ(judged.upstream, "X-Weir-Verdict: delay\r\nX-Weir-Policy: p;value=2;limit=1;window=60\r\n");
+  EXPECT_EQ(judged.upstream,
+            "X-Weir-Verdict: delay\r\nX-Weir-Policy: p;value=2;limit=1;window=60\r\n");
 }
 
 TEST(Shadow, HoldsWithoutAnEffect) {
@@ -418,14 +432,18 @@ policies:
   for (int i = 0; i < 6; ++i) effects += world.send(TestRequest("GET /")) + " ";
   EXPECT_EQ(effects, "pass pass pass pass flag flag ");
   EXPECT_EQ(world.stats.totals("policy", "p").shadows[static_cast<std::size_t>(Action::deny)], 1u);
-  EXPECT_GT(world.stats.totals("list", "p:deny:shadow").shadows[static_cast<std::size_t>(Action::deny)], 3u)
+  EXPECT_GT(
+      world.stats.totals("list", "p:deny:shadow").shadows[static_cast<std::size_t>(Action::deny)],
+      3u)
       << "what it would have refused by its own list";
 }
 
 TEST(Tell, SaysMoreOrLess) {
   const auto refused = [](const std::string& rung) {
-    World world("policies: [{name: quota, watch: request, key: ip, window: {every: 1h}, then: [{over: 0, do: deny" +
-                rung + "}]}]\n");
+    World world(
+        "policies: [{name: quota, watch: request, key: ip, window: {every: 1h}, then: [{over: 0, "
+        "do: deny" +
+        rung + "}]}]\n");
     world.now = from_ms(1'800'000'000'000 + 600'000);
     return world.judge(TestRequest("GET /"));
   };
@@ -435,9 +453,11 @@ TEST(Tell, SaysMoreOrLess) {
   EXPECT_EQ(retry.body, "");
   const auto full = refused(", tell: full");
   EXPECT_EQ(full.response,
-            "Retry-After: 3000\r\nRateLimit-Policy: \"quota\";q=0;w=3600\r\nRateLimit: \"quota\";r=0;t=3000\r\n");
+            "Retry-After: 3000\r\nRateLimit-Policy: \"quota\";q=0;w=3600\r\nRateLimit: "
+            "\"quota\";r=0;t=3000\r\n");
   EXPECT_EQ(full.body,
-            "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\"title\":\"Too Many "
+            "{\"type\":\"https://iana.org/assignments/"
+            "http-problem-types#quota-exceeded\",\"title\":\"Too Many "
             "Requests\",\"status\":429,\"violated-policies\":[\"quota\"]}\n");
   const auto nothing = refused(", tell: nothing");
   EXPECT_EQ(nothing.status, 403);
@@ -445,7 +465,9 @@ TEST(Tell, SaysMoreOrLess) {
 }
 
 TEST(Announce, TellsTheQuotaOnPassingAnswers) {
-  World world("policies: [{name: api, announce: true, watch: request, key: ip, window: {every: 1h}, then: [{over: 5, do: deny}]}]\n");
+  World world(
+      "policies: [{name: api, announce: true, watch: request, key: ip, window: {every: 1h}, then: "
+      "[{over: 5, do: deny}]}]\n");
   world.now = from_ms(1'800'000'000'000);
   world.send(TestRequest("GET /"));
   EXPECT_EQ(world.judge(TestRequest("GET /")).response,
@@ -501,9 +523,40 @@ fields: {user: header.x_user}
 lists: {vip: {of: user, kind: gray, effect: none, entries: [anna]}}
 policies: [{name: p, watch: request, when: 'not inList("vip", user)', key: ip, window: 1h, then: [{over: 1, do: deny}]}]
 )");
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "anna")), "pass");
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "anna")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "bert")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "bert")), "deny");
+}
+
+TEST(InList, AFieldThatAsksAListMayBePartOfAKey) {
+  World world(R"(
+fields: {user: header.x_user, city: header.x_city, ours: 'inList("towns", city)'}
+lists: {towns: {of: city, kind: gray, effect: none, entries: [Rome]}}
+policies: [{name: p, watch: request, key: [user, ours], window: 1h, then: [{over: 1, do: deny}]}]
+)");
+  const auto from = [](const char* user) {
+    return TestRequest("GET /").header("X-User", user).header("X-City", "Oslo");
+  };
+  EXPECT_EQ(world.send(from("anna")), "pass");
+  EXPECT_EQ(world.send(from("bert")), "pass") << "another key: the list's key is none of its own";
+  EXPECT_EQ(world.send(from("anna")), "deny");
+}
+
+TEST(InList, MayBeAskedWhileAMemberIsPutTogether) {
+  World world(R"(
+fields: {user: header.x_user, city: header.x_city}
+lists: {towns: {of: city, kind: gray, effect: none, entries: [Rome]}}
+policies:
+  - {name: p, watch: request, key: ip, metric: 'distinct(user, inList("towns", city))', window: 1h,
+     then: [{over: 1, do: deny}]}
+)");
+  const auto from = [](const char* user, const char* city) {
+    return TestRequest("GET /").header("X-User", user).header("X-City", city);
+  };
+  EXPECT_EQ(world.send(from("anna", "Oslo")), "pass");
+  EXPECT_EQ(world.send(from("anna", "Bern")), "pass") << "one user, in no such town: one member";
+  EXPECT_EQ(world.send(from("bert", "Bern")), "deny");
 }
 
 }  // namespace

@@ -111,6 +111,21 @@ TEST_F(Patterns, what_is_refused_has_not_happened) {
   EXPECT_EQ(matches_.lines.size(), 2U);
 }
 
+TEST_F(Patterns, what_fires_for_the_store_fires_nothing_of_our_own_again) {
+  start(
+      "{name: p, sequence: [order, no pay], key: user, within: 5s, then: [{do: graylist, for: "
+      "1h}]}");
+  send("order");
+  advance(6'000);
+  EXPECT_EQ(matches_.lines.size(), 1U);
+  world_->evaluator.fire_due();  // of shared patterns: there are none
+  send("order");
+  world_->evaluator.end_of_input(world_->now, true);
+  EXPECT_EQ(matches_.lines.size(), 2U);
+  world_->evaluator.fire_due();
+  EXPECT_EQ(matches_.lines.size(), 2U);
+}
+
 TEST_F(Patterns, what_is_told_late_happens_when_it_is_told) {
   World world(R"(
 events:

@@ -123,8 +123,9 @@ class Stream {
  public:
   Stream(const Kind& kind, const Schedule& s, std::uint64_t seed, std::uint64_t number)
       : name_(std::string(kind.name) + " over " + std::to_string(s.length) + " ms from " +
-              std::to_string(s.start) + (s.outcome ? ", with outcomes" : "")),
-        counter_({seed * 1000 + number, number}, spec_of(kind, s)),
+              std::to_string(s.start) + (s.outcome ? ", with outcomes" : "") +
+              (number % 3 == 0 ? ", exchanged" : "")),
+        counter_({seed * 1000 + number, number}, spec_of(kind, s), number % 3 == 0),
         naive_(counter_.spec),
         random_(seed + number * 977),
         key_("k" + std::to_string(number)),
@@ -537,6 +538,7 @@ void whole_contract(World& world, SharedStore& store, int steps,
   parts_are_all_or_nothing(world, store);
   reservations_of_the_dead_end(world, store);
   events_in_flight_are_counted(world, store);
+  what_exchanges_rest_on(world, store);
 }
 
 }  // namespace weir::store::test

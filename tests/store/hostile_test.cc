@@ -53,6 +53,7 @@ struct Case {
   const char* name;
   std::string answer;  // to every EVALSHA; empty: none, ever
   SharedError error;
+  SharedVerb verb = SharedVerb::add;  // whose answer is a number; that of others has a flag first
 };
 
 std::string nested(int depth) {
@@ -66,11 +67,11 @@ const SharedCounter& counter() {
   return made;
 }
 
-void add(Ask& ask) {
+void add(Ask& ask, SharedVerb verb = SharedVerb::add) {
   SharedPart part;
   part.counter = &counter();
   static std::uint64_t sequence = 0;
-  ask.add(SharedVerb::add, {part}, "k").id = {3, ++sequence};
+  ask.add(verb, {part}, "k").id = {3, ++sequence};
 }
 
 TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
@@ -81,11 +82,14 @@ TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
       {"an array of 2^32 - 1", "*4294967295\r\n", SharedError::malformed},
       {"deep nesting", nested(100), SharedError::malformed},
       {"an answer to another question", "+OK\r\n", SharedError::malformed},
-      {"an answer that is too short", "*2\r\n:1700000000000\r\n:1\r\n", SharedError::malformed},
-      {"an answer with texts for numbers", "*4\r\n:1\r\n:1\r\n$1\r\nx\r\n:0\r\n",
-       SharedError::malformed},
-      {"an answer with a flag that is none", "*4\r\n:1\r\n:7\r\n:1\r\n:0\r\n",
-       SharedError::malformed},
+      {"an answer that is too short", "*1\r\n:1700000000000\r\n", SharedError::malformed},
+      {"an answer that is no number", "*2\r\n:1\r\n$-1\r\n", SharedError::malformed},
+      {"an answer without a flag", "*2\r\n:1700000000000\r\n:1\r\n", SharedError::malformed,
+       SharedVerb::read},
+      {"an answer with texts for numbers", "*3\r\n:1\r\n:1\r\n$1\r\nx\r\n", SharedError::malformed,
+       SharedVerb::read},
+      {"an answer with a flag that is none", "*3\r\n:1\r\n:7\r\n:1\r\n", SharedError::malformed,
+       SharedVerb::read},
       {"LOADING", "-LOADING Redis is loading the dataset in memory\r\n", SharedError::loading},
       {"BUSY, again and again", "-BUSY Redis is busy running a script.\r\n", SharedError::busy},
       {"NOSCRIPT even after EVAL", "-NOSCRIPT No matching script.\r\n", SharedError::no_script},
@@ -113,7 +117,7 @@ TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
     settings.timeout = milliseconds(50);
     const auto store = test::connected(world, settings);
     Ask ask;
-    add(ask);
+    add(ask, c.verb);
     ask.run(world, *store, milliseconds(2'000));
     EXPECT_EQ(ask.answers[0].error, c.error) << row_of(ask.answers[0].error).name;
     EXPECT_EQ(ask.told, 1);

@@ -2,6 +2,7 @@
 // and the tests' own.
 #include "store/memory_store.h"
 #include "tests/store/contract.h"
+#include "tests/store/pattern_contract.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::store {
@@ -17,6 +18,7 @@ TEST(SharedStores, InMemory) {
                                [&] { return world.worker.now(); });
   };
   test::whole_contract(world, make(), 150, make);
+  test::whole_pattern_contract(world, make(), 200);
 }
 
 TEST(SharedStores, ASingleRedis) {
@@ -25,6 +27,8 @@ TEST(SharedStores, ASingleRedis) {
   World world;
   const auto store = test::connected(world, test::unix_settings(redis.path()));
   test::whole_contract(world, *store, 80);
+  test::whole_pattern_contract(world, *store, 40);
+  test::what_is_lent_comes_back_unless_it_is_seen_to(world, *store);
   // Every key has a time to live, and none is in anybody's way.
   for (const std::string& key : redis.words({"KEYS", "*"})) {
     ASSERT_TRUE(key.starts_with("weir:")) << key;

@@ -2,6 +2,7 @@
 // slots move and masters die.
 #include "tests/store/contract.h"
 #include "tests/store/list_replica.h"
+#include "tests/store/pattern_contract.h"
 #include "tests/support/free_port.h"
 #include "tests/support/redis_server.h"
 
@@ -104,6 +105,8 @@ TEST(SharedStores, AClusterOfThreeMasters) {
   auto store = test::connected(world, settings);
   EXPECT_EQ(store->stats().nodes, 3U);
   test::whole_contract(world, *store, 15);
+  test::whole_pattern_contract(world, *store, 5);
+  test::what_is_lent_comes_back_unless_it_is_seen_to(world, *store);
   ASSERT_FALSE(testing::Test::HasFatalFailure());
 
   // A slot without keys moves: MOVED is followed, and remembered.
@@ -215,6 +218,7 @@ TEST(SharedStores, ATrioOfSentinels) {
   sentinels[0]->kill();  // the next one is asked
   const auto store = test::connected(world, settings);
   test::whole_contract(world, *store, 10);
+  test::whole_pattern_contract(world, *store, 5);
   ASSERT_FALSE(testing::Test::HasFatalFailure());
   ASSERT_EQ(value(add(world, *store, "kept")), 1);
   test::Replica first(world, settings, 1), second(world, settings, 2);

@@ -133,14 +133,14 @@ local function run(o, parts, out)
       out[at + 2] = flying(p, p.held)
       at = at + 2
     end
-    if verb == ADD then
+    if verb == ADD or (verb == READ and p.form == forms[0] and p.window == FIRST) then
       out[at + 1] = spoken(p.s.undo or 0)
       at = at + 1
     end
   end
 end
 
--- An operation and its parts; returns the last of its keys.
+-- An operation and its parts; the last of its keys; the time that the caller gives, or -1.
 local function opened(packed, key)
   local o, parts, count, flags, given, at = {}, {}, nil, nil, nil, nil
   o.verb, count, flags, o.id, o.amount, given, o.at, o.life, o.member, at =
@@ -152,63 +152,34 @@ local function opened(packed, key)
     form, bits, p.metric, p.window, p.limit, p.a, p.b, p.c, p.d, p.e, at =
       unpack_('<BBBBdddddd', packed, at)
     p.form = forms[form]
-    p.inclusive, p.real = bits % 2 == 1, bits % 4 >= 2
+    p.inclusive, p.real, p.remembers = bits % 2 == 1, bits % 4 >= 2, bits < 8
     key = key + 1
     p.key = KEYS[key]
-    if bits >= 4 then
+    if bits % 8 >= 4 then
       key = key + 1
       p.held_key = KEYS[key]
     end
     parts[k] = p
   end
   o.datum = sub(packed, at)
-  return o, parts, key
+  return o, parts, key, given
 end
 
-local out, key, clock, n = {0}, 0, nil, 1
-for i = 1, #ARGV do
-  local packed = ARGV[i]
-  -- The head and the first part; what is not used here, opened() reads again.
-  local verb, count, flags, id, amount, given, _, _, _, form, bits, metric, kind, limit, a, b =
-    unpack_('<BBBc12ddddc8BBBBddd', packed)
-  explicit = given >= 0
-  if explicit then
-    now, sweep = given, true
-  else
-    if not clock then clock = call('TIME') end
-    now = clock[1] * 1000 + floor(clock[2] / 1000)
-    sweep = clock[2] % 8 == 0
-  end
-  out[1] = now
-  local ok, value, done = true, nil, nil
-  -- The event alone, added for the first time, to one window without outcomes.
-  local fast = verb == ADD and count == 1 and flags == 0 and bits < 4 and forms[form].fast
-  if fast then
-    ok, value, done =
-      pcall(fast, KEYS[key + 1], id, amount, bits % 2 == 1, bits >= 2, metric, kind, limit, a, b)
-  end
-  if ok and value then
-    key = key + 1
-    out[n + 1] = done
-    out[n + 2] = spoken(value)
-    out[n + 3] = 0
-    n = n + 3
-  else
-    if ok then
-      local o, parts
-      o, parts, key = opened(packed, key)
-      ok, value = pcall(run, o, parts, out)
-    else
-      key = key + 1
-    end
+-- The operations of ARGV[first] and what follows, their keys behind KEYS[key], their answers behind
+-- out[n].
+local function all(first, key, n)
+  for i = first, #ARGV do
+    local o, parts, given
+    o, parts, key, given = opened(ARGV[i], key)
+    tell_time(given)
+    local ok, problem = pcall(run, o, parts, out)
     if ok then
       n = #out
     else
       for k = #out, n + 1, -1 do out[k] = nil end
       out[n + 1] = -1
-      out[n + 2] = type(value) == 'table' and (value.err or '?') or tostring(value)
+      out[n + 2] = type(problem) == 'table' and (problem.err or '?') or tostring(problem)
       n = n + 2
     end
   end
 end
-return out

@@ -1,41 +1,46 @@
--- A total and when its window began: begin, total, tags.
+-- A total and when its window began. A counter that remembers events (codec.cc says so) has a string:
+-- begin, total, tags. Any other has a hash of one field, which is the window's number or its
+-- beginning: an event is one HINCRBY, and a window that has gone is not taken for the new one.
+-- `undo`, which nothing else here wants, says when, of a window that began with its first event.
+local function unit(p) return p.window == EVERY and p.a or 1 end
+
+local function load_fixed(s, p)
+  if p.remembers then
+    local raw = call('GET', s.key)
+    if not raw then return nil end
+    s.tags = sub(raw, 17)
+    return unpack_('<dd', raw)
+  end
+  local raw = call('HGETALL', s.key)
+  s.field = raw[1]
+  if not raw[1] then return nil end
+  return raw[1] * unit(p), tonumber(raw[2])
+end
+
+local function store_fixed(s, p)
+  local lasts = ttl(s.e - now)
+  if p.remembers then
+    call('SET', s.key, pack_('<dd', s.b, s.total) .. s.tags, 'PX', lasts)
+    return
+  end
+  local field = string.format('%.0f', s.b / unit(p))
+  call('HSET', s.key, field, string.format('%.0f', s.total))
+  if s.field and s.field ~= field then call('HDEL', s.key, s.field) end
+  s.field = field
+  call('PEXPIRE', s.key, lasts)
+end
+
 forms[0] = {
-  -- Adding one event for the first time, which is what nearly all operations are: the same as open,
-  -- value and add, without their tables. Returns the value and whether it was added.
-  fast = function(key, id, amount, inclusive, real, metric, kind, limit, a)
-    if kind == CALENDAR then return nil end
-    local raw = call('GET', key)
-    local b = kind == EVERY and now - now % a or now
-    local total, tags, live = 0, NO_TAGS, false
-    if raw then
-      local began, sum = unpack_('<dd', raw)
-      if began - now > AHEAD then
-        live = false
-      elseif kind == FIRST then
-        live = now - began < a
-      else
-        live = began >= b
-      end
-      if live then b, total, tags = began, sum, sub(raw, 17) end
-    end
-    total = clamp(total + amount, real)
-    if total > limit or (inclusive and total >= limit) then return total, 0 end
-    local packed = pack_('<dd', b, total) .. sub(id, 5, 6) .. sub(id, 9, 12) ..
-      sub(tags, 1, (TAGS - 1) * TAG_BYTES)
-    if live then
-      call('SET', key, packed, 'KEEPTTL') -- it ends with the window
-    else
-      call('SET', key, packed, 'PX', ttl(b + a - now))
-    end
-    return total, 1
-  end,
   open = function(o, p, key)
-    local raw = call('GET', key)
     local s = {key = key, total = 0, tags = NO_TAGS}
-    local began, total
-    if raw then began, total = unpack_('<dd', raw) end
+    local began, total = load_fixed(s, p)
     s.b, s.e, s.live = current(p, began)
-    if s.live then s.total = total; s.tags = sub(raw, 17) end
+    if s.live then
+      s.total = total
+      s.undo = p.window == FIRST and s.b
+    else
+      s.tags = NO_TAGS
+    end
     return s
   end,
   had = function(s, o) return s.live and tagged(s.tags, o) end,
@@ -53,7 +58,8 @@ forms[0] = {
     s.total = clamp(s.total + o.amount, p.real)
     s.tags = with_tag(s.tags, o)
     s.live = true
-    call('SET', s.key, pack_('<dd', s.b, s.total) .. s.tags, 'PX', ttl(s.e - now))
+    s.undo = p.window == FIRST and s.b
+    store_fixed(s, p)
     return true
   end,
   take_back = function(s, o, p)
@@ -65,8 +71,9 @@ forms[0] = {
     if s.total == 0 then -- the next event begins a window
       s.live = false
       call('DEL', s.key)
+      s.field = nil
       return
     end
-    call('SET', s.key, pack_('<dd', s.b, s.total) .. s.tags, 'PX', ttl(s.e - now))
+    store_fixed(s, p)
   end,
 }

@@ -93,22 +93,6 @@ local function merge_oldest(s, p)
 end
 
 forms[2] = {
-  -- As fixed.lua has it; counts alone.
-  fast = function(key, id, amount, inclusive, real, metric, kind, limit, a, b)
-    if metric ~= 0 or kind ~= LOG or amount ~= 1 then return nil end
-    local s = spell(a)
-    local n = call('ZCOUNT', key, s.low, s.high) + 1
-    local value = min(n, b)
-    if value > limit or (inclusive and value >= limit) then return value, 0 end
-    call('ZADD', key, s.now, id)
-    if sweep then call('ZREMRANGEBYSCORE', key, 0.5, s.below) end
-    if n > b + SLACK then
-      call('ZREMRANGEBYSCORE', key, 0.5, s.below)
-      call('ZREMRANGEBYRANK', key, 0, n - b - SLACK - 1)
-    end
-    call('PEXPIRE', key, s.ttl)
-    return value, 1
-  end,
   open = function(o, p, key)
     local s = {key = key}
     s.lo = p.a > 0 and max(now - p.a + 1, 1) or 1

@@ -1,30 +1,21 @@
--- What every script begins with. KEYS: the keys of all operations in turn (a part with outcomes has
--- two: its count and its reservations). ARGV: one packed string an operation (codec.cc writes it).
+-- What all forms use. KEYS: behind those of plain operations (plain.lua) the keys of all operations in
+-- turn (a part with outcomes has two: its count and its reservations). ARGV: likewise one packed
+-- string an operation (codec.cc writes it).
 -- Answer: the store's time, then for each operation a flag (0 refused, 1 done, -1 and an error's
 -- text) and what codec.cc reads.
 --
 -- Rules: what a form writes first is a command that Redis refuses without memory (7.0 asks only at a
 -- script's first write); every key gets a time to live; integers are exact up to 2^53 and stop there.
-local call, floor, max, min = redis.call, math.floor, math.max, math.min
-local sub, find, unpack_, pack_ = string.sub, string.find, struct.unpack, struct.pack
-local SUM, DISTINCT, AVERAGE, MINIMUM, MAXIMUM, EXISTS = 1, 2, 4, 5, 6, 7
-local LOG, EVERY, FIRST, EVENTS, CALENDAR = 1, 2, 3, 5, 6
-local MOST, AHEAD, FOREVER = 9007199254740992, 60000, 2678400000
-local SLACK = 32 -- entries kept beyond `keep`, so that taking one back uncovers what it displaced
+local find = string.find
 local TAGS, TAG_BYTES = 4, 6
-local NO_TAGS = string.rep('\0', TAGS * TAG_BYTES)
-local forms, now, explicit = {}, nil, false
-local sweep = false -- whether what has left a window is cleared away: at random, one time of eight
+local NO_TAGS = rep('\0', TAGS * TAG_BYTES)
+local forms = {}
 
 local function clamp(v, real)
   if real then return v end
   if v > MOST then return MOST end
   if v < -MOST then return -MOST end
   return v
-end
-
-local function ttl(ms)
-  return floor(max(ms, 1)) + 1000 + (explicit and 3600000 or 0)
 end
 
 -- The last few events that a string has counted: an operation that is sent again finds itself.
@@ -35,23 +26,7 @@ local function with_tag(tags, o) return tag_of(o) .. sub(tags, 1, (TAGS - 1) * T
 local function without_tag(tags, o)
   local at = find(tags, tag_of(o), 1, true)
   if not at then return tags end
-  return sub(tags, 1, at - 1) .. sub(tags, at + TAG_BYTES) .. string.rep('\0', TAG_BYTES)
-end
-
--- Times as texts, for the arguments of commands: the same ones for a whole call of operations.
-local said_now, said_length, said
-local function spell(length)
-  if said_now == now and said_length == length then return said end
-  said_now, said_length = now, length
-  local low = max(now - length + 1, 1)
-  said = {
-    now = string.format('%.0f', max(now, 1)),
-    low = string.format('%.0f', low),
-    below = string.format('(%.0f', low),
-    high = string.format('%.0f', now + AHEAD),
-    ttl = string.format('%d', ttl(length)),
-  }
-  return said
+  return sub(tags, 1, at - 1) .. sub(tags, at + TAG_BYTES) .. rep('\0', TAG_BYTES)
 end
 
 -- The current window of a grid: the epoch's, or the calendar's as the caller's zone has it.

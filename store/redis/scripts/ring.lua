@@ -1,7 +1,13 @@
--- Buckets of one quantum, oldest first, in one string: base stamp, total, tags, then entries of
--- {stamp - base, value}; only buckets that hold something. The same buckets as the local ring:
--- true(W) <= value <= true(W + W/N).
-local BODY = 15 + TAGS * TAG_BYTES
+-- Buckets of one quantum, oldest first, in one string: base stamp, newest stamp - base, total, tags,
+-- the total without the newest bucket, then entries of {stamp - base, value}; only buckets that hold
+-- something. Where amounts are integers the newest one's value is what the totals say, and its entry
+-- is behind: an event more then changes the total alone (ring_plain.lua). The same buckets as the local
+-- ring: true(W) <= value <= true(W + W/N).
+--
+-- A counter that does not remember events has a hash instead: the newest bucket's stamp -> the
+-- total, so that an event is one HINCRBY; and, where there are older buckets, b -> base stamp, their
+-- total, their entries.
+local HEAD = 48
 local function shape(p)
   if p.metric == SUM then return '<I2d', 10 end
   return '<I2I4', 6
@@ -18,8 +24,48 @@ local function rebase(s, base)
   s.body, s.base = table.concat(out), base
 end
 
+local function of_bucket(s, value) return s.size == 6 and min(value, 4294967295) or value end
+
 local function store_ring(s, p)
-  call('SET', s.key, pack_('<I6d', s.base, s.total) .. s.tags .. s.body, 'PX', ttl((p.b + 1) * p.a))
+  local newest, v = unpack_(s.shape, s.body, #s.body - s.size + 1)
+  if not p.remembers then
+    local field = string.format('%.0f', s.base + newest)
+    call('HSET', s.key, field, string.format('%.0f', s.total), 'b',
+      pack_('<I6d', s.base, s.total - v) .. sub(s.body, 1, -s.size - 1))
+    if s.field and s.field ~= field then call('HDEL', s.key, s.field) end
+    s.field = field
+    call('PEXPIRE', s.key, ttl((p.b + 1) * p.a))
+    return
+  end
+  call('SET', s.key, pack_('<I6I2dc24d', s.base, newest, s.total, s.tags, s.total - v) .. s.body,
+    'PX', ttl((p.b + 1) * p.a))
+end
+
+-- Into s: base, total, tags, all entries. Returns the newest one's stamp - base and the total without
+-- it; nil if there is nothing.
+local function load_ring(s, p)
+  if p.remembers then
+    local raw = call('GET', s.key)
+    if not raw then return nil end
+    if #raw < HEAD + s.size then error('no ring') end
+    local newest, closed
+    s.base, newest, s.total, s.tags, closed = unpack_('<I6I2dc24d', raw)
+    s.body = sub(raw, HEAD + 1)
+    return newest, closed
+  end
+  local raw, older = call('HGETALL', s.key), nil
+  for i = 1, #raw, 2 do
+    if raw[i] == 'b' then older = raw[i + 1] else s.field, s.total = raw[i], tonumber(raw[i + 1]) end
+  end
+  if not s.field then return nil end
+  local stamp, closed = tonumber(s.field), 0
+  s.base = stamp
+  if older and #older > 14 then
+    s.base, closed = unpack_('<I6d', older)
+    s.body = sub(older, 15)
+  end
+  s.body = s.body .. pack_(s.shape, stamp - s.base, 0)
+  return stamp - s.base, closed
 end
 
 -- Where the bucket of that stamp is, or where it would be; and its value.
@@ -35,63 +81,30 @@ local function bucket(s, stamp)
 end
 
 forms[1] = {
-  -- As fixed.lua has it.
-  fast = function(key, id, amount, inclusive, real, metric, kind, limit, a, b)
-    if real then return nil end
-    local raw = call('GET', key)
-    if not raw then return nil end
-    local shape_, size = '<I2I4', 6
-    if metric == SUM then shape_, size = '<I2d', 10 end
-    local length = #raw
-    if length < BODY + size - 1 then return nil end
-    local base, total = unpack_('<I6d', raw)
-    local d, v = unpack_(shape_, raw, length - size + 1)
-    local stamp = floor(now / a)
-    local newest = base + d
-    if newest > stamp or stamp - base > 60000 or newest < stamp - b then return nil end
-    local at, oldest = BODY, stamp - b - base
-    while true do
-      local first, gone = unpack_(shape_, raw, at)
-      if first >= oldest then break end
-      total = total - gone
-      at = at + size
-    end
-    local value = clamp(total + amount, false)
-    if value > limit or (inclusive and value >= limit) then return value, 0 end
-    local last = length
-    if newest == stamp then last = length - size else v = 0 end
-    local sum = clamp(v + amount, false)
-    if size == 6 then sum = min(sum, 4294967295) end
-    local packed = pack_('<I6d', base, total + (sum - v)) .. sub(id, 5, 6) .. sub(id, 9, 12) ..
-      sub(raw, 15, BODY - TAG_BYTES - 1) .. sub(raw, at, last) .. pack_(shape_, stamp - base, sum)
-    if newest == stamp then -- its bucket's first event has set a time that is long enough
-      call('SET', key, packed, 'KEEPTTL')
-    else
-      call('SET', key, packed, 'PX', spell((b + 1) * a).ttl)
-    end
-    return value, 1
-  end,
   open = function(o, p, key)
     local s = {key = key, total = 0, tags = NO_TAGS, body = '', base = 0, live = false}
     s.shape, s.size = shape(p)
     s.stamp = floor(now / p.a)
-    local raw = call('GET', key)
-    if not raw then return s end
-    local newest = unpack_('<I2', raw, #raw - s.size + 1)
-    s.base, s.total = unpack_('<I6d', raw)
-    if #raw < BODY or (s.base + newest) * p.a - now > AHEAD then
-      s.total = 0
+    local newest, closed = load_ring(s, p)
+    if not newest then return s end
+    if (s.base + newest) * p.a - now > AHEAD then
+      s.total, s.tags, s.body = 0, NO_TAGS, ''
       return s
     end
-    s.tags, s.live = sub(raw, 15, BODY - 1), true
-    local at, oldest = BODY, s.stamp - p.b
-    while at < #raw do
-      local d, v = unpack_(s.shape, raw, at)
+    s.live = true
+    if not p.real then
+      local v = of_bucket(s, s.total - closed)
+      s.total = closed + v
+      s.body = sub(s.body, 1, -s.size - 1) .. pack_(s.shape, newest, v)
+    end
+    local at, oldest = 1, s.stamp - p.b
+    while at < #s.body do
+      local d, v = unpack_(s.shape, s.body, at)
       if s.base + d >= oldest then break end
       s.total = s.total - v
       at = at + s.size
     end
-    s.body = sub(raw, at)
+    s.body = sub(s.body, at)
     if s.body == '' then s.total = 0 end
     return s
   end,
@@ -121,8 +134,7 @@ forms[1] = {
       rebase(s, min(stamp, s.base + unpack_('<I2', s.body, 1)))
     end
     local i, v = bucket(s, stamp)
-    local sum = clamp((v or 0) + o.amount, p.real)
-    if s.size == 6 then sum = min(sum, 4294967295) end
+    local sum = of_bucket(s, clamp((v or 0) + o.amount, p.real))
     local entry = pack_(s.shape, stamp - s.base, sum)
     s.body = sub(s.body, 1, i - 1) .. entry .. sub(s.body, v and i + s.size or i)
     s.total = s.total + (sum - (v or 0))

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "gate/pattern_post.h"
+#include "net/wheel.h"
+#include "policies/evaluator.h"
+
+namespace weir::gate {
+
+/// Asks the store what is due of the patterns that all replicas share, and fires it: whoever asks
+/// first is lent it, says when it has acted, and if it dies before that the next one gets it.
+///
+/// The store says how long ago somebody asked before. So replicas share the work: together they ask
+/// about twice a second, however many they are, each at least every ten seconds. One worker of a
+/// process has one; its thread alone.
+class PatternClock final : private net::Timer {
+ public:
+  static constexpr milliseconds kEvery{500};
+  static constexpr milliseconds kSeldom{10'000};
+  /// What is on its way when its time ends counts.
+  static constexpr milliseconds kGrace{300};
+  /// After an outage: until the replicas, who find out within two seconds that it is over, have
+  /// told what they kept meanwhile.
+  static constexpr milliseconds kRecovery{5'000};
+  static constexpr milliseconds kLease{10'000};
+
+  /// All must outlive it, and the store has stopped before it ends. `seed`: of jitter.
+  PatternClock(store::SharedStore& store, policies::Evaluator& evaluator, PatternPost& post,
+               const Shared& shared, telemetry::MetricCells& metrics, net::Wheel& wheel,
+               std::uint64_t seed)
+      : store_(store),
+        evaluator_(evaluator),
+        post_(post),
+        shared_(shared),
+        metrics_(metrics),
+        wheel_(wheel),
+        random_(static_cast<std::minstd_rand::result_type>(seed)) {}
+  ~PatternClock() { net::Wheel::disarm(*this); }
+
+  /// Asks about the patterns of this set from now on.
+  void use(std::shared_ptr<const policies::Loaded> loaded);
+
+ private:
+  /// One pattern of the set in use; those of former sets stay until their answers are there.
+  struct Round final : store::Batch {
+    explicit Round(PatternClock& c) : clock(c) {}
+    void on_replies() override { clock.take_in(*this, true); }
+
+    PatternClock& clock;
+    std::shared_ptr<const policies::Loaded> loaded;
+    std::size_t pattern = 0;
+    policies::Asking asking;
+    milliseconds every = kEvery;
+    TimePoint next{};
+    bool away = false;  // the last answer was none: asks whether it is back
+    bool asking_now = false;
+    bool retired = false;
+  };
+  void on_timer(TimePoint now) override;
+  void ask(Round& round, TimePoint now);
+  void take_in(Round& round, bool late);
+  void arm();
+  milliseconds jittered(milliseconds every);
+  policies::Instant instant(TimePoint now) const noexcept;
+
+  store::SharedStore& store_;
+  policies::Evaluator& evaluator_;
+  PatternPost& post_;
+  const Shared& shared_;
+  telemetry::MetricCells& metrics_;
+  net::Wheel& wheel_;
+  std::minstd_rand random_;
+  TimePoint now_{};
+  std::vector<std::unique_ptr<Round>> rounds_;
+};
+
+}  // namespace weir::gate

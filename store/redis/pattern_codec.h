@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "limiter/shared_op.h"
+
+namespace weir::store {
+
+/// Operations on patterns as the keys and the argument of patterns.lua, and its answers as replies.
+/// codec.h comes here with every operation that has a pattern.
+
+/// Whether the script can take it: a verb that patterns know, a pattern, times within reason.
+bool can_send_pattern(const limiter::SharedOp& op) noexcept;
+
+/// A sequence has one key, `weir:<pattern>:{<key>}`, the others two: `weir:<pattern>:{<tag>}` and
+/// the same with `:due`. Returns how many.
+unsigned append_pattern_keys(std::string& out, const limiter::SharedOp& op);
+
+/// Appends the argument, as one bulk string. `wall`: how long ago the event happened is told by it.
+void append_pattern_argument(std::string& out, const limiter::SharedOp& op, bool retry,
+                             TimePoint wall);
+
+/// False: not what was asked for.
+bool read_pattern_answer(std::string_view bytes, limiter::PatternReply& out);
+
+}  // namespace weir::store
