@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bench/zipf.h"
 #include "gate/exchange.h"
 #include "gate/gate.h"
 #include "store/lists/list_sync.h"
@@ -32,6 +32,7 @@ struct Scenario {
   std::int64_t sync_ms = 200;
   std::int64_t way_ms = 1;  // to the store, and back
   std::int64_t seconds = 30;
+  std::int64_t swing_ms = 0;  // so long half of the replicas get all events, then the other half
   std::uint64_t seed = 1;
 };
 
@@ -103,32 +104,15 @@ struct Replica {
   limiter::SyncedCounter counter;
 };
 
-// Zipf: the k-th key is asked for in proportion to k^-skew.
-class Keys {
- public:
-  Keys(std::size_t keys, double skew) {
-    double sum = 0;
-    for (std::size_t k = 1; k <= keys; ++k)
-      upto_.push_back(sum += std::pow(static_cast<double>(k), -skew));
-  }
-  std::size_t draw(std::mt19937_64& random) const {
-    const double at = std::uniform_real_distribution<>(0, upto_.back())(random);
-    return static_cast<std::size_t>(std::lower_bound(upto_.begin(), upto_.end(), at) -
-                                    upto_.begin());
-  }
-
- private:
-  std::vector<double> upto_;
-};
-
 struct Outcome {
-  std::uint64_t events = 0, admitted = 0, beyond = 0, operations = 0, busiest_shard = 0;
+  std::uint64_t events = 0, admitted = 0, beyond = 0, early = 0, operations = 0, busiest_shard = 0;
   double worst = 0;  // of all keys and windows: admitted / limit
 };
 
 Outcome simulate(const Scenario& s) {
   std::mt19937_64 random(s.seed);
-  const Keys keys(s.keys, s.skew);
+  const bench::Zipf keys(s.keys, s.skew);
+  std::uniform_real_distribution<> uniform(0, 1);
   limiter::CounterSpec spec;
   spec.window = limiter::Window::ring;
   spec.length = milliseconds{s.window_ms};
@@ -141,21 +125,35 @@ Outcome simulate(const Scenario& s) {
     fleet.push_back(std::make_unique<Replica>(s, store, now, shards, spec, 100 + i));
   }
   Outcome out;
+  // What one process would have counted: by it, not by the window, an event is refused too early.
+  limiter::Bank truth({std::uint64_t{64} << 20, s.keys});
+  const limiter::CounterId all = *truth.open({1, 2}, spec);
   std::unordered_map<std::size_t, std::deque<TimePoint>> passed;  // by key: in the trailing window
   std::poisson_distribution<int> arrivals(s.rate / 1000);
   const limiter::Ceiling ceiling{s.limit, false};
   for (; now < end; now += milliseconds{1}) {
-    for (const auto& replica : fleet) {
+    for (std::size_t r = 0; r < fleet.size(); ++r) {
+      const auto& replica = fleet[r];
       replica->line.deliver();
-      for (int n = arrivals(random); n > 0; --n) {
-        const std::size_t k = keys.draw(random);
+      int n = arrivals(random);
+      if (s.swing_ms != 0) {
+        const bool on = static_cast<std::size_t>(to_ms(now) / s.swing_ms % 2) == r % 2;
+        n = on ? n + arrivals(random) : 0;
+      }
+      for (; n > 0; --n) {
+        const std::size_t k = keys.draw(uniform(random));
         const Hash128 key{k * 0x9e3779b97f4a7c15, k + 1};
         limiter::SyncedBank& bank = replica->exchange.bank();
-        if (!bank.touch(key, replica->counter.id))
-          bank.add(key, replica->counter, "k" + std::to_string(k), now);
+        if (!bank.touch(replica->counter, key))
+          bank.add(replica->counter, key, "k" + std::to_string(k), now);
         limiter::Undo undo;
         ++out.events;
-        if (bank.charge(replica->counter.id, key, now, {}, &ceiling, true, &undo).refused) continue;
+        if (bank.charge(replica->counter, key, now, {}, &ceiling, true, &undo).refused) {
+          const limiter::Amount one;
+          out.early += ceiling.broken_by(truth.peek(all, key, now, &one).value) ? 0 : 1;
+          continue;
+        }
+        truth.charge(all, key, now, {}, nullptr, nullptr);
         ++out.admitted;
         auto& recent = passed[k];
         while (!recent.empty() && recent.front() <= now - spec.length) recent.pop_front();
@@ -178,13 +176,14 @@ void report(const Scenario& s, const Outcome& o) {
   const auto seconds = static_cast<double>(s.seconds);
   std::printf(
       "| %4lld | %3zu | %2zu | %2lld | %6zu | %.1f | %9.0f | %8.0f | %8.0f | %6.3f | %5.2f | %6.3f "
-      "|\n",
+      "| %6.3f |\n",
       static_cast<long long>(s.sync_ms), s.replicas, s.shards, static_cast<long long>(s.way_ms),
       s.keys, s.skew, static_cast<double>(o.events) / seconds,
       static_cast<double>(o.operations) / seconds, static_cast<double>(o.busiest_shard) / seconds,
       static_cast<double>(o.operations) / static_cast<double>(o.events),
       100 * std::max(o.worst - 1, 0.0),
-      100 * static_cast<double>(o.beyond) / static_cast<double>(o.admitted));
+      100 * static_cast<double>(o.beyond) / static_cast<double>(o.admitted),
+      100 * static_cast<double>(o.early) / static_cast<double>(o.events));
 }
 
 // How long until another replica knows of an entry: it asks every so often, spread at random.
@@ -235,6 +234,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1'000))
       ->capture_default_str();
   app.add_option("--seconds", s.seconds)->check(CLI::Range(1, 3'600))->capture_default_str();
+  app.add_option("--swing", s.swing_ms, "ms for which half of the replicas get all events")
+      ->check(CLI::Range(0, 3'600'000))
+      ->capture_default_str();
   app.add_option("--seed", s.seed)->capture_default_str();
   app.add_flag("--sweep", sweep, "vary interval, replicas, shards and skew, one at a time");
   CLI11_PARSE(app, argc, argv);
@@ -249,8 +251,9 @@ int main(int argc, char** argv) {
       "| sync ms | replicas | shards | way ms | keys | skew | events/s | operations/s | of the "
       "busiest "
       "shard | operations an "
-      "event | worst window over its limit, % | events beyond a limit, % |");
-  std::puts("|---|---|---|---|---|---|---|---|---|---|---|---|");
+      "event | worst window over its limit, % | events beyond a limit, % | events refused early, % "
+      "|");
+  std::puts("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
   std::vector<Scenario> scenarios{s};
   const auto vary = [&](auto member, auto... values) {
     for (const auto value : {values...}) {

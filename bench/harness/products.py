@@ -82,6 +82,13 @@ class WeirCard(Weir):
     template = "weir_card.yaml.in"
 
 
+class WeirRecord(Weir):
+    """Writes every request to a file, with what the policy reads of it."""
+
+    def command(self):
+        return super().command() + [f"--record={os.path.join(self.directory, 'recording')}"]
+
+
 class WeirMany(Weir):
     """170 policies are loaded, of which one matches: it must cost (nearly) what one policy costs."""
 
@@ -126,7 +133,8 @@ class Nginx(Product):
         return output([find("nginx"), "-v"])
 
 
-ALL = {"weir": Weir, "weir-card": WeirCard, "weir-many": WeirMany, "haproxy": Haproxy, "nginx": Nginx}
+ALL = {"weir": Weir, "weir-card": WeirCard, "weir-record": WeirRecord, "weir-many": WeirMany,
+       "haproxy": Haproxy, "nginx": Nginx}
 
 
 def find(name):

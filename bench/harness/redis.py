@@ -25,17 +25,32 @@ def add_arguments(parser):
     parser.add_argument("--conns", type=int, default=64)
     parser.add_argument("--rate", type=float, default=1000, help="requests/s of the runs that measure added latency")
     parser.add_argument("--window", choices=WINDOWS, default="ring", help="form of the policy's window")
+    parser.add_argument("--tls", action="store_true", help="a third weir, that asks Redis over TLS")
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
 
 
+def certificate(directory):
+    """A key and a certificate of its own signing for 127.0.0.1; their files."""
+    key, cert = os.path.join(directory, "redis.key"), os.path.join(directory, "redis.crt")
+    products.output([products.find("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                     "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                     "-keyout", key, "-out", cert])
+    return key, cert
+
+
 class Server:
-    def __init__(self, directory):
-        self.port = free_port()
-        self.child = Child("redis-server", pinned(1, [
-            products.find("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir",
-            directory]), os.path.join(directory, "redis.log"))
+    def __init__(self, directory, tls=False):
+        self.port, self.tls_port, self.ca = free_port(), None, None
+        words = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", directory]
+        if tls:
+            self.tls_port = free_port()
+            key, self.ca = certificate(directory)
+            words += ["--tls-port", str(self.tls_port), "--tls-key-file", key, "--tls-cert-file", self.ca,
+                      "--tls-ca-cert-file", self.ca, "--tls-auth-clients", "no"]
+        self.child = Child("redis-server", pinned(1, [products.find("redis-server"), *words]),
+                           os.path.join(directory, "redis.log"))
         try:
-            self.child.wait_listening(self.port)
+            self.child.wait_listening(self.tls_port or self.port)
         except BaseException:
             self.child.stop()
             raise
@@ -72,13 +87,17 @@ class Server:
 class Shared(products.Weir):
     template = "weir_shared.yaml.in"
 
-    def __init__(self, share, window, directory, app, server):
-        super().__init__(share, directory, app)
-        self.share, self.window, self.server = share, window, server
+    """A weir whose label says how it counts: `local`, `redis`, or `redis, TLS`."""
+
+    def __init__(self, label, window, directory, app, server):
+        super().__init__(label, directory, app)
+        self.window, self.server = window, server
 
     def values(self):
-        return super().values() | {"SHARE": self.share, "WINDOW": WINDOWS[self.window],
-                                   "REDIS": f"redis://127.0.0.1:{self.server.port}"}
+        share, _, tls = self.label.partition(", ")
+        url = f"rediss://127.0.0.1:{self.server.tls_port}" if tls else f"redis://127.0.0.1:{self.server.port}"
+        return super().values() | {"SHARE": share, "WINDOW": WINDOWS[self.window], "REDIS": url,
+                                   "REDIS_MORE": f", tls: {{ca: {self.server.ca}}}" if tls else ""}
 
 
 def one_run(o, product, server, rate):
@@ -99,11 +118,26 @@ def row(label, results):
             f"{100 * median(r['proxy_busy'] for r in results):7.0f} %")
 
 
+def compared(label, busy, paced, rate):
+    """How one way of sharing does beside counting alone."""
+    def ratio(*names):
+        shared, local = (median(sum(r[n] for n in names) for r in busy[way]) for way in (label, "local"))
+        return shared / local
+
+    added = (median(r["latency_us"]["p50"] for r in paced[label]) -
+             median(r["latency_us"]["p50"] for r in paced["local"]))
+    return [f"{label}: throughput, to local".ljust(36) + f"{ratio('rps'):8.2f}   (goal 0.60)",
+            "  CPU of weir, to local".ljust(36) + f"{ratio('proxy_cpu_us'):8.2f}",
+            "  CPU of weir and Redis, to local".ljust(36) + f"{ratio('proxy_cpu_us', 'redis_cpu_us'):8.2f}",
+            f"  added p50 at {rate:,.0f}/s".ljust(36) + f"{added:8.0f} us   (goal: one round trip + 100 us)"]
+
+
 def run(o):
-    raw, busy, paced = [], {"local": [], "redis": []}, {"local": [], "redis": []}
+    labels = ["local", "redis"] + ["redis, TLS"] * o.tls
+    raw, busy, paced = [], {label: [] for label in labels}, {label: [] for label in labels}
     alone, pipelined, trip, paced_trip = [], [], [], []
     with scratch() as directory, contextlib.ExitStack() as stack:
-        server = Server(directory)
+        server = Server(directory, o.tls)
         stack.callback(server.child.stop)
         running = []
         for share in busy:
@@ -127,20 +161,11 @@ def run(o):
     title = f"Proxy with one policy, alone and with `share: redis`: {o.window} window, {o.conns} connections"
     head = f"{'':14}{'requests/s':>20}{'CPU us/request':>20}{'latency us':>19}{'weir':>9}\n" \
            f"{'share':14}{'median':>10}{'max':>10}{'weir':>10}{'redis':>10}{'p50':>10}{'p99':>9}{'busy':>9}"
-    ratio = median(r["rps"] for r in busy["redis"]) / median(r["rps"] for r in busy["local"])
-    weir_cpu, total_cpu = ((median(sum(r[n] for n in names) for r in busy["redis"]) /
-                            median(sum(r[n] for n in names) for r in busy["local"]))
-                           for names in (("proxy_cpu_us",), ("proxy_cpu_us", "redis_cpu_us")))
-    added = (median(r["latency_us"]["p50"] for r in paced["redis"]) -
-             median(r["latency_us"]["p50"] for r in paced["local"]))
     lines = [f"{title}; {o.rounds} rounds of {o.seconds} s in alternation", "", "as fast as it goes", head,
              *(row(label, results) for label, results in busy.items()), "",
              f"at {o.rate:,.0f} requests/s", head, *(row(label, results) for label, results in paced.items()), "",
-             f"throughput, shared to local          {ratio:8.2f}   (goal 0.60)",
-             f"CPU of weir, shared to local         {weir_cpu:8.2f}",
-             f"CPU of weir and Redis, to local      {total_cpu:8.2f}",
-             f"added p50 at {o.rate:,.0f}/s              {added:8.0f} us",
-             f"  round trip, redis-benchmark -c 1   {median(trip):8.0f} us   (goal: one round trip + 100 us)",
+             *(line for label in labels[1:] for line in compared(label, busy, paced, o.rate)),
+             f"  round trip, redis-benchmark -c 1   {median(trip):8.0f} us",
              f"  round trip at {o.rate:,.0f}/s           {median(paced_trip):8.0f} us",
              f"redis-benchmark incr -c 1            {median(alone):8,.0f} /s",
              f"redis-benchmark incr -c 1 -P 64      {median(pipelined):8,.0f} /s"]

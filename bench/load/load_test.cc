@@ -78,6 +78,23 @@ TEST(Requests, VariesFieldsInTurn) {
   EXPECT_NE(requests.next().find("100.100.101.102"), std::string::npos);
 }
 
+TEST(Requests, DrawsByZipfsLaw) {
+  Requests::Options options;
+  options.addresses = 1'000;
+  options.skew = 1;
+  Requests requests(options);
+  constexpr int kDraws = 20'000;
+  int first = 0, second = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const std::string_view text = requests.next();
+    first += text.find("100.100.100.100") != text.npos;
+    second += text.find("100.100.100.101") != text.npos;
+  }
+  // 1 of 7.485 (the thousandth harmonic number) and half of that; five standard deviations.
+  EXPECT_NEAR(first, kDraws / 7.485, 5 * 48);
+  EXPECT_NEAR(second, kDraws / 7.485 / 2, 5 * 35);
+}
+
 TEST(AnswerScan, FindsTheEndOfAMessage) {
   const auto scan = [](std::string_view text) { return scan_head(text, true); };
   EXPECT_EQ(scan("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n").status, HeadScan::Status::incomplete);

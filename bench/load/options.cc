@@ -1,6 +1,7 @@
 #include "bench/load/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 
 namespace weir::load {
@@ -51,7 +52,10 @@ Options read_options(int argc, char** argv) {
   app.add_option("--addresses", o.request.addresses, "different X-Forwarded-For")->check(kValues);
   app.add_flag("--random", o.request.random,
                "draw devices, users and addresses instead of taking turns");
-  app.add_option("--seed", o.request.seed, "of --random");
+  app.add_option("--skew", o.request.skew,
+                 "draw them by Zipf's law with this exponent (at most 1,000,000 of each)")
+      ->check(CLI::Range(0.0, 5.0));
+  app.add_option("--seed", o.request.seed, "of --random and --skew");
   app.add_option("--app-status", o.app.status, "the app's status")->check(CLI::Range(200, 599));
   app.add_option("--app-bytes", o.app.body_bytes, "the app's body length")
       ->check(CLI::Range(0, 64 << 20));
@@ -70,6 +74,10 @@ Options read_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
+  constexpr std::uint64_t kSkewedMost = 1'000'000;  // which takes 8 MB
+  const Requests::Options& r = o.request;
+  if (r.skew != 0 && std::max({r.devices, r.users, r.addresses}) > kSkewedMost)
+    throw UsageError("--skew draws from 1,000,000 values at most");
   if (target.empty() && backend.empty()) throw UsageError("give --target, --backend or both");
   if (!target.empty()) o.target = parse_endpoint(target);
   if (!backend.empty()) o.backend = parse_endpoint(backend);

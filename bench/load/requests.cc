@@ -62,29 +62,31 @@ Requests::Requests(const Options& options) : random_(options.random), state_(opt
   }
   for (const std::string& header : options.headers) text_ += header + "\r\n";
   text_ += "\r\n" + body;
-  const auto slot = [this](std::string_view what, std::uint64_t values) {
+  const auto slot = [&](std::string_view what, std::uint64_t values) {
     const std::size_t at = values > 1 ? text_.find(what) : std::string::npos;
-    return Slot{at == std::string::npos ? at : at + what.size(), values};
+    Slot out{at == std::string::npos ? at : at + what.size(), values, {}};
+    if (options.skew != 0 && at != std::string::npos) out.skewed.emplace(values, options.skew);
+    return out;
   };
   device_ = slot(kDevice, options.devices);
   user_ = slot(kUser, options.users);
   address_ = slot(kAddress, options.addresses);
 }
 
-std::uint64_t Requests::pick(std::uint64_t values) noexcept {
-  if (!random_) return sequence_ % values;
+std::uint64_t Requests::pick(const Slot& slot) noexcept {
+  if (!random_ && !slot.skewed) return sequence_ % slot.values;
   state_ ^= state_ << 13;  // xorshift64
   state_ ^= state_ >> 7;
   state_ ^= state_ << 17;
-  return state_ % values;
+  if (!slot.skewed) return state_ % slot.values;
+  return slot.skewed->draw(static_cast<double>(state_ >> 11) * 0x1p-53);
 }
 
 std::string_view Requests::next() noexcept {
-  if (device_.offset != std::string::npos)
-    put_hex(&text_[device_.offset], pick(device_.values), 16);
-  if (user_.offset != std::string::npos) put_decimal(&text_[user_.offset], pick(user_.values), 8);
+  if (device_.offset != std::string::npos) put_hex(&text_[device_.offset], pick(device_), 16);
+  if (user_.offset != std::string::npos) put_decimal(&text_[user_.offset], pick(user_), 8);
   if (address_.offset != std::string::npos) {
-    std::uint64_t value = pick(address_.values);
+    std::uint64_t value = pick(address_);
     for (std::size_t back = 0; back < 16; back += 4, value /= 128) {
       put_decimal(&text_[address_.offset - back], 100 + value % 128, 3);
     }

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "bench/zipf.h"
 
 namespace weir::load {
 
@@ -22,6 +25,7 @@ class Requests {
     std::vector<std::string> headers;                     ///< more "Name: value" lines
     std::uint64_t devices = 1, users = 1, addresses = 1;  ///< how many different values, at least 1
     bool random = false;                                  ///< draw instead of taking turns
+    double skew = 0;  ///< not 0: draw, by Zipf's law with this exponent
     std::uint64_t seed = 1;
   };
   explicit Requests(const Options& options);
@@ -33,8 +37,9 @@ class Requests {
   struct Slot {
     std::size_t offset = std::string::npos;
     std::uint64_t values = 1;
+    std::optional<bench::Zipf> skewed;
   };
-  std::uint64_t pick(std::uint64_t values) noexcept;
+  std::uint64_t pick(const Slot& slot) noexcept;
   std::string text_;
   Slot device_, user_, address_;
   bool random_;
