@@ -8,10 +8,8 @@ namespace {
 
 using config::PatternDef;
 
-constexpr std::size_t kKeepDefault = 1000;
 // What the answer decides is known when the answer is here; other events come as they happen.
 constexpr milliseconds kLateAnswer{61'000};
-constexpr milliseconds kLate{1'000};
 // And the store may hear of them late: while a connection comes back, what has happened waits.
 constexpr milliseconds kToldLate{10'000};
 // An operation in the store is as slow as its key is full.
