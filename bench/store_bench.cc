@@ -189,10 +189,10 @@ int main(int argc, char** argv) {
   std::array<Row, 6> rows = {{
       {"fixed, 64 a turn", {worker, store, fixed, 64, 10'000}, 400'000, {}, {}},
       {"ring of 60 buckets, 64 a turn", {worker, store, ring, 64, 10'000}, 200'000, {}, {}},
-      {"zset of 100 members, 64 a turn", {worker, store, log, 64, 1'000}, 200'000, {}, {}},
+      {"exact log of 100 events, 64 a turn", {worker, store, log, 64, 1'000}, 200'000, {}, {}},
       {"fixed, one at a time", {worker, store, fixed, 1, 10'000}, 20'000, {}, {}},
       {"ring, one at a time", {worker, store, ring, 1, 10'000}, 20'000, {}, {}},
-      {"zset, one at a time", {worker, store, log, 1, 1'000}, 20'000, {}, {}},
+      {"exact log, one at a time", {worker, store, log, 1, 1'000}, 20'000, {}, {}},
   }};
   for (Row& row : rows) row.load.run(std::min<std::size_t>(row.decisions, 120'000));  // fills keys
   std::vector<double> basis, basis_cpu;

@@ -11,6 +11,7 @@
 #include "store/redis/packer.h"
 #include "store/redis/pattern_codec.h"
 #include "store/redis/resp_writer.h"
+#include "store/redis/scripts.h"
 
 namespace weir::store {
 namespace {
@@ -223,7 +224,8 @@ double limit_of(const SharedPart& part) noexcept {
 void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint wall) {
   const limiter::CounterSpec& spec = part.counter->spec;
   const SharedForm form = part.counter->kind->shared;
-  pack.byte(static_cast<unsigned>(form));
+  const bool times = form == SharedForm::log && !part.counter->remembers;
+  pack.byte(times ? kTimesForm : static_cast<unsigned>(form));
   pack.byte((part.ceiling && part.ceiling->inclusive ? 1U : 0U) |
             (has_real_amounts(spec) ? 2U : 0U) | (has_outcomes(part) ? 4U : 0U) |
             (part.counter->remembers ? 0U : 8U));

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, limiter::kSharedForms> kFiles = {
     "fixed", "ring", "log", "members", "tally", "leaky", "last", "flights", "gauges"};
+constexpr std::string_view kTimesFile = "times";  // beside "log": kTimesForm
 
 std::string_view file(const std::string& name) {
   for (int i = 0; i < embedded::redis_scripts::kFileCount; ++i) {
@@ -112,14 +113,17 @@ class Catalogue {
     text += file("prelude.lua");
     for (std::size_t k = 0; k < kFiles.size(); ++k) {
       // Each in a block of its own: Lua's local names are bounded, and none meets another's.
-      if (index == kMixedScript || index == k) {
-        text += "do\n";
-        text += file(std::string(kFiles[k]) + ".lua");
-        text += "end\n";
-      }
+      if (index == kMixedScript || index == k) append_form(text, kFiles[k]);
     }
+    if (index == kMixedScript || kFiles[index] == "log") append_form(text, kTimesFile);
     text += file("driver.lua");
     return text;
+  }
+
+  static void append_form(std::string& text, std::string_view name) {
+    text += "do\n";
+    text += file(std::string(name) + ".lua");
+    text += "end\n";
   }
 
   std::array<Text, kScripts + 1> texts_;

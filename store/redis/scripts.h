@@ -14,6 +14,10 @@ inline constexpr ScriptIndex kMixedScript = static_cast<ScriptIndex>(limiter::kS
 inline constexpr ScriptIndex kPatternScript = kMixedScript + 1;
 inline constexpr std::size_t kScripts = kPatternScript + 1;
 
+/// The form, beside those of limiter::SharedForm, of logs that do not remember their events (times.lua).
+inline constexpr unsigned kTimesForm = 9;
+static_assert(kTimesForm >= limiter::kSharedForms);
+
 struct Script {
   std::string_view name;      ///< of its file
   std::string_view text;      ///< for EVAL

@@ -34,7 +34,7 @@ std::uint64_t next_sequence() {
 
 /// One of each form that takes them, over an hour; the ring also in sums. Those that replicas
 /// exchange remember events, and share the calls of the others.
-const std::array<SharedCounter, 8>& counters() {
+const std::array<SharedCounter, 9>& counters() {
   const auto make = [](std::uint64_t id, Window window, Metric metric, bool exchanged = false) {
     CounterSpec spec;
     spec.window = window;
@@ -44,11 +44,12 @@ const std::array<SharedCounter, 8>& counters() {
     spec.zone = TimeZone::find("UTC");
     return SharedCounter({id, 0xABBA}, spec, exchanged);
   };
-  static const std::array<SharedCounter, 8> all = {
+  static const std::array<SharedCounter, 9> all = {
       make(1, Window::every, Metric::count),      make(2, Window::calendar, Metric::sum),
       make(3, Window::ring, Metric::count),       make(4, Window::ring, Metric::sum),
       make(5, Window::log, Metric::count),        make(6, Window::every, Metric::sum, true),
-      make(7, Window::ring, Metric::count, true), make(8, Window::ring, Metric::sum, true)};
+      make(7, Window::ring, Metric::count, true), make(8, Window::ring, Metric::sum, true),
+      make(9, Window::log, Metric::count, true)};
   return all;
 }
 
