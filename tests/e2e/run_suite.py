@@ -1,0 +1,39 @@
+"""run_suite.py MODULE: its tests, each once.
+
+With WEIR_E2E_ATTEMPTS=2, as .ci/run has it, what fails is tried once more, and the output says so. These tests start a dozen
+processes and hold them to seconds; a shared machine that takes its cores away for some of these is no fault of theirs. A
+fault of weir's own has to get past a second attempt, and everybody's runs without the variable.
+"""
+
+import os
+import sys
+import unittest
+
+
+def loaded(names):
+    return unittest.defaultTestLoader.loadTestsFromNames(names)
+
+
+def failed_of(result, module):
+    """Names to load; a class or module that could not be set up stands for all of it."""
+    tests = [test for test, _ in result.failures + result.errors] + result.unexpectedSuccesses
+    if any(not isinstance(test, unittest.TestCase) for test in tests):
+        return [module]
+    return [test.id() for test in tests]
+
+
+def main():
+    module = sys.argv[1]
+    names = [module]
+    for attempt in range(int(os.environ.get("WEIR_E2E_ATTEMPTS", "1"))):
+        if attempt:
+            print(f"\n{module}: attempt {attempt + 1} of: {', '.join(names)}\n", file=sys.stderr, flush=True)
+        result = unittest.TextTestRunner(verbosity=2).run(loaded(names))
+        if result.wasSuccessful():
+            return 0
+        names = failed_of(result, module)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
