@@ -161,11 +161,9 @@ std::size_t resident() {
 
 void decisions(std::size_t keys, bool huge, double miss) {
   for (const Setup& setup : setups()) {
-    Bank bank({std::uint64_t{1} << 30, keys});
+    Bank bank({std::uint64_t{1} << 30, keys, huge});
     const CounterId id = bank.open({1, 2}, setup.spec).value();
     std::int64_t now = 1'700'000'000'000;
-    fill(bank, id, keys / 2, now);
-    if (huge) bank.maintain(from_ms(now), from_ms(now));
     fill(bank, id, keys, now);
     for (const bool zipf : {false, true}) {
       const std::vector<std::uint32_t> order = stream(keys, zipf);
@@ -267,7 +265,12 @@ int main(int argc, char** argv) {
           "ns");
     if (!huge) miss = s.median;
   }
-  decisions(keys, false, miss);
+  for (const bool huge : {false, true}) {
+    std::printf("a table in %s\n",
+                huge ? "2 MiB pages, as maintain() asks for when it is a quarter full"
+                     : "4 KiB pages, as it begins");
+    decisions(keys, huge, miss);
+  }
   bytes_per_key(keys);
   flood();
   return 0;

@@ -52,6 +52,7 @@ class Arena {
   /// Takes bytes away from what may be handed out (for memory outside). False: they are in use.
   bool withhold(std::size_t bytes) noexcept;
   void give_back(std::size_t bytes) noexcept;
+  void advise_huge() noexcept { memory_.advise_huge(); }
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   unsigned largest_order() const noexcept { return top_; }
 

@@ -90,7 +90,9 @@ std::vector<Table*> Bank::Impl::tables() const {
   return out;
 }
 
-Bank::Bank(const BankLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
+Bank::Bank(const BankLimits& limits) : impl_(std::make_unique<Impl>(limits)) {
+  if (limits.huge_pages) impl_->advise_huge();
+}
 Bank::~Bank() = default;
 
 std::uint64_t Bank::table_bytes(std::size_t keys) noexcept { return Impl::bytes_of(keys); }
@@ -190,14 +192,11 @@ void Bank::maintain(TimePoint now, TimePoint wall) {
     if (t - held->closed_at > std::clamp(idle, kGrace, kWindowMax)) over.push_back(held);
   }
   for (Impl::Held* held : over) impl_->retire(*held);
-  if (!impl_->common_huge) {
+  if (!impl_->huge) {
     std::uint64_t taken = 0;
     for (std::size_t r = 0; r < impl_->common.regions(); ++r)
       taken += impl_->common.region(r).taken;
-    if (taken > impl_->common.capacity() / 4) {
-      impl_->common.memory().advise_huge();
-      impl_->common_huge = true;
-    }
+    if (taken > impl_->common.capacity() / 4) impl_->advise_huge();
   }
 }
 

@@ -23,6 +23,9 @@ struct CounterId {
 struct BankLimits {
   std::uint64_t memory = std::uint64_t{256} << 20;  ///< bytes of slots and blocks together, at most
   std::uint64_t keys = 1'000'000;  ///< that the common table is sized for (at 80 % fill)
+  /// 2 MiB pages from the first key on: faster where the table will fill up, and more memory where
+  /// it will not. Otherwise maintain() asks for them when it has.
+  bool huge_pages = false;
 };
 
 struct BankStats {

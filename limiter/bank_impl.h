@@ -101,6 +101,12 @@ struct Bank::Impl {
     return true;
   }
 
+  void advise_huge() noexcept {
+    common.memory().advise_huge();
+    arena.advise_huge();
+    huge = true;
+  }
+
   const BankLimits limits;
   mutable Ages ages;
   Table common;
@@ -112,7 +118,7 @@ struct Bank::Impl {
   std::map<Hash128, Held*> by_identity;
   std::vector<std::uint16_t> free_indices;
   std::uint16_t next_index = 0;
-  bool common_huge = false;
+  bool huge = false;  // pages, behind the common table and the blocks
 };
 
 }  // namespace weir::limiter

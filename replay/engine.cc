@@ -15,7 +15,7 @@ constexpr TimePoint kEndOfTime = from_ms(std::int64_t{1} << 50);
 Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set, Order order)
     : model_(model),
       set_(std::move(set)),
-      bank_({model.server.limits.memory, model.server.limits.keys}),
+      bank_({model.server.limits.memory, model.server.limits.keys, true}),
       patterns_({limiter::pattern_memory(model.server.limits.memory), 1, order == Order::time}),
       forgets_(order == Order::time),
       secret_(HashSecret::from_bytes(kSecret)),
