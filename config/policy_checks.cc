@@ -220,8 +220,8 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
 
 }  // namespace
 
-void check_policy(Reader& reader, const PolicyDraft& draft) {
-  const PolicyDef& policy = draft.policy;
+void check_policy(Reader& reader, PolicyDraft& draft) {
+  PolicyDef& policy = draft.policy;
   const std::size_t errors = reader.problems().errors();
   check_pattern(reader, draft);
   if (draft.sound) check_near(reader, policy);

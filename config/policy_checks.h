@@ -28,7 +28,7 @@ struct PolicyDraft {
 };
 
 /// Windows against metrics and rungs, and thresholds that can never hold.
-void check_policy(Reader& reader, const PolicyDraft& draft);
+void check_policy(Reader& reader, PolicyDraft& draft);
 
 /// What a place with a radius in the key asks of the rest of the policy.
 void check_near(Reader& reader, const PolicyDef& policy);

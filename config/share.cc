@@ -47,7 +47,7 @@ constexpr Row<ShareDef> kShare[] = {
 /// is how they exchange the rest.
 struct Obstacle {
   const char* why;
-  const char* hint = "write share: redis, which asks each time";
+  const char* hint = "write share: redis";
 };
 std::optional<Obstacle> obstacle(MetricDef::Kind metric, const WindowDef* window) {
   using Kind = MetricDef::Kind;
@@ -56,55 +56,70 @@ std::optional<Obstacle> obstacle(MetricDef::Kind metric, const WindowDef* window
     case Kind::exists:
       return Obstacle{"whether another replica has seen it is known only by asking"};
     case Kind::last:
-      return Obstacle{"with \"sync\" each replica would know its own previous event only"};
+      return Obstacle{"each replica would know its own previous event only"};
     default:
       break;
   }
   if (window == nullptr) return {};
   if (metric == Kind::distinct && window->kind == Form::leaky)
     return Obstacle{"what others have poured into a bucket does not say which members are in it"};
-  if (window->kind == Form::events)
-    return Obstacle{"with \"sync\" each replica would see other last events"};
+  if (window->kind == Form::events) return Obstacle{"each replica would see other last events"};
   if (window->from_first && metric != Kind::count && metric != Kind::sum) {
-    return Obstacle{"with \"sync\" only counts and sums know when the first event was",
-                    "leave out from, or write share: redis, which asks each time"};
+    return Obstacle{"only of counts and sums Redis says when the first event was",
+                    "leave out from, or write share: redis"};
   }
   if (metric == Kind::average && window->kind == Form::last && window->exact) {
     return Obstacle{"an average that is exchanged is told by buckets",
-                    "leave out exact, or write share: redis, which asks each time"};
+                    "leave out exact, or write share: redis"};
   }
   const bool extreme = metric == Kind::minimum || metric == Kind::maximum;
   if (extreme && window->kind == Form::last) {
     return Obstacle{
         "an extreme leaves its window with its event, and other replicas don't know that one",
-        "write window: {every: ...}, or share: redis, which asks each time"};
+        "write window: {every: ...}, or share: redis"};
   }
   return {};
 }
 
-void check_sync(Reader& reader, const PolicyDef& policy) {
-  const Where& where = policy.share->sync->where;
-  const auto check = [&](const MetricDef& metric, const WindowDef* window) {
-    if (const auto found = obstacle(metric.kind, window)) {
-      reader.problems().error(where, found->why, found->hint);
-    } else if (window != nullptr &&
-               (window->kind == WindowDef::Kind::last || window->kind == WindowDef::Kind::every) &&
-               window->length < 2 * policy.share->sync->value) {
-      reader.problems().error(
-          where, "\"sync\" is too slow for a window of " + format_duration(window->length),
-          "exchange counts at least twice in a window");
-    }
-  };
-  if (policy.metrics.empty()) check(policy.metric, policy.window ? &*policy.window : nullptr);
+/// Each metric of a policy with each of its windows.
+template <class F>
+void for_each_counter(const PolicyDef& policy, F f) {
+  if (policy.metrics.empty()) f(policy.metric, policy.window ? &*policy.window : nullptr);
   for (const NamedMetricDef& named : policy.metrics) {
     const WindowDef* const window = named.window    ? &*named.window
                                     : policy.window ? &*policy.window
                                                     : nullptr;
-    check(named.metric, window);
+    f(named.metric, window);
   }
   for (const Rung& rung : policy.then) {
-    if (rung.in) check(policy.metric, &rung.in->value);
+    if (rung.in) f(policy.metric, &rung.in->value);
   }
+}
+
+/// What can't be exchanged is shared all the same, and who waits for it is told.
+void ask_each_time(Reader& reader, PolicyDef& policy, const Obstacle& obstacle) {
+  reader.problems().warning(
+      policy.share->sync->where,
+      "asks Redis each time in spite of \"sync\": " + std::string(obstacle.why), obstacle.hint);
+  policy.share->sync.reset();
+}
+
+void check_sync(Reader& reader, PolicyDef& policy) {
+  const Duration sync = *policy.share->sync;
+  std::optional<Obstacle> first;
+  for_each_counter(policy, [&](const MetricDef& metric, const WindowDef* window) {
+    if (!first) first = obstacle(metric.kind, window);
+  });
+  if (first) return ask_each_time(reader, policy, *first);
+  for_each_counter(policy, [&](const MetricDef&, const WindowDef* window) {
+    if (window != nullptr &&
+        (window->kind == WindowDef::Kind::last || window->kind == WindowDef::Kind::every) &&
+        window->length < 2 * sync.value) {
+      reader.problems().error(
+          sync.where, "\"sync\" is too slow for a window of " + format_duration(window->length),
+          "exchange counts at least twice in a window");
+    }
+  });
   if (policy.on_error &&
       !(policy.on_error->what == OnErrorDef::What::local && policy.on_error->part == 1)) {
     reader.problems().error(policy.on_error->where,
@@ -114,13 +129,9 @@ void check_sync(Reader& reader, const PolicyDef& policy) {
 }
 
 /// The store knows what waits, and when for nothing any more; not when there is nothing to come.
-void check_shared_pattern(Reader& reader, const PolicyDef& policy) {
+void check_shared_pattern(Reader& reader, PolicyDef& policy) {
   const PatternDef& pattern = *policy.pattern;
-  if (policy.share->sync) {
-    reader.problems().error(policy.share->sync->where,
-                            "\"sync\" exchanges what can be added up, and a pattern can't be",
-                            "write share: redis");
-  }
+  if (policy.share->sync) ask_each_time(reader, policy, {"a pattern can't be added up"});
   if (pattern.kind == PatternDef::Kind::pair && !pattern.within && !pattern.before &&
       !pattern.after) {
     reader.problems().error(policy.share->where,
@@ -161,7 +172,7 @@ void read_on_error(Reader& reader, const Member& m, std::optional<OnErrorDef>& o
   out = def;
 }
 
-void check_share(Reader& reader, const PolicyDef& policy) {
+void check_share(Reader& reader, PolicyDef& policy) {
   if (!policy.share) {
     if (policy.on_error) {
       reader.problems().error(

@@ -8,8 +8,9 @@ namespace weir::config {
 void read_share(Reader& reader, const Member& m, std::optional<ShareDef>& out);
 void read_on_error(Reader& reader, const Member& m, std::optional<OnErrorDef>& out);
 
-/// What cannot be shared; also where a policy that is not shared has a word for it.
-void check_share(Reader& reader, const PolicyDef& policy);
+/// What cannot be shared; also where a policy that is not shared has a word for it. Takes `sync`
+/// away from what cannot be exchanged, with a warning.
+void check_share(Reader& reader, PolicyDef& policy);
 /// Whether the store is there. For all files together.
 void check_shared_store(const Model& model, Problems& problems);
 

@@ -57,26 +57,29 @@ TEST(Share, CountsThatAreExchanged) {
             "unknown key \"x\" in \"share: {redis: ...}\" (allowed is sync)");
   EXPECT_EQ(why("share: {redes: {sync: 1s}}, " + kRest),
             "unknown key \"redes\" in \"share\" (did you mean \"redis\"?)");
-  EXPECT_EQ(
-      why("share: {redis: {sync: 1s}}, metric: exists(path), " + kRest),
-      "whether another replica has seen it is known only by asking (write share: redis, which "
-      "asks each time)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: exists(path), " + kRest),
+            "asks Redis each time in spite of \"sync\": whether another replica has seen it is "
+            "known only by "
+            "asking (write share: redis)");
   EXPECT_EQ(
       why("share: {redis: {sync: 1s}}, metric: distinct(path), window: {leaky: 5, drain: 1m}, "
           "then: [{over: 4, do: deny}]"),
-      "what others have poured into a bucket does not say which members are in it (write "
-      "share: redis, which asks each time)");
+      "asks Redis each time in spite of \"sync\": what others have poured into a bucket does not "
+      "say "
+      "which members are in it (write share: redis)");
   EXPECT_EQ(
       problems_of(kRedis,
                   "share: {redis: {sync: 1s}}, metric: in_flight, then: [{over: 5, do: deny}]"),
       Texts{});
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: max(1), " + kRest),
-            "an extreme leaves its window with its event, and other replicas don't know that one "
-            "(write window: {every: ...}, or share: redis, which asks each time)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: avg(1), window: {last: 1h, exact: true}, "
-                "then: [{over: 5, do: deny}]"),
-            "an average that is exchanged is told by buckets (leave out exact, or write share: "
-            "redis, which asks each time)");
+  EXPECT_EQ(
+      why("share: {redis: {sync: 1s}}, metric: max(1), " + kRest),
+      "asks Redis each time in spite of \"sync\": an extreme leaves its window with its event, and "
+      "other replicas don't know that one (write window: {every: ...}, or share: redis)");
+  EXPECT_EQ(
+      why("share: {redis: {sync: 1s}}, metric: avg(1), window: {last: 1h, exact: true}, "
+          "then: [{over: 5, do: deny}]"),
+      "asks Redis each time in spite of \"sync\": an average that is exchanged is told by buckets "
+      "(leave out exact, or write share: redis)");
   for (const char* metric :
        {"max(1), window: {every: 1h}", "min(1), window: {calendar: day}", "avg(1), window: 1h",
         "avg(1), window: {every: 1h}", "count, window: {every: 1h, from: first}",
@@ -86,13 +89,23 @@ TEST(Share, CountsThatAreExchanged) {
               Texts{})
         << metric;
   }
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {events: 9}, then: [{over: 5, do: deny}]"),
-            "with \"sync\" each replica would see other last events (write share: redis, which "
-            "asks each time)");
+  EXPECT_EQ(
+      why("share: {redis: {sync: 1s}}, window: {events: 9}, then: [{over: 5, do: deny}]"),
+      "asks Redis each time in spite of \"sync\": each replica would see other last events (write "
+      "share: redis)");
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: avg(1), window: {every: 1h, from: first}, "
                 "then: [{over: 5, do: deny}]"),
-            "with \"sync\" only counts and sums know when the first event was (leave out from, or "
-            "write share: redis, which asks each time)");
+            "asks Redis each time in spite of \"sync\": only of counts and sums Redis says when "
+            "the first event was (leave out from, or write share: redis)");
+  // A warning: the policy is shared, and asks. One such metric or rung is enough.
+  const std::string two =
+      "metrics: {a: {watch: request, metric: count, window: 10m}, "
+      "b: {watch: request, metric: exists(path), window: 10m}}, then: [{if: 'a > 5', do: deny}]";
+  EXPECT_EQ(
+      problems_of(kRedis, "share: {redis: {sync: 1s}}, on_error: deny, " + two, &model).size(), 1U);
+  ASSERT_EQ(model.policies.size(), 1U);
+  ASSERT_TRUE(model.policies[0].share);
+  EXPECT_FALSE(model.policies[0].share->sync);
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: 10m, then: [{over: 5, in: 1s, do: deny}]"),
             "\"sync\" is too slow for a window of 1s (exchange counts at least twice in a window)");
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, on_error: deny, " + kRest),
@@ -144,7 +157,7 @@ TEST(Share, Patterns) {
             (Texts{"without \"within\" a pair waits for the end of input, of which the shared "
                    "store never hears (write within: 5s, or {before: 3s, after: 5s})"}));
   EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: {redis: {sync: 1s}}"),
-            (Texts{"\"sync\" exchanges what can be added up, and a pattern can't be "
+            (Texts{"asks Redis each time in spite of \"sync\": a pattern can't be added up "
                    "(write share: redis)"}));
   EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: redis, "
                                 "on_error: {local: 0.5}"),
