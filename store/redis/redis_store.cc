@@ -14,6 +14,7 @@ using limiter::SharedReply;
 constexpr milliseconds kSlotsAgain{100};  // between two questions for the slots, at least
 constexpr milliseconds kSlotsEvery{5'000};
 constexpr milliseconds kComplains{2'000};  // where some operations fail and others don't
+constexpr milliseconds kForgets{5'000};    // where none has been asked for since
 constexpr std::size_t kComplaintMax = 160;
 constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
 
@@ -171,8 +172,8 @@ void RedisStore::complain(Node& node, SharedError error, std::string_view text) 
 }
 
 bool RedisStore::refuses() const noexcept {
-  return !complaint_.empty() &&
-         (helped_at_ < complained_at_ || worker_.now() < complained_at_ + kComplains);
+  const milliseconds lasts = helped_at_ < complained_at_ ? kForgets : kComplains;
+  return !complaint_.empty() && worker_.now() < complained_at_ + lasts;
 }
 
 void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_view text) {

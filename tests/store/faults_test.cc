@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/store/contract.h"
 #include "tests/store/world.h"
 #include "tests/support/origin_server.h"
 #include "tests/support/redis_server.h"
@@ -129,6 +130,9 @@ TEST(Faults, AServerThatRefusesIsNoHelpAndSaysWhy) {
   EXPECT_TRUE(store->stats().up);
   EXPECT_TRUE(store->stats().refuses);
   EXPECT_NE(store->why().find(" refuses: NOPERM"), std::string::npos) << store->why();
+  EXPECT_TRUE(world.until([&] { return !store->stats().refuses; })) << "asked for nothing more";
+  EXPECT_EQ(add(world, *store).error, SharedError::denied);
+  EXPECT_TRUE(store->stats().refuses);
   redis.text({"ACL", "SETUSER", "weak", "+@all"});
   EXPECT_EQ(value(add(world, *store)), 1);
   EXPECT_TRUE(world.until([&] { return !store->stats().refuses; })) << "and says no more";
@@ -312,8 +316,11 @@ TEST(Faults, ForbiddenCommandsAreSaidToBeDenied) {
 
 TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
   RedisServer redis;
-  redis.words({"ACL", "SETUSER", "weir", "on", ">pass", "~weir:*", "-@all", "+evalsha", "+eval",
-               "+time", "+ping", "+select", "+@read", "+@write"});
+  // What docs/redis.md says that it needs.
+  redis.words({"ACL",     "SETUSER",        "weir",         "on",       ">pass",
+               "~weir:*", "-@all",          "+evalsha",     "+eval",    "+ping",
+               "+select", "+script|exists", "+script|load", "+time",    "+@string",
+               "+@hash",  "+@sortedset",    "+del",         "+pexpire", "+pttl"});
   World world;
   Settings settings = test::unix_settings(redis.path());
   settings.credentials = {"weir", "pass"};
@@ -321,6 +328,7 @@ TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
   const auto store = test::connected(world, settings);
   EXPECT_EQ(value(add(world, *store)), 1);
   EXPECT_EQ(redis.text({"GET", "weir:" + hourly().name + ":{k}"}), "$-1") << "another database";
+  test::whole_contract(world, *store, 12);
 }
 
 /// A peer between us and Redis that loses the answers of its first connection.
