@@ -54,7 +54,7 @@ struct KindOps {
 enum class SharedForm : std::uint8_t {
   fixed,    ///< one total and the window that it belongs to
   ring,     ///< buckets, packed in one string
-  log,      ///< events with their amounts or members, in a sorted set
+  log,      ///< events with amounts or members, in a sorted set; or times, in a string
   members,  ///< different members with their times, in a sorted set
   tally,    ///< average or extreme of one window
   leaky,    ///< a level and when it was read

@@ -173,7 +173,7 @@ TEST(Times, ManyAreRememberedAsTheyWere) {
   EXPECT_TRUE(SharedCounter({1, 1}, spec).remembers);
 }
 
-/// Sixteen events of a second each, one of them refused: six bytes an event, and none of that one.
+/// Nine events, the last refused: six bytes each, and none of that one.
 TEST(Times, TakeSixBytesAnEvent) {
   RedisServer redis;
   World world;
