@@ -307,8 +307,8 @@ unsigned append_keys(std::string& out, const SharedOp& op) {
   return n;
 }
 
-void append_argument(std::string& out, const SharedOp& op, bool retry, TimePoint wall) {
-  if (op.pattern != nullptr) return append_pattern_argument(out, op, retry, wall);
+void append_argument(std::string& out, const SharedOp& op, bool retry, Now now) {
+  if (op.pattern != nullptr) return append_pattern_argument(out, op, retry, now);
   constexpr std::size_t kHead = 55, kPart = 52;
   const Metric metric = op.parts.front().counter->spec.metric;
   // The length stands in front: the one part of it that varies is packed first.
@@ -331,7 +331,7 @@ void append_argument(std::string& out, const SharedOp& op, bool retry, TimePoint
   pack.real(static_cast<double>(op.lifetime.count()));
   pack.bits(op.event.member);
   for (const SharedPart& part : op.parts) {
-    append_part(pack, part, op.verb == SharedVerb::take_back, op.now.value_or(wall));
+    append_part(pack, part, op.verb == SharedVerb::take_back, op.now.value_or(now.wall));
   }
   out += datum;
   out += "\r\n";

@@ -6,6 +6,7 @@
 #include "limiter/shared_op.h"
 #include "store/redis/packer.h"
 #include "store/redis/resp_reader.h"
+#include "store/redis/store_clock.h"
 
 namespace weir::store {
 
@@ -24,9 +25,9 @@ bool counts_once(const limiter::SharedOp& op) noexcept;
 /// `weir:<counter>:{<key>}`: the braces put all parts of an operation into one slot of a cluster.
 unsigned append_keys(std::string& out, const limiter::SharedOp& op);
 
-/// Appends the operation's argument, as one bulk string. `wall` says where a calendar's windows
+/// Appends the operation's argument, as one bulk string. `now.wall` says where a calendar's windows
 /// are; which of them it is, the store's own clock decides.
-void append_argument(std::string& out, const limiter::SharedOp& op, bool retry, TimePoint wall);
+void append_argument(std::string& out, const limiter::SharedOp& op, bool retry, Now now);
 
 /// How many elements the operation's answer has, if it is no error.
 unsigned answer_width(const limiter::SharedOp& op) noexcept;

@@ -41,7 +41,8 @@ void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePo
   if (!PlainCalls::is_plain(index, op, again) || !group.plain.add(ref, op, wall)) {
     group.plain.touch(op);
     group.key_count += append_keys(group.keys, op);
-    append_argument(group.arguments, op, again, wall);
+    append_argument(group.arguments, op, again,
+                    {wall, op.pattern != nullptr ? clock_.at(ticks()) : std::nullopt});
     ref.width = static_cast<std::uint8_t>(answer_width(op));
     group.ops.push_back(ref);
   }
@@ -144,6 +145,7 @@ void Node::ask_slots() {
 void Node::on_ready() {
   net::Wheel::disarm(*this);
   unknown_.fill(false);
+  clock_.forget();
   functions_ = wants_functions_;
   preparing_ = 0;
   ask_what_it_has();
@@ -253,8 +255,7 @@ void Node::on_reply(const Reply& reply) {
       breaker_.probe_answered(worker_.now());
       break;
     case Call::What::script:
-      if (call.sent.count() != 0) round_trips_.add(ticks() - call.sent);
-      answer(call, reply);
+      answer(call, reply, ticks());
       break;
     case Call::What::call:
       answer_single(reply);
@@ -264,7 +265,8 @@ void Node::on_reply(const Reply& reply) {
     worker_.wheel().arm(*this, breaker_.probe_at());
 }
 
-void Node::answer(const Call& call, const Reply& reply) {
+void Node::answer(const Call& call, const Reply& reply, std::chrono::nanoseconds heard) {
+  if (call.sent.count() != 0) round_trips_.add(heard - call.sent);
   const std::uint64_t before = connection_.connects();
   if (reply.is_error()) {
     const SharedError error = error_of(reply.text());
@@ -278,6 +280,7 @@ void Node::answer(const Call& call, const Reply& reply) {
   bool sound = reply.root().type == Reply::Type::array && reply.size() > 1 &&
                reply[1].type == Reply::Type::integer;
   const TimePoint store_time = from_ms(sound ? reply[1].integer : 0);
+  if (sound) clock_.learn(store_time, heard);
   std::size_t at = 2;
   for (unsigned i = 0; i < call.ops; ++i) {
     if (flying_.empty()) return;  // whoever heard of one answer closed the connection

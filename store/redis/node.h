@@ -10,6 +10,7 @@
 #include "store/redis/round_trips.h"
 #include "store/redis/script_call.h"
 #include "store/redis/scripts.h"
+#include "store/redis/store_clock.h"
 #include "store/redis/tickets.h"
 
 namespace weir::store {
@@ -100,7 +101,7 @@ class Node final : Connection::Owner, net::Timer {
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
   void send_group(ScriptIndex index);
-  void answer(const Call& call, const Reply& reply);
+  void answer(const Call& call, const Reply& reply, std::chrono::nanoseconds heard);
   void answer_single(const Reply& reply);
   void answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint store_time,
                   bool& sound);
@@ -109,6 +110,7 @@ class Node final : Connection::Owner, net::Timer {
   Tickets& tickets_;
   Owner& owner_;
   Breaker breaker_;
+  StoreClock clock_;
   Connection connection_;
   const bool wants_functions_;
   bool functions_ = false;  ///< and this server has them

@@ -14,16 +14,16 @@ using limiter::PatternMatch;
 using limiter::SharedOp;
 using limiter::SharedVerb;
 
-// What happened a moment ago happens when it is told: between two replicas the network decides
-// which was first, and so the order of one key's events in the store is that of their times.
-constexpr milliseconds kMoment{100};
 constexpr double kReasonable = 4'503'599'627'370'496.0;  // 2^52 ms
 
-/// How the store measures op.at: by its own time in replay, else as an age.
-double time_of(const SharedOp& op, TimePoint wall) {
+/// op.at as the store measures it. A time where replay tells it, or where the server's clock is
+/// known: the operation may lie in a socket for as long as the server is stopped. Else less than
+/// nothing, an age.
+double time_of(const SharedOp& op, Now now) {
   if (op.now || op.verb == SharedVerb::done) return static_cast<double>(to_ms(op.at));
-  const milliseconds age = wall - op.at;
-  return age < kMoment ? 0.0 : static_cast<double>(age.count());
+  const milliseconds age = std::max(now.wall - op.at, milliseconds{0});
+  if (!now.store) return -static_cast<double>(age.count());
+  return static_cast<double>(to_ms(*now.store - age));
 }
 
 /// Numbers of an answer, as the script packs them.
@@ -119,7 +119,7 @@ unsigned append_pattern_keys(std::string& out, const SharedOp& op) {
   return 2;
 }
 
-void append_pattern_argument(std::string& out, const SharedOp& op, bool retry, TimePoint wall) {
+void append_pattern_argument(std::string& out, const SharedOp& op, bool retry, Now now) {
   constexpr std::size_t kHead = 94;
   const PatternAsk& ask = *op.pattern;
   const limiter::PatternSpec& spec = ask.pattern->spec;
@@ -131,7 +131,7 @@ void append_pattern_argument(std::string& out, const SharedOp& op, bool retry, T
   pack.high_first(op.id.origin, 6);
   pack.high_first(op.id.sequence, 6);
   pack.real(op.now ? static_cast<double>(to_ms(*op.now)) : -1.0);
-  pack.real(time_of(op, wall));
+  pack.real(time_of(op, now));
   pack.real(static_cast<double>(op.lifetime.count()));
   pack.byte(static_cast<unsigned>(spec.kind));
   pack.byte(spec.steps);

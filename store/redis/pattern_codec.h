@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "limiter/shared_op.h"
+#include "store/redis/store_clock.h"
 
 namespace weir::store {
 
@@ -17,9 +18,8 @@ bool can_send_pattern(const limiter::SharedOp& op) noexcept;
 /// the same with `:due`. Returns how many.
 unsigned append_pattern_keys(std::string& out, const limiter::SharedOp& op);
 
-/// Appends the argument, as one bulk string. `wall`: how long ago the event happened is told by it.
-void append_pattern_argument(std::string& out, const limiter::SharedOp& op, bool retry,
-                             TimePoint wall);
+/// Appends the argument, as one bulk string. `now` says how long ago the event happened.
+void append_pattern_argument(std::string& out, const limiter::SharedOp& op, bool retry, Now now);
 
 /// False: not what was asked for.
 bool read_pattern_answer(std::string_view bytes, limiter::PatternReply& out);

@@ -15,6 +15,9 @@ local VERSION, NEVER = 1, -1
 local KEYS_OF_DUE = 8 -- looked at by one operation; those of all shards may share a call
 -- Nobody has asked for so long: there was an outage. What the replicas have kept meanwhile comes first.
 local QUIET, RECOVERY = 3000, 5000
+-- What happened a moment ago happens when it is told: between two replicas the network decides which
+-- was first, and so the order of one key's events here is that of their times.
+local MOMENT = 100
 local REMEMBERED = 10000 -- so long events of a key that waits for nothing can be sent again
 -- The last events of a key and how many matches they completed: one that is sent again finds itself.
 local TAGS, TAG_BYTES = 4, 10
@@ -22,6 +25,13 @@ local NO_TAGS = string.rep('\0', TAGS * TAG_BYTES)
 local kinds, now, explicit = {}, nil, false
 
 local function bit(set, k) return floor(set / 2 ^ k) % 2 == 1 end
+
+-- When it was: told as a time by this clock, or as an age, which is not above 0.
+local function time_of(o)
+  if explicit then return o.at end
+  local age = o.at > 0 and now - o.at or -o.at
+  return age < MOMENT and now or now - age
+end
 
 local function tag_of(o) return sub(o.id, 5, 6) .. sub(o.id, 9, 12) end
 local function told(tags, o)
@@ -309,7 +319,7 @@ end
 
 local function happened(o, key, timers)
   local kind, r = kinds[o.kind], {matched = 0}
-  o.ts = explicit and o.at or now - o.at
+  o.ts = time_of(o)
   local s, tags, there = load(o, kind, key)
   r.open, r.furthest = kind.open(s)
   local before = o.verb == ADD and o.retry == 1 and told(tags, o)
@@ -328,7 +338,7 @@ end
 
 local function due(o, key, timers)
   local kind, r = kinds[o.kind], {}
-  local watermark = explicit and o.at or now - o.at
+  local watermark = time_of(o)
   if not explicit then
     local before, hold = 0, 0
     local known = call('HGET', key, '')
