@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/spares.h"
 #include "gate/judge.h"
-#include "gate/spares.h"
 #include "limiter/synced_bank.h"
 #include "net/wheel.h"
 #include "policies/asking.h"

@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "core/spares.h"
 #include "gate/exchange.h"
 #include "gate/inquiry.h"
 #include "gate/judge.h"
 #include "gate/pattern_clock.h"
 #include "gate/pattern_post.h"
 #include "gate/recorder.h"
-#include "gate/spares.h"
 #include "gate/wait_queue.h"
 #include "policies/evaluator.h"
 #include "policies/verdict_text.h"

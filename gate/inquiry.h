@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "gate/spares.h"
+#include "core/spares.h"
 #include "policies/evaluator.h"
 #include "store/shared_store.h"
 

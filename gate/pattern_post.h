@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "gate/spares.h"
+#include "core/spares.h"
 #include "net/wheel.h"
 #include "policies/evaluator.h"
 #include "store/shared_store.h"
@@ -16,7 +16,7 @@ struct Shared;
 
 /// Tells the store what has happened to patterns that all replicas share, in its order, with the
 /// turn in which it happened; what the store answers goes back to the evaluator. While the store is
-/// away it is kept and told later, with its age: so an order and its payment find each other
+/// away it is kept and told later, with its time: so an order and its payment find each other
 /// although there was nobody to tell. The worker's thread alone.
 class PatternPost final : private net::Timer {
  public:

@@ -1,8 +1,8 @@
-#include "gate/spares.h"
+#include "core/spares.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::gate {
+namespace weir {
 namespace {
 
 TEST(Spares, LendWhatCameBackBeforeAnythingNew) {
@@ -22,4 +22,4 @@ TEST(Spares, LendWhatCameBackBeforeAnythingNew) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::gate {
+namespace weir {
 
 /// Things that are lent and come back, made when there is none to lend and kept until the end: once
 /// there are enough, nothing is allocated. What is lent stays where it is. Not thread-safe.
@@ -33,4 +33,4 @@ class Spares {
   std::vector<T*> free_;
 };
 
-}  // namespace weir::gate
+}  // namespace weir
