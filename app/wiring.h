@@ -18,6 +18,7 @@
 #include "app/log.h"
 #include "app/machine.h"
 #include "app/recording.h"
+#include "app/redis_outage.h"
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/shared_store.h"
@@ -96,7 +97,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   struct StoreCall;
   std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
   void rotate_credentials(const config::Server& server);
-  void heard_of_redis(std::size_t worker, std::string away);
+  void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
   void tick();
   boost::asio::awaitable<void> shut_down();
@@ -143,8 +144,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<admin::AdminServer> admin_;
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
-  std::vector<std::optional<std::string>> redis_away_;  // by worker: why; empty: it is there
-  bool redis_told_away_ = false;
+  RedisOutage redis_outage_;
   TimePoint places_renewed_{};
   bool draining_ = false;
   bool ending_ = false;

@@ -138,22 +138,15 @@ void Wiring::rotate_credentials(const config::Server& server) {
   log_.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
 }
 
-// One line when it goes, one when it is back with all workers.
-void Wiring::heard_of_redis(std::size_t worker, std::string away) {
-  redis_away_.resize(workers_.size());
-  const bool first = !redis_away_[worker];
-  redis_away_[worker] = std::move(away);
-  const std::string& why = *redis_away_[worker];
-  if (!why.empty() && !first && !redis_told_away_) {
-    redis_told_away_ = true;
-    log_.write(Level::warn,
-               LogLine("Redis is no help; policies go on as their on_error says").add("why", why));
-  }
-  const bool all = std::all_of(redis_away_.begin(), redis_away_.end(),
-                               [](const auto& told) { return told && told->empty(); });
-  if (all && redis_told_away_) {
-    redis_told_away_ = false;
+void Wiring::heard_of_redis(std::size_t worker, std::string why) {
+  const RedisOutage::Line line = redis_outage_.hear(worker, why, clock_.now());
+  if (line == RedisOutage::Line::back) {
     log_.write(Level::info, LogLine("Redis is there again"));
+  } else if (line != RedisOutage::Line::none) {
+    const char* const what = line == RedisOutage::Line::away
+                                 ? "Redis is no help; policies go on as their on_error says"
+                                 : "Redis is still no help";
+    log_.write(Level::warn, LogLine(what).add("why", why));
   }
 }
 
@@ -169,10 +162,8 @@ admin::StatusFacts Wiring::status() const {
   out.draining = draining_ || ending_;
   if (redis_) {
     out.redis.emplace();
-    for (const auto& away : redis_away_) {
-      if (away && away->empty()) ++out.redis->workers_up;
-      if (away && !away->empty()) out.redis->away = *away;
-    }
+    out.redis->workers_up = redis_outage_.workers_up();
+    out.redis->away = redis_outage_.why();
   }
   if (sharing_ != nullptr) out.shared_lists = sharing_->facts(clock_.now());
   return out;
@@ -201,10 +192,7 @@ struct Wiring::StoreCall {
 // Not a coroutine, as on_every_worker().
 std::shared_ptr<Wiring::StoreCall> Wiring::begin_asking(admin::StoreQuestion question) {
   const auto call = std::make_shared<StoreCall>(control_, 2 * CounterDesk::kWithin);
-  const auto there = std::find_if(redis_away_.begin(), redis_away_.end(),
-                                  [](const auto& away) { return away && away->empty(); });
-  const auto i = there == redis_away_.end() ? 0 : there - redis_away_.begin();
-  Worker* const worker = workers_[static_cast<std::size_t>(i)].get();
+  Worker* const worker = workers_[redis_outage_.worker_up()].get();
   worker->thread.post([this, worker, call, question = std::move(question)] {
     worker->counters->ask(question, worker->thread.now(), [this, call](admin::StoreAnswer answer) {
       asio::post(control_, [call, answer = std::move(answer)]() mutable {
@@ -222,11 +210,8 @@ asio::awaitable<admin::StoreAnswer> Wiring::ask_store(admin::StoreQuestion quest
   if (!call->answer) co_await call->timer.async_wait(net::kToken);
   if (!call->answer) co_return admin::StoreAnswer{"its worker is busy", {}};
   admin::StoreAnswer answer = std::move(*call->answer);
-  for (const auto& away : redis_away_) {
-    if (answer.why.empty() || !away || away->empty()) continue;
-    answer.why += " (" + *away + ")";
-    break;
-  }
+  const std::string away = redis_outage_.why();
+  if (!answer.why.empty() && !away.empty()) answer.why += " (" + away + ")";
   co_return answer;
 }
 
