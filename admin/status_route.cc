@@ -3,6 +3,7 @@
 #include "admin/process_facts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "limiter/pattern_bank.h"
 #include "policies/describe.h"
 
 namespace weir::admin {
@@ -41,6 +42,14 @@ net::HttpReply get_status(Call& call) {
   counters["evicted"] = bank.evicted;
   counters["refused_for_want_of_room"] = bank.full;
 
+  json::object patterns;
+  const limiter::PatternStats begun =
+      call.stores.patterns != nullptr ? call.stores.patterns->stats() : limiter::PatternStats{};
+  patterns["open"] = begun.open;
+  patterns["memory_used_bytes"] = begun.memory_used;
+  patterns["memory_limit_bytes"] = begun.memory_limit;
+  patterns["untold"] = call.stores.metrics.sum(telemetry::Metric::patterns_untold);
+
   json::object body;
   body["version"] = status.version;
   put_time(body, "started", status.started);
@@ -50,6 +59,7 @@ net::HttpReply get_status(Call& call) {
   body["resident_bytes"] = process_facts().resident_bytes;
   body["config"] = std::move(config);
   body["counters"] = std::move(counters);
+  body["patterns"] = std::move(patterns);
   body["redis"] = nullptr;
   if (status.redis) {
     json::object redis;
@@ -60,8 +70,8 @@ net::HttpReply get_status(Call& call) {
   }
   body["policies"] = call.set->policies.size();
   body["lists"] = call.set->lists.size();
-  body["shared_lists"] = status.shared_lists ? json::value(shared_lists_view(*status.shared_lists))
-                                             : json::value();
+  body["shared_lists"] =
+      status.shared_lists ? json::value(shared_lists_view(*status.shared_lists)) : json::value();
   return json_reply(body);
 }
 

@@ -6,6 +6,7 @@ namespace weir::test {
 TEST_F(ApiTest, StatusTellsVersionConfigurationAndProblems) {
   process.facts.last_load = {
       false, process.now, "feed", {{true, "a.yaml", 14, 5, "unknown key", "did you mean it?"}}, 1};
+  process.stores().metrics.control().set(telemetry::Metric::patterns_untold, 7);
   const json::value body = get("/v1/status");
   EXPECT_EQ(body.at("version"), json::value("1.2.3-test"));
   EXPECT_EQ(body.at("started"), json::value("2026-11-20T23:58:29.623Z"));
@@ -16,6 +17,8 @@ TEST_F(ApiTest, StatusTellsVersionConfigurationAndProblems) {
   EXPECT_EQ(body.at("config").at("last_load").at("problem_count"), json::value(1));
   EXPECT_EQ(body.at("config").at("last_load").at("problems").at(0).at("line"), json::value(14));
   EXPECT_GT(body.at("counters").at("capacity").as_int64(), 0);
+  EXPECT_EQ(body.at("patterns").at("open"), json::value(0));
+  EXPECT_EQ(body.at("patterns").at("untold"), json::value(7));
   EXPECT_TRUE(body.at("shared_lists").is_null());
 }
 
