@@ -9,6 +9,7 @@ namespace {
 
 // Nobody waits for a list's call: a server that is slow is not given up for it.
 constexpr milliseconds kPatience{1'000};
+constexpr milliseconds kConnects{20};
 constexpr std::size_t kQuestionsMax = 10'000;
 
 Settings patient(Settings settings) {
@@ -136,12 +137,14 @@ void ListSharer::use(std::vector<SharedList> lists) {
 
 void ListSharer::turn(TimePoint now) {
   if (!running_) return;
+  // A first connection takes its moment: that is no failure yet.
+  const bool connecting = now < since_ + kPatience && !store_.stats().up;
   std::erase_if(retired_, [](const auto& exchange) { return !exchange->flying(); });
   TimePoint next = TimePoint::max();
   for (const auto& exchange : exchanges_) {
     exchange->sync.gather(now);
-    if (exchange->sync.due() <= now) exchange->send(now);
-    next = std::min(next, exchange->sync.due());
+    if (exchange->sync.due() <= now && !connecting) exchange->send(now);
+    next = std::min(next, connecting ? now + kConnects : exchange->sync.due());
   }
   answer_questions(now);
   for (const Question& question : questions_) next = std::min(next, question.deadline);
