@@ -4,7 +4,8 @@ namespace weir::app {
 namespace {
 
 constexpr std::string_view kRequestEvents = R"(
-fields: {user: header.x_user, device: header.x_device, amount: int(header.x_amount)}
+fields: {user: header.x_user, device: header.x_device, amount: int(header.x_amount),
+         lat: double(int(header.x_amount) % 4) * 0.004, lon: double(int(header.x_amount) % 3) * 0.004}
 events:
   login: {match: POST /login}
   pay: {match: "* /pay/{shop}"}
@@ -18,7 +19,7 @@ events:
 constexpr std::string_view kRecordEvents = R"(
 events:
   act: {source: {json: true, time: {field: at, as: millis}},
-        fields: {amount: int(sum), shop: 'path.startsWith("/pay") ? "s" : "t"'}}
+        fields: {amount: int(sum), lat: double(int(sum) % 4) * 0.004, lon: double(int(sum) % 3) * 0.004, shop: 'path.startsWith("/pay") ? "s" : "t"'}}
   login: {is: act, when: path == "/login"}
   pay: {is: act, when: path.startsWith("/pay/")}
   item: {is: act, when: path.startsWith("/item/")}
@@ -146,12 +147,14 @@ std::string RandomPolicies::options() {
 
 std::string RandomPolicies::counting() {
   const std::string metric = this->metric();
-  const std::string window = this->window();
+  const bool near = !metric.starts_with("last") && chance(12);  // 445 m and more from each other
+  const std::string window = near ? "{last: 2s, exact: true}" : this->window();
   const bool compares = !metric.starts_with("last(user");
   std::string watch = event();
   if (const std::string also = event(); also != watch && chance(30))
     watch = "[" + watch + ", " + also + "]";
-  std::string out = "watch: " + watch + key() + ", metric: " + metric + ", window: " + window;
+  std::string out = "watch: " + watch + (near ? ", key: {near: {lon, lat, radius: 600m}}" : key()) +
+                    ", metric: " + metric + ", window: " + window;
   if (chance(20)) out += ", when: 'amount > 2'";
   if (chance(15)) out += ", reset: " + pick({"login_ok", "captcha"});
   return out + options() + rungs(compares, window);
