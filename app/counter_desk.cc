@@ -64,10 +64,12 @@ void CounterDesk::ask(const admin::StoreQuestion& question, TimePoint now,
   for (const std::uint16_t index : policy.counters) {
     const policies::Counter& counter = question.set->counters[index];
     if (counter.shared == nullptr) continue;
+    const auto whose = policies::counter_key(*question.set, policy, counter, parts, secret_);
     const auto ask = [&](const limiter::SharedCounter& shared) {
       policies::Asking::Item& item =
           visit.asking.add(question.reset ? SharedVerb::reset : SharedVerb::read, *key, {},
                            {sharing_.origin, ++sequence_});
+      if (whose) item.op.place = whose->place;
       policies::Asking::add_part(item, {&shared, {}, 0});
     };
     if (const auto* const average = counter.synced.average.get()) {

@@ -1,5 +1,6 @@
 #include "config/share.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "config/sections.h"
@@ -107,6 +108,13 @@ void ask_each_time(Reader& reader, PolicyDef& policy, const Obstacle& obstacle) 
 void check_sync(Reader& reader, PolicyDef& policy) {
   const Duration sync = *policy.share->sync;
   std::optional<Obstacle> first;
+  const auto has_radius = [](const NamedMetricDef& metric) {
+    return radius_of(metric.key) != nullptr;
+  };
+  if (radius_of(policy.key) != nullptr ||
+      std::any_of(policy.metrics.begin(), policy.metrics.end(), has_radius)) {
+    first = Obstacle{"what is near is told by nine cells", "write share: redis, or cell: 6"};
+  }
   for_each_counter(policy, [&](const MetricDef& metric, const WindowDef* window) {
     if (!first) first = obstacle(metric.kind, window);
   });
@@ -185,10 +193,6 @@ void check_share(Reader& reader, PolicyDef& policy) {
   const Where& where = policy.share->where;
   if (policy.pattern) {
     check_shared_pattern(reader, policy);
-  } else if (radius_of(policy.key) != nullptr) {
-    reader.problems().error(where,
-                            "a place with a radius cannot be shared: it is nine reads, not one",
-                            "write cell: 6 instead of the radius");
   } else if (!policy.window && policy.metric.kind != MetricDef::Kind::in_flight &&
              policy.metrics.empty()) {
     reader.problems().error(where, "a policy that counts nothing has nothing to share",

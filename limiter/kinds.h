@@ -35,7 +35,8 @@ struct PlainEntry {
 /// What a kind of counter can do. All are noexcept but take_out; none of them waits or asks for the
 /// time.
 struct KindOps {
-  // charge and reserve: the undo, unless it is null, comes as made, and is so where nothing is stored.
+  // charge and reserve: the undo, unless it is null, comes as made, and is so where nothing is
+  // stored.
   Reading (*charge)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
   void (*uncharge)(Subject&, const Undo&) noexcept;
   Reading (*peek)(const Subject&, const Instant&, const Amount*) noexcept;
@@ -61,9 +62,9 @@ enum class SharedForm : std::uint8_t {
   last,     ///< the latest data
   flights,  ///< open events with the times at which they end by themselves
   gauges,   ///< what each replica says to have open, likewise
-  none,     ///< not shared: a radius is a write and nine reads, which is no one operation
+  near,     ///< events and where they were, in a sorted set for each cell
 };
-inline constexpr std::size_t kSharedForms = 9;
+inline constexpr std::size_t kSharedForms = 10;
 
 /// A row of the table of kinds. A new kind is a row, and its operations.
 struct Kind {

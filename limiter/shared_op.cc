@@ -71,6 +71,8 @@ SharedCounter::SharedCounter(const Hash128& id, const CounterSpec& what, bool ex
       rule(Rule::of(what)),
       kind(find_kind(what)),
       remembers(exchanged || must_remember(what, kind)),
-      name(name_in_store(remembers ? id : Hash128{id.lo ^ kLayout, id.hi})) {}
+      name(name_in_store(remembers ? id : Hash128{id.lo ^ kLayout, id.hi})) {
+  if (what.radius != 0) grid.emplace(what.radius);
+}
 
 }  // namespace weir::limiter

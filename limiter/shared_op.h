@@ -9,6 +9,7 @@
 
 #include "core/key.h"
 #include "limiter/kinds.h"
+#include "limiter/place_grid.h"
 #include "limiter/shared_pattern.h"
 #include "limiter/windows.h"
 
@@ -30,7 +31,8 @@ struct SharedCounter {
   /// The store keeps with each key which events came last, so that one that is sent again counts
   /// once. Without that adding one costs the store half, and is not sent again (store/redis).
   bool remembers;
-  std::string name;  ///< of the counter in keys of the store: 16 hexadecimal digits
+  std::string name;               ///< of the counter in keys of the store: 16 hexadecimal digits
+  std::optional<PlaceGrid> grid;  ///< of a counter with a radius
 };
 
 /// What names one event for the store, so that an operation that is sent twice counts once. A
@@ -72,6 +74,7 @@ struct SharedOp {
   std::span<const SharedPart> parts;  ///< 1 .. kPartsMax, on the same key; of a pattern: none
   const PatternAsk* pattern = nullptr;
   std::string_view key;  ///< as limiter/shared_key.h spells it
+  Place place;           ///< of a counter with a radius: where it happened; no part of the key
   Amount event;
   SharedId id;
   TimePoint at{};            ///< settle: the request's time; take_back: SharedReply::at of the add

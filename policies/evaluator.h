@@ -277,7 +277,7 @@ class Evaluator final : private ListOracle {
   void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const Asking& asked);
   void settle_in_store(Settlement& settlement, PlannedCounter& counter, bool looks_back);
   void read_in_store(Settlement& settlement, PlannedCounter& counter);
-  void reset_in_store(const Counter& counter, std::string_view key);
+  void reset_in_store(const Counter& counter, std::string_view key, const Place& place);
   void keep_for_closing(Settlement& settlement);
   template <class Occurrence>
   void restore(const Occurrence& occurrence, Aside& aside);
@@ -403,6 +403,7 @@ class Evaluator final : private ListOracle {
   limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash) {
     return counter.near() ? place_key(counter) : limiter::CounterKey(hash.owned_by(counter.what));
   }
+  Hash128 hash_without_place();                           ///< of parts_
   limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
   // The indices are the compiler's of the set. Hardened vectors would check each of them again, by
   // a division: an event of five policies has some hundred.

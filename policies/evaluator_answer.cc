@@ -309,7 +309,7 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
           if (counts_.is_synced(of)) touch_synced(of, key, reset.key);
           counts_.reset(of, key, at_.moment(of));
           if (sharing_ == nullptr || of.shared == nullptr || counts_.is_synced(of)) continue;
-          reset_in_store(of, shared_keys_[spell_key(reset.key)]);
+          reset_in_store(of, shared_keys_[spell_key(reset.key)], key.place);
         }
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {

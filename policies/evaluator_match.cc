@@ -156,7 +156,7 @@ Hash128 Evaluator::key_hash() {
   return builder_.hash(secret_);
 }
 
-limiter::CounterKey Evaluator::place_key(const Counter& counter) {
+Hash128 Evaluator::hash_without_place() {
   builder_.start();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (i == place_part_) continue;
@@ -166,7 +166,11 @@ limiter::CounterKey Evaluator::place_key(const Counter& counter) {
       builder_.add(parts_[i]);
     }
   }
-  return {builder_.hash(secret_).owned_by(counter.what), place_part_ == kNoPart ? Place{} : place_};
+  return builder_.hash(secret_);
+}
+
+limiter::CounterKey Evaluator::place_key(const Counter& counter) {
+  return {hash_without_place().owned_by(counter.what), place_part_ == kNoPart ? Place{} : place_};
 }
 
 bool Evaluator::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {

@@ -27,18 +27,21 @@ Number part_of(Number limit, double part) { return Number::real(limit.as_real() 
 
 }  // namespace
 
-/// The key just loaded (hash_), as it is spelled in the store: an index into shared_keys_.
+/// The key just loaded (hash_), as it is spelled in the store: an index into shared_keys_. A place
+/// that counts within a radius is no part of it.
 std::uint16_t Evaluator::spell_key(const std::vector<KeySlot>& key_slots) {
   if (shared_keys_used_ == shared_keys_.size()) shared_keys_.emplace_back();
   std::string& out = shared_keys_[shared_keys_used_];
   out = sharing_->prefix;
+  const bool near = has_radius(key_slots);
   if (!sharing_->readable) {
-    limiter::append_hashed_key(out, hash_);
+    limiter::append_hashed_key(out, near ? hash_without_place() : hash_);
   } else {
     load_key_with_gaps(key_slots);
     load_texts();
     limiter::ReadableKey key(out);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (key_slots[i].is_place) continue;
       parts_[i].is_null() ? key.add_missing() : key.add_text(views_[i]);
     }
     key.end();
@@ -73,8 +76,8 @@ void Evaluator::ask(bool refused, const Options& options) {
       } else if (options.dry || (refused && !counter.always)) {
         verb = SharedVerb::look;
       }
-      // A reply has room for one datum.
-      const bool alone = counter.spec.metric == limiter::Metric::last;
+      // A reply has room for one datum, and for one place.
+      const bool alone = counter.spec.metric == limiter::Metric::last || counter.near();
       std::size_t at = alone ? asking_.size() : first;
       while (at < asking_.size() &&
              (asking_[at].op.verb != verb || !is_same(asking_[at].op.event, planned.amount) ||
@@ -86,6 +89,7 @@ void Evaluator::ask(bool refused, const Options& options) {
             asking_.add(verb, shared_keys_[planned.shared_key], planned.amount, id);
         const bool flies = counter.spec.window == limiter::Window::none;
         item.op.lifetime = flies ? sharing_->flight : sharing_->reservation;
+        item.op.place = planned.key.place;
       }
       Asking::Item& item = asking_[at];
       planned.amount.datum = item.op.event.datum;  // which outlives the frame
@@ -200,6 +204,7 @@ void Evaluator::give_up_place(const PlannedCounter& planned, const Asking& asked
   Asking::Item& item = errand(loaded_, holds ? SharedVerb::release : SharedVerb::take_back,
                               from.key, from.op.event, from.op.id);
   item.op.lifetime = from.op.lifetime;
+  item.op.place = from.op.place;
   Asking::add_part(item, {from.op.parts[planned.part].counter, {}, 0});
 }
 
@@ -212,6 +217,7 @@ void Evaluator::end_in_store(PlannedCounter& planned, SharedVerb verb, const Ask
   Asking::Item& item = errand(loaded_, verb, from.key, from.op.event, from.op.id);
   item.op.at = reply.at;
   item.op.lifetime = from.op.lifetime;
+  item.op.place = from.op.place;
   Asking::add_part(item, {from.op.parts[planned.part].counter, {}, reply.parts[planned.part].undo});
 }
 
@@ -222,20 +228,19 @@ void Evaluator::settle_in_store(Settlement& settlement, PlannedCounter& counter,
   const limiter::SharedReply& reply = settlement.asked.reply(counter.asked);
   const limiter::SharedPart part{
       from.op.parts[counter.part].counter, {}, reply.parts[counter.part].undo};
-  if (looks_back) {  // what it says is of before the event
-    Asking::add_part(settlement.closing.add(SharedVerb::look, from.key, counter.amount, from.op.id),
-                     part);
-  }
+  const auto close = [&](SharedVerb verb, const limiter::Amount& event) -> Asking::Item& {
+    Asking::Item& item = settlement.closing.add(verb, from.key, event, from.op.id);
+    item.op.place = from.op.place;
+    Asking::add_part(item, part);
+    return item;
+  };
+  if (looks_back) close(SharedVerb::look, counter.amount);  // what it says is of before the event
   const std::size_t first = settlement.closing.size() - (looks_back ? 1 : 0);
   if (!is_same(from.op.event, counter.amount)) {  // reserved was what it had been expected to be
-    Asking::add_part(
-        settlement.closing.add(SharedVerb::release, from.key, from.op.event, from.op.id), part);
+    close(SharedVerb::release, from.op.event);
   }
   counter.asked = static_cast<std::uint16_t>(looks_back ? first : settlement.closing.size());
-  Asking::Item& item =
-      settlement.closing.add(SharedVerb::settle, from.key, counter.amount, from.op.id);
-  item.op.at = reply.at;
-  Asking::add_part(item, part);
+  close(SharedVerb::settle, counter.amount).op.at = reply.at;
   counter.part = 0;
   counter.closing = true;
 }
@@ -245,14 +250,16 @@ void Evaluator::read_in_store(Settlement& settlement, PlannedCounter& counter) {
   const Asking::Item& from = settlement.asked[counter.asked];
   Asking::Item& item =
       settlement.closing.add(SharedVerb::read, from.key, counter.amount, from.op.id);
+  item.op.place = from.op.place;
   Asking::add_part(item, {from.op.parts[counter.part].counter, {}, 0});
   counter.asked = static_cast<std::uint16_t>(settlement.closing.size() - 1);
   counter.part = 0;
   counter.closing = true;
 }
 
-void Evaluator::reset_in_store(const Counter& counter, std::string_view key) {
+void Evaluator::reset_in_store(const Counter& counter, std::string_view key, const Place& place) {
   Asking::Item& item = errand(loaded_, SharedVerb::reset, key, {}, {sharing_->origin, ++sequence_});
+  item.op.place = place;
   Asking::add_part(item, {counter.shared.get(), {}, 0});
 }
 

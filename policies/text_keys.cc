@@ -46,7 +46,7 @@ Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy,
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
                                const HashSecret& secret, const Sharing& sharing) {
   const auto& key = policy.bindings.front().key;
-  const auto hash = hash_parts(key, parts, secret);
+  const auto hash = hash_parts(key, parts, secret, true);
   if (!hash) return hash.error();
   std::string out = sharing.prefix;
   if (!sharing.readable) {
@@ -55,6 +55,7 @@ Result<std::string> shared_key(const Policy& policy, std::span<const std::string
   }
   limiter::ReadableKey spelled(out);
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (key[i].is_place) continue;
     const auto address = key[i].is_address ? Address::parse(parts[i]) : std::nullopt;
     spelled.add_text(address ? address->masked(key[i].v4_bits, key[i].v6_bits).to_string()
                              : std::string(parts[i]));

@@ -18,7 +18,8 @@ Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& poli
                                         const Counter& counter,
                                         std::span<const std::string_view> parts,
                                         const HashSecret& secret);
-/// The same as the shared store has it: what limiter::SharedOp::key wants.
+/// The same as the shared store has it: what limiter::SharedOp::key wants. A place that counts
+/// within a radius is no part of it, but SharedOp::place.
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
                                const HashSecret& secret, const Sharing& sharing);
 Result<Hash128> list_key(const PolicySet& set, const List& list,

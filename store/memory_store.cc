@@ -103,11 +103,10 @@ void MemoryStore::run(const SharedOp& op, SharedReply& reply) {
   reply.error = SharedError::none;
   reply.admitted = true;
   reply.at = now;
-  const Hash128 key = secret_.hash(op.key);
+  const limiter::CounterKey key(secret_.hash(op.key), op.place);
   const bool shaped = !op.parts.empty() && op.parts.size() <= SharedOp::kPartsMax &&
                       std::all_of(op.parts.begin(), op.parts.end(), [](const auto& part) {
-                        return part.counter != nullptr && part.counter->kind != nullptr &&
-                               part.counter->kind->shared != limiter::SharedForm::none;
+                        return part.counter != nullptr && part.counter->kind != nullptr;
                       });
   if (!shaped || !op.event.amount.is_finite()) {
     reply.error = SharedError::invalid;
@@ -195,7 +194,8 @@ void MemoryStore::happened(const SharedOp& op, const Hash128& key, limiter::Patt
   reply.matched = static_cast<std::uint32_t>(reply.matches.size());
 }
 
-void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
+void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::CounterKey& key,
+                        TimePoint now) {
   std::array<limiter::CounterId, SharedOp::kPartsMax> counters;
   for (std::size_t i = 0; i < op.parts.size(); ++i) {
     if (!open(*op.parts[i].counter, counters[i])) {
@@ -242,7 +242,8 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const Hash128& k
   }
 }
 
-void MemoryStore::end(const SharedOp& op, SharedReply& reply, const Hash128& key, TimePoint now) {
+void MemoryStore::end(const SharedOp& op, SharedReply& reply, const limiter::CounterKey& key,
+                      TimePoint now) {
   reply.admitted = op.verb != SharedVerb::settle;
   for (std::size_t i = 0; i < op.parts.size(); ++i) {
     limiter::CounterId id;

@@ -28,7 +28,7 @@ class MemoryStore final : public SharedStore {
   struct Done {
     limiter::Undo undo;
     limiter::CounterId counter;
-    Hash128 key;
+    limiter::CounterKey key;
     TimePoint until{};
   };
   struct Name {  // of an event on a key of a counter
@@ -42,9 +42,9 @@ class MemoryStore final : public SharedStore {
   void run_pattern(const limiter::SharedOp& op, limiter::SharedReply& reply);
   static void happened(const limiter::SharedOp& op, const Hash128& key, limiter::PatternBank& bank,
                        limiter::PatternId id, limiter::PatternReply& reply);
-  void admit(const limiter::SharedOp& op, limiter::SharedReply& reply, const Hash128& key,
-             TimePoint now);
-  void end(const limiter::SharedOp& op, limiter::SharedReply& reply, const Hash128& key,
+  void admit(const limiter::SharedOp& op, limiter::SharedReply& reply,
+             const limiter::CounterKey& key, TimePoint now);
+  void end(const limiter::SharedOp& op, limiter::SharedReply& reply, const limiter::CounterKey& key,
            TimePoint now);
   /// False: no memory for the counter.
   bool open(const limiter::SharedCounter& counter, limiter::CounterId& id);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "limiter/amounts.h"
+#include "store/redis/near_reading.h"
 #include "store/redis/packer.h"
 #include "store/redis/pattern_codec.h"
 #include "store/redis/resp_writer.h"
@@ -113,6 +114,27 @@ bool is_nil(const Reply& answer, std::size_t at) {
   return at < answer.size() && answer[at].type == Reply::Type::nil;
 }
 
+/// What one cell says is for near_reading.h: the value's text, then the settled value's.
+bool read_cell(const Reply& answer, std::size_t& at, const SharedOp& op, const SharedPart& part,
+               SharedReply& reply) {
+  const auto text = [&](std::size_t i) {
+    const bool there = i < answer.size() && answer[i].type == Reply::Type::string;
+    return there ? answer.text(answer[i]) : std::string_view{};
+  };
+  reply.text.clear();
+  append_cell(reply.text, text(at), has_outcomes(part) ? text(at + 1) : text(at));
+  limiter::Reading& reading = reply.parts[0].reading;
+  if (text(at++).empty()) return false;
+  if (has_outcomes(part)) {
+    Number open;
+    if (text(at).empty() || !read_number(answer, at + 1, false, open)) return false;
+    reading.in_flight = static_cast<std::uint32_t>(std::clamp(open.as_real(), 0.0, 4e9));
+    at += 2;
+  }
+  if (op.verb == SharedVerb::add) ++at;
+  return true;
+}
+
 bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const SharedPart& part,
                SharedReading& out, SharedReply& reply) {
   const limiter::CounterSpec& spec = part.counter->spec;
@@ -123,6 +145,7 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
       spec.metric == Metric::average ||
       (has_real_amounts(spec) && spec.metric != Metric::count && spec.metric != Metric::distinct &&
        spec.metric != Metric::exists && spec.metric != Metric::in_flight);
+  if (part.counter->grid) return read_cell(answer, at, op, part, reply);
   reading.has_value = !is_nil(answer, at);
   if (spec.metric == Metric::last) {
     if (at >= answer.size()) return false;
@@ -241,6 +264,8 @@ void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint
     b = static_cast<double>(part.counter->rule.span);
   } else if (form == SharedForm::log) {
     b = spec.window == Window::events ? static_cast<double>(spec.events) : keep;
+  } else if (form == SharedForm::near) {
+    b = keep;
   } else if (form == SharedForm::leaky) {
     a = spec.capacity.as_real();
     b = static_cast<double>(spec.drain.count());
@@ -259,10 +284,9 @@ bool can_send(const SharedOp& op) noexcept {
   if (op.parts.empty() || op.parts.size() > SharedOp::kPartsMax) return false;
   if (op.verb > SharedVerb::take_back) return false;
   for (const SharedPart& part : op.parts) {
-    if (part.counter == nullptr || part.counter->kind == nullptr ||
-        part.counter->kind->shared == SharedForm::none) {
-      return false;
-    }
+    if (part.counter == nullptr || part.counter->kind == nullptr) return false;
+    // A reply has room for what one of them says, and their cells differ.
+    if (part.counter->kind->near && op.parts.size() != 1) return false;
   }
   if (op.verb == SharedVerb::read || op.verb == SharedVerb::reset) return true;
   const limiter::CounterSpec& spec = op.parts.front().counter->spec;
@@ -317,6 +341,10 @@ void append_argument(std::string& out, const SharedOp& op, bool retry, Now now) 
   if (metric == Metric::last) {
     Packer pack{datum};
     append_datum(pack, op.event.datum);
+  } else if (const auto& grid = op.parts.front().counter->grid) {
+    Packer pack{datum};
+    const limiter::UnitVector at = limiter::UnitVector::of(op.place);
+    for (const double v : {at.x, at.y, at.z, grid->reach()}) pack.real(v);
   }
   append_count(out, '$', kHead + kPart * op.parts.size() + datum.size());
   Packer pack{out};

@@ -1,6 +1,7 @@
 #include "store/redis/redis_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "store/redis/codec.h"
 
@@ -107,29 +108,54 @@ Node* RedisStore::node_at(const Endpoint& endpoint) {
   return made;
 }
 
-bool RedisStore::submit(Batch& batch, TimePoint deadline) {
-  operations_ += batch.ops.size();
+bool RedisStore::submit(Batch& batch, TimePoint deadline) { return submit(batch, deadline, true); }
+
+bool RedisStore::submit_cells(Batch& cells, TimePoint deadline) {
+  return submit(cells, deadline, false);
+}
+
+void RedisStore::on_near(OpRef ref, const SharedReply& reply) {
+  Batch* const batch = tickets_.batch(ref);
+  if (batch == nullptr) return;
+  SharedReply& out = batch->replies[ref.op];
+  out.error = reply.error;
+  out.admitted = reply.admitted;
+  out.at = reply.at;
+  out.parts[0] = reply.parts[0];
+  tickets_.answered(ref, !submitting_);
+}
+
+/// whole: a radius has not been taken apart yet.
+bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
   OpRef ref;
   ref.ticket = tickets_.open(batch, deadline);
   ref.generation = tickets_.generation(ref.ticket);
-  submitting_ = true;
+  const bool within = std::exchange(submitting_, true);
   for (std::size_t i = 0; i < batch.ops.size() && tickets_.batch(ref) != nullptr; ++i) {
     ref.op = static_cast<std::uint16_t>(i);
     batch.replies[i].error = SharedError::timed_out;
     batch.replies[i].admitted = false;
     if (!can_send(batch.ops[i])) {
       finish(ref, SharedError::invalid);
-    } else if (!send(ref, batch.ops[i])) {
-      if (batch.patient && running_) {
-        park(ref, worker_.now());
-      } else {
-        finish(ref, SharedError::unavailable);
-      }
+    } else if (whole && NearCalls::is_near(batch.ops[i])) {
+      near_.start(ref, batch.ops[i], batch.patient, worker_.now(), deadline);
+    } else {
+      begin(ref, batch.ops[i], batch.patient);
     }
   }
-  submitting_ = false;
+  submitting_ = within;
   if (batch.ops.empty()) cancel(batch);
   return tickets_.batch(ref) == nullptr;
+}
+
+void RedisStore::begin(OpRef ref, const SharedOp& op, bool patient) {
+  ++operations_;
+  if (send(ref, op)) return;
+  if (patient && running_) {
+    park(ref, worker_.now());
+  } else {
+    finish(ref, SharedError::unavailable);
+  }
 }
 
 void RedisStore::cancel(Batch& batch) noexcept { tickets_.cancel(batch); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/worker_pool.h"
+#include "store/redis/near_calls.h"
 #include "store/redis/node.h"
 #include "store/redis/sentinels.h"
 #include "store/redis/slots.h"
@@ -34,6 +35,7 @@ struct RedisStats {
 class RedisStore final : public SharedStore,
                          Node::Owner,
                          Sentinels::Owner,
+                         NearCalls::Owner,
                          net::TurnHook,
                          net::Timer {
  public:
@@ -76,6 +78,10 @@ class RedisStore final : public SharedStore,
   void on_call_error(Node& node, ScriptCall& call, limiter::SharedError error,
                      std::string_view text) override;
   void on_master(const Endpoint& endpoint) override;
+  bool submit(Batch& batch, TimePoint deadline, bool whole);
+  void begin(OpRef ref, const limiter::SharedOp& op, bool patient);
+  bool submit_cells(Batch& cells, TimePoint deadline) override;
+  void on_near(OpRef ref, const limiter::SharedReply& reply) override;
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
 
@@ -99,6 +105,7 @@ class RedisStore final : public SharedStore,
   Settings settings_;
   std::uint64_t seed_;
   Tickets tickets_;
+  NearCalls near_{*this};
   std::vector<std::unique_ptr<Node>> nodes_;  // one that is off has retired
   std::size_t seeds_ = 0;                     // the first ones, which never do
   std::unique_ptr<Sentinels> sentinels_;

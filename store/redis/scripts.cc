@@ -12,7 +12,7 @@ namespace weir::store {
 namespace {
 
 constexpr std::array<std::string_view, limiter::kSharedForms> kFiles = {
-    "fixed", "ring", "log", "members", "tally", "leaky", "last", "flights", "gauges"};
+    "fixed", "ring", "log", "members", "tally", "leaky", "last", "flights", "gauges", "near"};
 constexpr std::string_view kTimesFile = "times";  // beside "log": kTimesForm
 
 std::string_view file(const std::string& name) {

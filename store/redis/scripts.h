@@ -14,8 +14,9 @@ inline constexpr ScriptIndex kMixedScript = static_cast<ScriptIndex>(limiter::kS
 inline constexpr ScriptIndex kPatternScript = kMixedScript + 1;
 inline constexpr std::size_t kScripts = kPatternScript + 1;
 
-/// The form, beside those of limiter::SharedForm, of logs that do not remember their events (times.lua).
-inline constexpr unsigned kTimesForm = 9;
+/// The form, beside those of limiter::SharedForm, of logs that do not remember their events
+/// (times.lua).
+inline constexpr unsigned kTimesForm = 10;
 static_assert(kTimesForm >= limiter::kSharedForms);
 
 struct Script {

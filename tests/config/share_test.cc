@@ -186,10 +186,12 @@ TEST(Share, WhatCannotBe) {
   EXPECT_EQ(problems_of(kRedis, "share: redis, clock: event, late: 1m, " + kRest),
             (Texts{"what is shared goes by the store's clock, not by the events' "
                    "(leave out clock or share)"}));
-  EXPECT_EQ(problems_of("fields: {x: double(header.x), y: double(header.y)}\n" + kRedis,
-                        "share: redis, key: {near: {lon: x, lat: y, radius: 1000m}}, " + kRest),
-            (Texts{"a place with a radius cannot be shared: it is nine reads, not one "
-                   "(write cell: 6 instead of the radius)"}));
+  const std::string near = "key: {near: {lon: x, lat: y, radius: 1000m}}, " + kRest;
+  const std::string xy = "fields: {x: double(header.x), y: double(header.y)}\n" + kRedis;
+  EXPECT_EQ(problems_of(xy, "share: redis, " + near), Texts{});
+  EXPECT_EQ(problems_of(xy, "share: {redis: {sync: 1s}}, " + near),
+            (Texts{"asks Redis each time in spite of \"sync\": what is near is told by nine cells "
+                   "(write share: redis, or cell: 6)"}));
 }
 
 }  // namespace

@@ -106,6 +106,35 @@ policies:
             for key in redis.keys():
                 self.assertGreater(redis.command("PTTL", key), 0, key)
 
+    def test_what_is_near_is_told_by_cells_of_all_replicas(self):
+        policies = """
+fields: {lat: double(query.lat), lon: double(query.lon)}
+policies:
+  - {name: crowd, watch: request, key: {near: {lon, lat, radius: 1km}}, window: 10m, share: redis, then: [{over: 9, do: deny}]}
+"""
+        with Replicas(policies) as (redis, origin, a, b):
+            def at(n, lat=0.0):  # in turn on both sides of the 180th meridian: 222 m, in cells of their own
+                return render("GET", f"/?lat={lat}&lon={'-' if n % 2 else ''}179.999")
+            replies = parallel([a.port, b.port], [at(n) for n in range(60)])
+            admitted = [r.status for r in replies].count(200)
+            self.assertEqual({r.status for r in replies}, {200, 429})
+            self.assertLessEqual(admitted, 9)
+            self.assertEqual(origin.count(), admitted)
+            # In a race for the last places all may have been refused: one after the other gets them.
+            for n in range(12):
+                parallel([(a if n % 3 else b).port], [at(n)])
+            self.assertEqual(origin.count(), 9)
+            far = parallel([a.port], [at(0, 0.02)])
+            self.assertEqual([r.status for r in far], [200], "2.2 km away")
+            self.assertEqual(len(redis.keys()), 3, "two cells, and the one far away")
+            for key in redis.keys():
+                self.assertGreater(redis.command("PTTL", key), 0, key)
+            target = "/v1/counters/crowd?key=0,179.999"
+            status, body = a.admin("GET", target)
+            self.assertEqual([status, body["counters"][0]["value"]], [200, 9], body)
+            self.assertEqual(a.admin("DELETE", target, {})[0], 200)
+            self.assertEqual([r.status for r in parallel([b.port], [at(1)])], [200], "all cells were emptied")
+
 
 LOGINS = """
 events:

@@ -34,6 +34,7 @@ CounterSpec spec_of(const Kind& kind, const Schedule& s) {
   out.metric = kind.metric;
   out.window = kind.window;
   out.real = kind.real;
+  if (kind.near) out.radius = 1'000;  // and nowhere: near_contract.cc has places
   out.length = milliseconds(s.length);
   out.buckets = s.buckets;
   out.outcome = s.outcome;
@@ -369,7 +370,7 @@ void every_kind_counts_as_a_naive_list(World& world, SharedStore& store, int ste
   std::cout << "seed " << seed << '\n';
   std::deque<Stream> streams;
   for (const Kind& kind : kinds()) {
-    if (kind.metric == Metric::in_flight || kind.shared == SharedForm::none) continue;
+    if (kind.metric == Metric::in_flight) continue;
     for (const Schedule& s : kSchedules) streams.emplace_back(kind, s, seed, streams.size());
   }
   std::vector<SharedStore*> stores;
@@ -532,6 +533,7 @@ void events_in_flight_are_counted(World& world, SharedStore& store) {
 void whole_contract(World& world, SharedStore& store, int steps,
                     const std::function<SharedStore&()>& own) {
   every_kind_counts_as_a_naive_list(world, store, steps, own);
+  what_is_near_counts_as_a_naive_list(world, store, 2 * steps);
   if (testing::Test::HasFatalFailure()) return;
   no_trailing_window_admits_more(world, store);
   keeps_what_keep_says(world, store);

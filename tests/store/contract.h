@@ -17,6 +17,8 @@ void keeps_what_keep_says(World& world, SharedStore& store);
 void parts_are_all_or_nothing(World& world, SharedStore& store);
 void reservations_of_the_dead_end(World& world, SharedStore& store);
 void events_in_flight_are_counted(World& world, SharedStore& store);
+/// Within a radius (near_contract.cc).
+void what_is_near_counts_as_a_naive_list(World& world, SharedStore& store, int steps);
 /// Of replicas that exchange their counts (exchange_contract.cc).
 void what_exchanges_rest_on(World& world, SharedStore& store);
 void whole_contract(World& world, SharedStore& store, int steps,

@@ -366,11 +366,11 @@ TEST(Faults, WhatIsSentAgainCountsOnce) {
   const auto direct = test::connected(world, test::unix_settings(redis.path()));
   std::deque<SharedCounter> counters;
   for (const limiter::Kind& kind : limiter::kinds()) {
-    if (kind.shared == limiter::SharedForm::none) continue;
     limiter::CounterSpec spec;
     spec.metric = kind.metric;
     spec.window = kind.window;
     spec.real = kind.real;
+    if (kind.near) spec.radius = 1'000;
     spec.events = 5;
     spec.capacity = 9;
     spec.drain = milliseconds(100'000'000);

@@ -12,12 +12,13 @@ using store::test::World;
 
 TEST(SharedStores, InMemory) {
   World world;
+  const auto clock = [&] { return world.worker.now(); };
   std::deque<MemoryStore> stores;
   const auto make = [&]() -> SharedStore& {
-    return stores.emplace_back(limiter::BankLimits{std::uint64_t{2} << 20, 100},
-                               [&] { return world.worker.now(); });
+    return stores.emplace_back(limiter::BankLimits{std::uint64_t{2} << 20, 100}, clock);
   };
-  test::whole_contract(world, make(), 150, make);
+  MemoryStore store({std::uint64_t{32} << 20, 10'000}, clock);
+  test::whole_contract(world, store, 150, make);
   test::whole_pattern_contract(world, make(), 200);
 }
 

@@ -30,6 +30,7 @@ local function flying(p, held)
 end
 
 local function reservation(o, p)
+  if p.form.name then return p.form.name(o, p) end
   if p.metric == DISTINCT or p.metric == EXISTS then return o.id .. o.member end
   return o.id .. pack_('<d', o.amount)
 end
@@ -61,6 +62,7 @@ local function run(o, parts, out)
     local s = form.open(o, p, p.key)
     p.s = s
     if p.held_key then p.held = held_by_others(p.held_key, o) end
+    if p.held and form.near then p.held = form.near(o, p.held) end
     if i == 1 and o.retry then
       if verb == RESERVE and p.held_key then
         there = call('ZSCORE', p.held_key, reservation(o, p)) ~= false
@@ -108,7 +110,8 @@ local function run(o, parts, out)
     end
   elseif verb == RESET then
     for i = 1, n do
-      if parts[i].metric ~= IN_FLIGHT then call('DEL', parts[i].key) end
+      local p = parts[i]
+      if p.form.reset then p.form.reset(p.s, o) elseif p.metric ~= IN_FLIGHT then call('DEL', p.key) end
     end
   end
   if verb == SETTLE or verb == RELEASE or verb == TAKE_BACK then

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "core/spares.h"
+#include "store/redis/near_reading.h"
+#include "store/redis/tickets.h"
+#include "store/shared_store.h"
+
+namespace weir::store {
+
+/// Operations on counters with a radius. Each is carried out as one for each cell that is within
+/// reach, nine at most: the first is the event's own, which is written before the others are read,
+/// and readings are put together here. So is the ceiling judged: what breaks it is taken back.
+///
+/// Not atomic. On one server two events see each other all the same, for both are written before
+/// either reads: in a race for the last place both may be refused, but not both admitted. In a
+/// Cluster, whose nodes have the cells, both may.
+///
+/// One per store, of its worker's thread.
+class NearCalls {
+ public:
+  class Owner {
+   public:
+    /// As SharedStore::submit, of operations each on one cell.
+    virtual bool submit_cells(Batch& cells, TimePoint deadline) = 0;
+    /// What the operation has come to.
+    virtual void on_near(OpRef ref, const limiter::SharedReply& reply) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  static constexpr milliseconds kTakeBackWithin{10'000};
+
+  explicit NearCalls(Owner& owner) noexcept : owner_(owner) {}
+
+  static bool is_near(const limiter::SharedOp& op) noexcept {
+    return op.pattern == nullptr && op.parts.front().counter->grid.has_value();
+  }
+  /// The operation must be one that can be sent. Its answer may come before this returns. Nothing
+  /// of it is needed afterwards.
+  void start(OpRef ref, const limiter::SharedOp& op, bool patient, TimePoint now,
+             TimePoint deadline);
+
+ private:
+  struct Call final : Batch {
+    explicit Call(NearCalls& n) : near(n) {}
+    void on_replies() override { near.gather(*this); }
+
+    NearCalls& near;
+    OpRef ref;
+    TimePoint began{};
+    bool takes_back = false;
+    std::optional<limiter::SharedCounter> counter;  // a copy: who asked may be gone before we are
+    limiter::SharedPart part;
+    std::optional<limiter::Ceiling> ceiling;
+    std::array<std::string, limiter::PlaceGrid::kCells> keys;
+    std::array<limiter::SharedOp, limiter::PlaceGrid::kCells> cells;
+    std::array<limiter::SharedReply, limiter::PlaceGrid::kCells> answers;
+    limiter::SharedReply reply;
+  };
+  void submit(Call& call, std::size_t cells, TimePoint deadline);
+  void gather(Call& call);
+  void put_together(Call& call);
+
+  Owner& owner_;
+  NearReading reading_;
+  Spares<Call> calls_;
+};
+
+}  // namespace weir::store
