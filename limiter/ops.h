@@ -28,7 +28,7 @@ class WindowOps : WindowEntries<V> {
     Reading r;  // one variable, so that it is made where the caller wants it
     if constexpr (kCount) {
       if (s.slot != nullptr && !stale(s, now) &&
-          Packed<V>::charge(*s.slot, s.counter, now, event, ceiling, undo, r)) {
+          Packed<V>::charge(*s.slot, s.counter, s.arena, now, event, ceiling, undo, r)) {
         return r;
       }
     }
@@ -53,6 +53,8 @@ class WindowOps : WindowEntries<V> {
   static Reading peek(const Subject& s, const Instant& now, const Amount* event) noexcept {
     if constexpr (kCount) {
       if (s.slot == nullptr) return of_nothing(s, event);
+      Reading r;
+      if (!stale(s, now) && Packed<V>::peek(*s.slot, s.counter, s.arena, now, event, r)) return r;
     }
     State<V> state(s.counter, s.slot, s.arena);
     std::uint32_t revived = 0;  // reserved members that have just ceased to be settled

@@ -28,6 +28,24 @@ struct Memory {
   }
 };
 
+/// Where in a block of the arena entries of V stand: head, size, total, values[all], stamps[all].
+template <class V>
+struct BlockLayout {
+  static constexpr std::size_t kHead = 8 + (kHasTotal<V> ? (sizeof(V) == 8 ? 16 : 8) : 0);
+  static std::uint32_t capacity_of(unsigned order) noexcept {
+    return static_cast<std::uint32_t>((Arena::bytes_of(order) - kHead) / kEntryBytes<V>);
+  }
+
+  BlockLayout(std::byte* block, unsigned order) noexcept
+      : all(capacity_of(order)),
+        times(reinterpret_cast<std::uint32_t*>(block + kHead + all * kValueBytes<V>)) {
+    if constexpr (!std::is_same_v<V, Unit>) values = reinterpret_cast<V*>(block + kHead);
+  }
+  std::uint32_t all;
+  std::uint32_t* times;
+  V* values = nullptr;  // Unit: null
+};
+
 /// A key's entries, opened from its slot: few entries are packed into the slot's 16 bytes, more
 /// stand in a block of the arena.
 ///
@@ -67,13 +85,12 @@ class State {
 
  private:
   static constexpr std::uint32_t kLocal = 8;
-  static constexpr std::size_t kHead = 8 + (kHasTotal<V> ? (sizeof(V) == 8 ? 16 : 8) : 0);
 
   static std::uint32_t capacity_of(unsigned order) noexcept {
-    return static_cast<std::uint32_t>((Arena::bytes_of(order) - kHead) / kEntryBytes<V>);
+    return BlockLayout<V>::capacity_of(order);
   }
   static unsigned order_of(std::uint32_t entries) noexcept {
-    return Arena::order_for(kHead + entries * kEntryBytes<V>);
+    return Arena::order_for(BlockLayout<V>::kHead + entries * kEntryBytes<V>);
   }
   bool in_block() const noexcept { return block_ != nullptr; }
   void attach(std::byte* block, unsigned order) noexcept;
@@ -116,11 +133,11 @@ State<V>::State(const Counter& counter, const Slot* slot, const Arena& arena) no
 template <class V>
 void State<V>::attach(std::byte* block, unsigned order) noexcept {
   block_ = block;
-  const std::uint32_t all = capacity_of(order);
-  last_ = all - 1;
-  if constexpr (!std::is_same_v<V, Unit>) series.values = reinterpret_cast<V*>(block + kHead);
-  series.times = reinterpret_cast<std::uint32_t*>(block + kHead + all * kValueBytes<V>);
-  series.capacity = all - reserved_;
+  const BlockLayout<V> layout(block, order);
+  last_ = layout.all - 1;
+  series.values = layout.values;
+  series.times = layout.times;
+  series.capacity = layout.all - reserved_;
 }
 
 template <class V>
