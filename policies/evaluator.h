@@ -441,7 +441,7 @@ class Evaluator final : private ListOracle {
   std::vector<std::string> shared_keys_;
   std::size_t shared_keys_used_ = 0;
 
-  RowSink* rows_ = nullptr;  // of the judgement before: its answer gives rows too
+  RowSink* rows_ = nullptr;  // of the judgement under way, or before: its answer gives rows too
   Instant at_{};             // of the judgement or settlement under way
 
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state

@@ -65,6 +65,7 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   at_ = at;
   happened_ = options.happened.value_or(at.now);
   line_ = options.line != 0 ? options.line : line_of(occurrence);
+  rows_ = options.rows;
   ++round_;
   shared_keys_used_ = 0;
   frame_.begin(set_->slots, occurrence, this);
@@ -151,6 +152,7 @@ void Evaluator::plan_plain(const Policy& policy, const Binding& binding,
   fresh.counts = planned.counts;
   fresh.reserves = planned.reserves;
   bank_.prefetch(counter.id, fresh.key);
+  if (rows_ != nullptr) rows_->expect(policy, fresh.key);
   if (policy.caps) note_ceilings(policy, binding, planned);
 }
 
@@ -325,6 +327,7 @@ void Evaluator::plan_counters(const Policy& policy, const Binding& binding,
         }
       }
       bank_.prefetch(counter.id, fresh.key);
+      if (rows_ != nullptr) rows_->expect(policy, fresh.key);
       found = &fresh;
     } else if (planned.counts && !found->counts) {
       found->amount = amount;

@@ -32,6 +32,11 @@ class RowSink {
     Key* key = nullptr;
     Value value;  ///< null: the metric has no value; also of a policy without a metric
   };
+  /// This policy may give a reading under this key: what stands for it can be fetched meanwhile.
+  virtual void expect(const Policy& policy, const Hash128& key) {
+    static_cast<void>(policy);
+    static_cast<void>(key);
+  }
   /// The policy counted or read an event. Before the verdict of the same policy and event.
   virtual void reading(const Row& row) = 0;
   /// A rung holds: of those that do the one that counts, an enforced one before a shadow one.

@@ -16,7 +16,7 @@ class KeyMaxima {
 
   KeyMaxima() : cells_(kLeast) {}
   void prefetch(const Hash128& key) const noexcept {
-    __builtin_prefetch(&cells_[key.lo & (cells_.size() - 1)], 1);
+    __builtin_prefetch(cells_.data() + (key.lo & (cells_.size() - 1)), 1);
   }
   void add(const Hash128& key, double value);
 

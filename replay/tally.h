@@ -47,6 +47,9 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   explicit Tally(const policies::PolicySet& set);
 
   void set_time(TimePoint time) noexcept { time_ = time; }  ///< of the event that is judged next
+  void expect(const policies::Policy& policy, const Hash128& key) override {
+    policies_.data()[policy.index].maxima.prefetch(key);
+  }
   void reading(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
