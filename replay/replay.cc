@@ -13,6 +13,9 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
  public:
   Fan(Replay& replay, RowWriter& writer)
       : replay_(replay), tally_(replay.tally_), writer_(writer) {}
+  void expect(const policies::Policy& policy, const Hash128& key) override {
+    tally_.expect(policy, key);
+  }
   void reading(const Row& row) override {
     tally_.reading(row);
     writer_.reading(row);
@@ -118,6 +121,10 @@ std::string Replay::open() {
 Stream* Replay::next_stream(std::size_t& index) {
   if (current_ < streams_.size() && !ended_[current_])
     ended_[current_] = !streams_[current_]->next();
+  if (streams_.size() == 1) {  // mostly: nothing to merge
+    index = current_ = ended_.front() ? 1 : 0;
+    return ended_.front() ? nullptr : streams_.front().get();
+  }
   index = streams_.size();
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     if (ended_[i]) continue;
@@ -279,8 +286,8 @@ std::string Replay::summary_json() const {
     for (std::size_t r = 0; r < tally.rungs.size(); ++r)
       out += (r == 0 ? "" : ",") + number(tally.rungs[r]);
     out += "]";
-    const bool own_time = !policy.counters.empty() &&
-                          set.counters[policy.counters.front()].spec.late.has_value();
+    const bool own_time =
+        !policy.counters.empty() && set.counters[policy.counters.front()].spec.late.has_value();
     if (own_time) out += ",\"late\":" + number(engine_.late(policy.name));
     for (std::size_t k = 0; policy.pattern && k < tally.matches.size(); ++k) {
       out += ",\"";

@@ -49,17 +49,35 @@ std::size_t closing_quote(std::string_view line, std::size_t at) noexcept {
 
 }  // namespace
 
+LogSplitter::Literal::Literal(std::string_view literal) noexcept : text(literal) {
+  const std::size_t size = std::min(text.size(), sizeof word);
+  if (size == 0) return;
+  std::memcpy(&word, text.data(), size);
+  mask = ~std::uint64_t{0} >> (8 * (sizeof word - size));
+}
+
+inline bool LogSplitter::Literal::stands_at(const char* here) const noexcept {
+  std::uint64_t found;
+  std::memcpy(&found, here, sizeof found);
+  if ((found & mask) != word) return false;
+  return text.size() <= sizeof word || std::memcmp(here, text.data(), text.size()) == 0;
+}
+
 LogSplitter::LogSplitter(config::LogFormat format, RecordTime time)
     : format_(std::move(format)), time_(std::move(time)), values_(format_.columns.size()) {
   const auto& items = format_.items;
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  const auto is_text = [&](std::size_t i) {
+    return i < items.size() && items[i].kind == Kind::literal;
+  };
+  if (is_text(0)) front_ = Literal(items[0].text);
+  for (std::size_t i = is_text(0) ? 1 : 0; i < items.size(); i += is_text(i + 1) ? 2 : 1) {
     Step& step = steps_.emplace_back();
     step.kind = items[i].kind;
     step.column = items[i].column;
     step.dash_is_null = items[i].dash_is_null;
-    step.text = items[i].text;
     step.last = i + 1 == items.size();
-    if (step.kind == Kind::literal || step.kind == Kind::time || step.last) continue;
+    if (is_text(i + 1)) step.behind = Literal(items[i + 1].text);
+    if (step.kind == Kind::time || step.last) continue;
     step.stop = items[i + 1].text.front();
     step.quoted = step.stop == '"' && i != 0 && items[i - 1].text.ends_with('"');
   }
@@ -111,33 +129,32 @@ bool LogSplitter::take_time(std::string_view line, std::size_t& at) noexcept {
   return true;
 }
 
+inline bool LogSplitter::take_literal(const Literal& literal, std::string_view line,
+                                      std::size_t& at) noexcept {
+  if (line.size() - at < literal.text.size()) return fail(line.size(), kShort);
+  if (!literal.stands_at(line.data() + at)) return fail(at, kLiteral);
+  at += literal.text.size();
+  return true;
+}
+
 bool LogSplitter::split(std::string_view line, bool tail) noexcept {
   std::size_t at = 0;
+  if (!take_literal(front_, line, at)) return false;
   for (const Step& step : steps_) {
-    if (step.kind == Kind::literal) {
-      const std::string_view text = step.text;
-      if (line.size() - at < text.size()) return fail(line.size(), kShort);
-      // Of one to three bytes: a call of memcmp costs more.
-      const char* const here = line.data() + at;
-      for (std::size_t k = 0; k < text.size(); ++k) {
-        if (here[k] != text.data()[k]) return fail(at, kLiteral);
-      }
-      at += text.size();
-      continue;
-    }
     if (step.kind == Kind::time) {
       if (!take_time(line, at)) return false;
-      continue;
+    } else {
+      std::size_t end = line.size();
+      if (!step.last) {
+        end = step.quoted ? closing_quote(line, at) : find_byte(line, at, step.stop);
+        if (end == std::string_view::npos) return fail(line.size(), kShort);
+      } else if (tail || step.kind != Kind::request) {
+        end = std::min(line.find(' ', at), line.size());
+      }
+      put(step, {line.data() + at, end - at});
+      at = end;
     }
-    std::size_t end = line.size();
-    if (!step.last) {
-      end = step.quoted ? closing_quote(line, at) : find_byte(line, at, step.stop);
-      if (end == std::string_view::npos) return fail(line.size(), kShort);
-    } else if (tail || step.kind != Kind::request) {
-      end = std::min(line.find(' ', at), line.size());
-    }
-    put(step, {line.data() + at, end - at});
-    at = end;
+    if (!take_literal(step.behind, line, at)) return false;
   }
   return tail || at == line.size() ? true : fail(at, kTail);
 }

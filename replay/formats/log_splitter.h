@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -17,16 +18,28 @@ class LogSplitter {
   LogSplitter(LogSplitter&&) = default;
 
   /// `tail`: text behind the last value's end is no fault. False: offset() and why() say where.
+  /// LineReader::kPadding bytes behind the line can be read.
   bool split(std::string_view line, bool tail = false) noexcept;
 
   const std::vector<std::string>& columns() const noexcept { return format_.columns; }
-  std::string_view operator[](std::size_t column) const noexcept { return values_[column]; }
+  std::string_view operator[](std::size_t column) const noexcept {
+    return values_.data()[column];  // the format's own: no check for each value of each line
+  }
   TimePoint time() const noexcept { return at_; }
   std::size_t offset() const noexcept { return offset_; }
   std::string_view why() const noexcept { return why_; }
 
  private:
-  /// An item of the format, with all that splitting asks about it known beforehand.
+  /// Text of the format that a line must hold, its first bytes as a word.
+  struct Literal {
+    explicit Literal(std::string_view text = {}) noexcept;
+    /// `here`: kPadding bytes of it can be read.
+    bool stands_at(const char* here) const noexcept;
+    std::string_view text;  // the format's
+    std::uint64_t word = 0, mask = 0;
+  };
+  /// A value of the format and the text behind it, with all that splitting asks about them known
+  /// beforehand.
   struct Step {
     config::LogFormat::Item::Kind kind{};
     bool dash_is_null = false;
@@ -34,19 +47,21 @@ class LogSplitter {
     bool last = false;    // a value that no literal ends
     char stop = 0;        // what ends a value
     std::size_t column = 0;
-    std::string_view text{};  // of a literal; the format's
+    Literal behind;
   };
   bool fail(std::size_t offset, std::string_view why) noexcept {
     offset_ = offset;
     why_ = why;
     return false;
   }
+  bool take_literal(const Literal& literal, std::string_view line, std::size_t& at) noexcept;
   bool take_time(std::string_view line, std::size_t& at) noexcept;
   void put(const Step& step, std::string_view value) noexcept;
   static void put_request(std::string_view* values, std::string_view value) noexcept;
   static void put_url(std::string_view* values, std::string_view url) noexcept;
 
   config::LogFormat format_;
+  Literal front_;  // text before the first value
   std::vector<Step> steps_;
   RecordTime time_;
   std::vector<std::string_view> values_;
