@@ -7,11 +7,16 @@ import subprocess
 import tempfile
 import time
 
-from weir_process import eventually
+from weir_process import eventually, free_port
 
 
 class RedisError(Exception):
     """What the server answered with a minus."""
+
+
+def render_command(*words):
+    parts = [str(word).encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
 
 
 class Redis:
@@ -19,6 +24,7 @@ class Redis:
         self.scratch = tempfile.TemporaryDirectory(prefix="weir-redis-")
         self.path = os.path.join(self.scratch.name, "redis.sock")
         self.options = options
+        self.password = None  # of the default user, where the test has set one
         self.process = None
 
     @property
@@ -64,13 +70,22 @@ class Redis:
 
     def command(self, *words):
         """One command on a connection of its own; gives its answer as Python has it, texts as bytes."""
-        with socket.socket(socket.AF_UNIX) as s:
+        with self.connect() as s, s.makefile("rb") as stream:
+            if self.password:
+                s.sendall(render_command("AUTH", self.password))
+                self.read(stream)
+            s.sendall(render_command(*words))
+            return self.read(stream)
+
+    def connect(self):
+        s = socket.socket(socket.AF_UNIX)
+        try:
             s.settimeout(10)
             s.connect(self.path)
-            parts = [str(word).encode() for word in words]
-            s.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))
-            with s.makefile("rb") as stream:
-                return self.read(stream)
+        except BaseException:
+            s.close()
+            raise
+        return s
 
     def read(self, stream):
         line = stream.readline()
@@ -114,3 +129,15 @@ class Redis:
     def __exit__(self, *_):
         self.kill()
         self.scratch.cleanup()
+
+
+class PortRedis(Redis):
+    """On a TCP port beside its socket. Others may take the port while it is away."""
+
+    def __init__(self, *options):
+        self.port = free_port()
+        super().__init__("--port", str(self.port), "--bind", "127.0.0.1", *options)
+
+    @property
+    def where(self):
+        return f"url: 'redis://127.0.0.1:{self.port}'"

@@ -1,6 +1,5 @@
 """What a broken Redis may not do to the requests of policies with `share: redis`."""
 
-import os
 import signal
 import socket
 import statistics
@@ -28,10 +27,6 @@ policies:
 
 
 NEVER = limited(10**6, window="10m")  # refuses nothing
-
-
-def descriptors(weir):
-    return len(os.listdir(f"/proc/{weir.process.pid}/fd"))
 
 
 class Restarts(unittest.TestCase):
@@ -152,10 +147,10 @@ class Silence(unittest.TestCase):
                            "nothing counted and nothing in flight")
 
             round_of(100)
-            before = descriptors(a), a.rss_kib()
+            before = a.descriptors(), a.rss_kib()
             for _ in range(4):
                 round_of(100)
-            eventually(lambda: descriptors(a) <= before[0], what="the descriptors given back")
+            eventually(lambda: a.descriptors() <= before[0], what="the descriptors given back")
             if not SANITIZED:
                 self.assertLess(a.rss_kib(), before[1] + 4096)
             self.assertEqual(origin.count(), 0)

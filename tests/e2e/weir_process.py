@@ -101,6 +101,12 @@ class Weir:
         with open(os.path.join(self.directory, "stderr.log"), encoding="utf-8", errors="replace") as f:
             return f.read()[-8000:]
 
+    def logged(self, message):
+        """The lines of the log that say so, from its beginning."""
+        with open(os.path.join(self.directory, "stderr.log"), encoding="utf-8", errors="replace") as f:
+            lines = [json.loads(line) for line in f if line.startswith("{") and line.endswith("}\n")]
+        return [line for line in lines if line.get("message", "").startswith(message)]
+
     def signal(self, number):
         self.process.send_signal(number)
 
@@ -166,6 +172,9 @@ class Weir:
     def rss_kib(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
 class Load:
