@@ -42,7 +42,7 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
     const auto& counter = counters[refs[planned.first_counter + rung.counter]];
     counts_.reset(counter_of(counter), counter.key, at.moment(counter_of(counter)));
     if (counter.asked != PlannedCounter::kNone) {
-      reset_in_store(counter_of(counter), (*asked_)[counter.asked].key);
+      reset_in_store(counter_of(counter), (*asked_)[counter.asked].key, counter.key.place);
     }
   }
   if (!rung.list && !rung.notify) return;

@@ -208,6 +208,7 @@ void Connection::read() {
     if (got.bytes == 0) {
       return fail(SharedError::lost, got.ended ? "closed by the server" : std::strerror(got.error));
     }
+    bool answered = false;
     if (!reader_.feed({into.data(), got.bytes}))
       return fail(SharedError::malformed, "its answer is not RESP, or over a limit");
     for (;;) {
@@ -217,12 +218,13 @@ void Connection::read() {
       if (step == RespReader::Step::more) break;
       if (pending_ == 0) return fail(SharedError::malformed, "it answers what was not asked");
       --pending_;
+      answered = true;
       replied();
       if (epoch != epoch_) return;
     }
     if (pending_ == 0) {
       net::Wheel::disarm(*this);
-    } else {
+    } else if (answered) {  // bytes alone are no answer, however long they drip
       worker_.wheel().arm(*this, worker_.now() + settings_.timeout);
     }
   }
@@ -255,9 +257,13 @@ void Connection::replied() {
   }
   if (++greeted_ < greeting_size_) return;
   state_ = State::ready;
-  backoff_.reset();
   net::Wheel::disarm(*this);
   owner_.on_ready();
+}
+
+void Connection::worked() noexcept {
+  backoff_.reset();
+  why_.clear();
 }
 
 void Connection::sent(unsigned commands) noexcept {

@@ -60,7 +60,10 @@ class Connection final : net::EventHandler, net::Timer {
   unsigned pending() const noexcept { return pending_; }
   void flush();
   std::uint64_t connects() const noexcept { return connects_; }
-  const std::string& why() const noexcept { return why_; }  ///< of the last failure, for people
+  /// It has been of use: its next failure is a new one. A server may greet well and then be none.
+  void worked() noexcept;
+  /// Of the last failure, for people; empty after it has worked.
+  const std::string& why() const noexcept { return why_; }
 
   static constexpr std::size_t kOutMax = std::size_t{8}
                                          << 20;  ///< bytes not yet taken by the socket
@@ -111,7 +114,7 @@ class Connection final : net::EventHandler, net::Timer {
   std::shared_ptr<Resolution> resolution_;
   std::uint64_t connects_ = 0;
   std::size_t attempts_ = 0;  // that failed
-  std::uint64_t epoch_ = 0;  // of the descriptor
+  std::uint64_t epoch_ = 0;   // of the descriptor
   std::string why_;
 };
 

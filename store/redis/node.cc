@@ -192,10 +192,27 @@ void Node::learn_what_it_has(const Reply& reply) {
   }
 }
 
-void Node::go_up() {
-  breaker_.close();
-  net::Wheel::disarm(*this);
-  owner_.on_up(*this);
+/// Any script will do: without operations it answers the time, which is none.
+void Node::probe() {
+  breaker_.probe_sent(worker_.now());
+  const auto any = static_cast<ScriptIndex>(limiter::SharedForm::tally);
+  const unsigned commands = begin_call(store::script(any), false, false, 0, 0);
+  push({Call::What::probe, 0, 0, {}});
+  connection_.sent(commands);
+}
+
+bool Node::probed(const Reply& reply) {
+  const bool answers = reply.root().type == Reply::Type::array && reply.size() == 2 &&
+                       reply[1].type == Reply::Type::integer;
+  if (!answers && !reply.is_error()) return false;
+  // An error is for the operations to tell: the server is there.
+  breaker_.probe_answered(worker_.now());
+  if (breaker_.admits()) {
+    connection_.worked();
+    net::Wheel::disarm(*this);
+    owner_.on_up(*this);
+  }
+  return true;
 }
 
 void Node::on_down(SharedError why) {
@@ -228,12 +245,9 @@ void Node::on_down(SharedError why) {
   }
 }
 
-void Node::on_timer(TimePoint now) {
+void Node::on_timer(TimePoint) {
   if (breaker_.state() != Breaker::State::open || !connection_.ready() || preparing_ != 0) return;
-  breaker_.probe_sent(now);
-  append_command(connection_.out(), {"PING"});
-  push({Call::What::probe, 0, 0, {}});
-  connection_.sent(1);
+  probe();
 }
 
 void Node::on_reply(const Reply& reply) {
@@ -247,12 +261,12 @@ void Node::on_reply(const Reply& reply) {
       learn_what_it_has(reply);
       [[fallthrough]];
     case Call::What::load:
-      if (--preparing_ == 0) go_up();
+      if (--preparing_ == 0) probe();
       return;
     case Call::What::slots:
       return owner_.on_slots(*this, reply);
     case Call::What::probe:
-      breaker_.probe_answered(worker_.now());
+      if (!probed(reply)) return connection_.drop(SharedError::malformed);
       break;
     case Call::What::script:
       answer(call, reply, ticks());

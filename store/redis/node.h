@@ -19,9 +19,10 @@ namespace weir::store {
 /// for it. Operations of one script are gathered until the turn ends (or kCallMost is reached),
 /// then they share a call, and all calls one write.
 ///
-/// It is up once the server has the scripts: a request's budget is too short for NOSCRIPT and then
-/// the text. Where SCRIPT is forbidden, it is up all the same. Where functions are wanted, they are
-/// one library that is loaded in the same way.
+/// It is up once the server has the scripts, for a request's budget is too short for NOSCRIPT and
+/// then the text, and has answered a probe in time: a call that asks nothing, of one of them. So a
+/// server that greets well and helps with nothing never is. Where SCRIPT is forbidden, it is up all
+/// the same. Where functions are wanted, they are one library that is loaded in the same way.
 class Node final : Connection::Owner, net::Timer {
  public:
   /// Of a call, an operation that is not plain counting for two: a script blocks Redis for some
@@ -53,6 +54,10 @@ class Node final : Connection::Owner, net::Timer {
   Connection& connection() noexcept { return connection_; }
   Breaker::State breaker() const noexcept { return breaker_.state(); }
   bool admits() const noexcept { return connection_.ready() && breaker_.admits(); }
+  /// Connected, but the last answers came too late, and so nothing is sent until the next probe.
+  bool is_late() const noexcept {
+    return connection_.ready() && preparing_ == 0 && breaker_.state() == Breaker::State::open;
+  }
   bool has_room() const noexcept { return in_flight() < kInFlightMax; }
   std::size_t in_flight() const noexcept { return flying_.size() + gathered_; }
 
@@ -96,7 +101,8 @@ class Node final : Connection::Owner, net::Timer {
   void prepare(Call::What what);  ///< a command that must be answered before it is up
   unsigned begin_call(const Script& script, bool bring, bool asking, unsigned keys,
                       std::size_t words);
-  void go_up();
+  void probe();
+  bool probed(const Reply& reply);  ///< false: that is no answer to a probe
   void on_reply(const Reply& reply) override;
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;

@@ -14,7 +14,7 @@ using limiter::SharedReply;
 
 constexpr milliseconds kSlotsAgain{100};  // between two questions for the slots, at least
 constexpr milliseconds kSlotsEvery{5'000};
-constexpr milliseconds kComplains{2'000};  // where some operations fail and others don't
+constexpr milliseconds kComplains{1'000};  // where some operations fail and others don't
 constexpr milliseconds kForgets{5'000};    // where none has been asked for since
 constexpr std::size_t kComplaintMax = 160;
 constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
@@ -217,7 +217,9 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   if (unsure && ref.sent > 0 && !counts_once(*op)) return finish(ref, error);
   const bool patient = tickets_.batch(ref)->patient;
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
-  const bool again = retry == limiter::SharedRetry::again && ref.sent < kSendsMax;
+  // Where there is no time left for another attempt, what the server said is the answer.
+  const bool in_time = worker_.now() + kTryAgain < tickets_.deadline(ref);
+  const bool again = retry == limiter::SharedRetry::again && ref.sent < kSendsMax && in_time;
   if (error == SharedError::no_script) {
     --ref.sent;  // nothing was executed
     if (++ref.moved <= kRedirectsMax && send(ref, *op)) return;
@@ -432,8 +434,10 @@ std::string RedisStore::why() const {
   if (now.up) return {};
   for (auto& node : nodes_) {
     const Connection& connection = node->connection();
-    if (!connection.is_off() && !connection.ready() && !connection.why().empty())
-      return node->connection().endpoint().to_string() + ": " + node->connection().why();
+    if (connection.is_off() || node->admits()) continue;
+    const std::string& why = connection.why();
+    if (!why.empty() || node->is_late())
+      return connection.endpoint().to_string() + ": " + (why.empty() ? "it answers too late" : why);
   }
   if (std::string told = sentinels_ != nullptr ? sentinels_->why() : ""; !told.empty())
     return "Sentinel: " + told;

@@ -42,6 +42,7 @@ void Sentinels::on_reply(const Reply& reply) {
     const auto read = std::from_chars(port.data(), port.data() + port.size(), n);
     if (read.ec == std::errc() && n > 0 && n <= 65535 && !master.host.empty()) {
       master.port = static_cast<std::uint16_t>(n);
+      connection_.worked();
       owner_.on_master(master);
       return;
     }
@@ -60,7 +61,7 @@ const Endpoint& Sentinels::next_sentinel() {
 
 std::string Sentinels::why() const {
   if (ignorant_ != 0) return "no master is known as \"" + settings_.master + "\"";
-  if (connection_.ready() || connection_.why().empty()) return {};
+  if (connection_.why().empty()) return {};
   return connection_.endpoint().to_string() + ": " + connection_.why();
 }
 

@@ -34,6 +34,8 @@ class Tickets {
   /// Null: nobody waits for it any more.
   Batch* batch(const OpRef& ref) noexcept;
   const limiter::SharedOp* op(const OpRef& ref) noexcept;
+  /// When the batch's time is over; it must still wait.
+  TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.ticket - 1].deadline(); }
   /// One reply is there (in the batch). The last one finishes the batch: then `notify` says whether
   /// it is told, and the return value that it is finished.
   bool answered(const OpRef& ref, bool notify);

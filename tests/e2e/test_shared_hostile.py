@@ -6,7 +6,7 @@ from collections import Counter
 
 from http_client import Client
 from redis_site import Site
-from resp_peer import Peer, dripping, resetting, saying
+from resp_peer import WORKS, Peer, dripping, resetting, saying
 from weir_process import SANITIZED, eventually
 
 SLOW = 6 if SANITIZED else 1
@@ -56,7 +56,7 @@ class Hostile(unittest.TestCase):
 
             def rounds(number):
                 for name, answer in HOSTILE.items():
-                    with Peer(site.redis.port, answer) as peer:
+                    with Peer(site.redis.port, answer, probe=WORKS) as peer:
                         # It is asked again and again, on a new connection where the last one was given up.
                         seen = self.ask(weir, lambda p=peer, n=number: p.calls >= n)
                     self.assertEqual(set(seen) - {200, 429}, set(), name)

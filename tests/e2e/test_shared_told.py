@@ -11,7 +11,7 @@ from weir_process import SANITIZED, eventually
 SLOW = 4 if SANITIZED else 1
 
 
-class ToldCase(unittest.TestCase):
+class Told(unittest.TestCase):
     def is_told(self, *names):
         for name in names:
             with self.subTest(name):
@@ -41,8 +41,6 @@ class ToldCase(unittest.TestCase):
     def lines(site):
         return [len(site.weir.logged(text)) for text in ("Redis is no help", "Redis is there again")]
 
-
-class Told(ToldCase):
     def test_what_keeps_the_connection_down(self):
         self.is_told("killed", "a new password", "loading")
 
@@ -54,6 +52,17 @@ class Told(ToldCase):
 
     def test_what_a_server_of_another_kind_says(self):
         self.is_told("no script that it keeps", "a node of a Cluster")
+
+    # What leaves Redis a connection to greet on.
+
+    def test_what_is_asked_again_until_it_is_too_late(self):
+        self.is_told("a replica", "busy", "a slot under way")
+
+    def test_what_is_never_answered(self):
+        self.is_told("silence", "a byte at a time", "late answers")
+
+    def test_what_breaks_the_connection_with_every_call(self):
+        self.is_told("resets", "garbage")
 
 
 if __name__ == "__main__":

@@ -348,8 +348,8 @@ struct LossyPeer {
                 server.write(client.buffer());
                 client.buffer().clear();
                 if (!server.fill()) return;
-                // After PING and SCRIPT EXISTS; executed, and nobody hears of it.
-                if (number == 1 && ++exchanges > 2) return;
+                // After PING, SCRIPT EXISTS and a probe; executed, and nobody hears of it.
+                if (number == 1 && ++exchanges > 3) return;
                 client.write(server.buffer());
                 server.buffer().clear();
               }

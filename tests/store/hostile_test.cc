@@ -49,6 +49,8 @@ struct SocketPath : weir::test::TempPath {
   SocketPath() { ::unlink(path.c_str()); }  // the peer makes a socket of it
 };
 
+const std::string kWorks = "*1\r\n:0\r\n";  // to a probe
+
 struct Case {
   const char* name;
   std::string answer;  // to every EVALSHA; empty: none, ever
@@ -108,7 +110,7 @@ TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
           while (read_command(stream, words)) {
             if (words[0] == "PING") stream.write("+PONG\r\n");
             if (words[0] == "SCRIPT") stream.write("-NOPERM no\r\n");
-            if (words[0].starts_with("EVAL")) stream.write(c.answer);
+            if (words[0].starts_with("EVAL")) stream.write(words[2] == "0" ? kWorks : c.answer);
           }
         },
         path);
@@ -236,7 +238,8 @@ TEST(Hostile, ALoadingServerIsNotUsedUntilItHasLoaded) {
         std::vector<std::string> words;
         while (read_command(stream, words)) {
           stream.write(number < 3 ? "-LOADING Redis is loading the dataset in memory\r\n"
-                                  : "+PONG\r\n");
+                       : words[0].starts_with("EVAL") ? kWorks
+                                                      : "+PONG\r\n");
         }
       },
       path);

@@ -76,6 +76,7 @@ TEST(Tls, TheServerMustProveItsNameAndWeOurs) {
     Settings settings;
     settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
     settings.timeout = milliseconds(2'000);
+    settings.budget = milliseconds(1'000);
     settings.server_name = c.server_name;
     std::string why;
     const auto context = TlsContext::open(c.files, why);
