@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/prefetch.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -31,8 +33,8 @@ HotList::Slot* HotList::bucket(const Hash128& key, int choice) const noexcept {
 void HotList::prefetch(const Hash128& key) const noexcept {
   for (int choice : {0, 1}) {
     const Slot* b = bucket(key, choice);
-    __builtin_prefetch(b);
-    __builtin_prefetch(b + 4);
+    prefetch_line(b);
+    prefetch_line(b + 4);
   }
 }
 

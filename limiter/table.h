@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/prefetch.h"
 #include "limiter/arena.h"
 #include "limiter/kind.h"
 #include "limiter/spin_lock.h"
@@ -121,13 +122,13 @@ class Table {
     return tag != 0 ? tag : 1;
   }
   void prefetch(const Place& p) const noexcept {
-    __builtin_prefetch(p.region, 1);
+    prefetch_line(p.region);
     const Slot* one = p.first + p.half_one;
     const Slot* two = p.second + p.half_two;
-    __builtin_prefetch(one, 1);
-    __builtin_prefetch(one + 2, 1);
-    __builtin_prefetch(two, 1);
-    __builtin_prefetch(two + 2, 1);
+    prefetch_line(one);
+    prefetch_line(one + 2);
+    prefetch_line(two);
+    prefetch_line(two + 2);
   }
 
   Slot* find(const Place& p, std::uint16_t counter) const noexcept {

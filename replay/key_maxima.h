@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/key.h"
+#include "core/prefetch.h"
 
 namespace weir::replay {
 
@@ -16,7 +17,7 @@ class KeyMaxima {
 
   KeyMaxima() : cells_(kLeast) {}
   void prefetch(const Hash128& key) const noexcept {
-    __builtin_prefetch(cells_.data() + (key.lo & (cells_.size() - 1)), 1);
+    prefetch_line(cells_.data() + (key.lo & (cells_.size() - 1)));
   }
   void add(const Hash128& key, double value);
 
