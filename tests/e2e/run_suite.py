@@ -19,7 +19,8 @@ def failed_of(result, module):
     tests = [test for test, _ in result.failures + result.errors] + result.unexpectedSuccesses
     if any(not isinstance(test, unittest.TestCase) for test in tests):
         return [module]
-    return [test.id() for test in tests]
+    # A subTest is no test that could be loaded: the one it is part of is.
+    return list(dict.fromkeys(getattr(test, "test_case", test).id() for test in tests))
 
 
 def main():
