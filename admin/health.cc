@@ -2,6 +2,7 @@
 
 #include "admin/metrics_page.h"
 #include "admin/pulse.h"
+#include "net/uri.h"
 
 namespace weir::admin {
 namespace {
@@ -43,16 +44,6 @@ class Checks {
   std::string lines_;
 };
 
-bool is_verbose(std::string_view query) {
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view item = query.substr(0, end);
-    if (item.substr(0, item.find('=')) == "verbose") return true;
-    query.remove_prefix(std::min(end + 1, query.size()));
-  }
-  return false;
-}
-
 }  // namespace
 
 HealthServer::HealthServer(boost::asio::io_context& io, const HealthSettings& settings,
@@ -74,7 +65,8 @@ boost::asio::awaitable<net::HttpReply> HealthServer::handle(net::HttpRequest req
     reply.fields.emplace_back("Allow", "GET, HEAD");
     co_return reply;
   }
-  const bool verbose = is_verbose(request.query);
+  const auto query = net::Query::parse(request.query);
+  const bool verbose = query && query->has("verbose");
   if (request.path == "/livez") co_return co_await livez(verbose);
   if (request.path == "/readyz") co_return readyz(verbose);
   if (request.path == "/startupz") co_return startupz(verbose);

@@ -17,6 +17,14 @@ bool is_port(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// What is before the first `mark`, or all; both go from `text`.
+std::string_view cut(std::string_view& text, char mark) {
+  const std::size_t end = std::min(text.find(mark), text.size());
+  const std::string_view out = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::string> percent_decode(std::string_view text, bool plus) {
@@ -52,13 +60,10 @@ std::optional<std::vector<std::string>> split_path(std::string_view path) {
 std::optional<Query> Query::parse(std::string_view text) {
   Query out;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('&'), text.size());
-    const std::string_view item = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (item.empty()) continue;
-    const std::size_t equals = std::min(item.find('='), item.size());
-    auto name = percent_decode(item.substr(0, equals), true);
-    auto value = percent_decode(item.substr(std::min(equals + 1, item.size())), true);
+    std::string_view rest = cut(text, '&');
+    if (rest.empty()) continue;
+    auto name = percent_decode(cut(rest, '='), true);
+    auto value = percent_decode(rest, true);
     if (!name || !value || out.parameters_.size() == kParametersMax) return std::nullopt;
     out.parameters_.emplace_back(std::move(*name), std::move(*value));
   }
