@@ -67,9 +67,9 @@ class Cluster(Group):
             server.id = server.command("CLUSTER", "MYID").decode()
             self.servers[0].command("CLUSTER", "MEET", "127.0.0.1", server.port, server.bus)
         last = self.masters[-1].id.encode()
-        eventually(lambda: last in self.replica.command("CLUSTER", "NODES"), 20, "a replica that knows its master")
+        eventually(lambda: last in self.replica.command("CLUSTER", "NODES"), 60, "a replica that knows its master")
         self.replica.command("CLUSTER", "REPLICATE", last.decode())
-        eventually(lambda: all(self.is_whole(server) for server in self.servers), 20, "a whole Cluster")
+        eventually(lambda: all(self.is_whole(server) for server in self.servers), 60, "a whole Cluster")
         eventually(lambda: self.masters[-1].command("WAIT", 1, 100) == 1, 20, "a replica in step")
 
     @staticmethod

@@ -92,7 +92,8 @@ class Topology(unittest.TestCase):
         for load in loads:
             result = load.stop()
             # On a starved machine some were due and have not been sent, or have not been answered yet.
-            late = result["unanswered"] if SANITIZED else 0
+            starved = SANITIZED or result["latency_us"]["p50"] > 500_000
+            late = result["unanswered"] if starved else 0
             self.assertEqual([result["errors"] - late, result["status"]["5xx"]], [0, 0], result)
         return running.admitted()
 
