@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/prefetch.h"
 #include "limiter/view.h"
 #include "limiter/views/index.h"
 
@@ -107,7 +108,7 @@ class GroupStore {
 
   /// A pane's groups lie anywhere: what a later turn of leave() reads is on its way by then.
   void load_ahead(const std::vector<Entry>& log, std::size_t i) const noexcept {
-    if (i + 24 < log.size()) __builtin_prefetch(&held_[log[i + 24].group], 1);
+    if (i + 24 < log.size()) prefetch_line(&held_[log[i + 24].group]);
     if (i + 16 < log.size() && held_[log[i + 16].group].entries == 1) {
       groups_.prefetch(log[i + 16].group);
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/key.h"
+#include "core/prefetch.h"
 #include "limiter/views/huge_pages.h"
 
 namespace weir::limiter {
@@ -52,7 +53,7 @@ class Index {
   void remove(const Hash128& key) noexcept;
   /// Starts loading what remove() needs.
   void prefetch(const Hash128& key) const noexcept {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[static_cast<std::uint32_t>(key.lo) & mask_], 1);
+    if (!slots_.empty()) prefetch_line(&slots_[static_cast<std::uint32_t>(key.lo) & mask_]);
   }
   std::size_t size() const noexcept { return capacity_ - free_.size(); }
   std::size_t capacity() const noexcept { return capacity_; }
@@ -75,7 +76,7 @@ class Groups {
   Index::Slot* add(const Hash128& key, std::string_view parts);
   void remove(std::uint32_t group) noexcept;
   /// Starts loading what remove() needs, in two steps, each some turns before the next.
-  void prefetch(std::uint32_t group) const noexcept { __builtin_prefetch(&names_[group], 1); }
+  void prefetch(std::uint32_t group) const noexcept { prefetch_line(&names_[group]); }
   void prefetch_slot(std::uint32_t group) const noexcept { index_.prefetch(names_[group].key); }
   std::string_view parts(std::uint32_t group) const noexcept { return names_[group].parts; }
   std::size_t size() const noexcept { return index_.size(); }

@@ -12,9 +12,9 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string readelf(const std::string& options) {
+std::string printed_by(const std::string& tool) {
   std::string out;
-  FILE* pipe = ::popen(("readelf -W " + options + " '" WEIR_BINARY "' 2>&1").c_str(), "r");
+  FILE* pipe = ::popen((tool + " '" WEIR_BINARY "' 2>&1").c_str(), "r");
   if (pipe == nullptr) return out;
   std::array<char, 4096> piece;
   while (const std::size_t n = ::fread(piece.data(), 1, piece.size(), pipe))
@@ -22,6 +22,8 @@ std::string readelf(const std::string& options) {
   ::pclose(pipe);
   return out;
 }
+
+std::string readelf(const std::string& options) { return printed_by("readelf -W " + options); }
 
 #ifndef WEIR_SANITIZED
 
@@ -57,6 +59,17 @@ TEST(Hardening, indirect_jumps_land_where_they_may) {
 
 TEST(Hardening, no_library_is_searched_for_beside_the_system_s) {
   EXPECT_THAT(readelf("-d"), Not(AnyOf(HasSubstr("RPATH"), HasSubstr("RUNPATH"))));
+}
+
+// g++ 12 leaves out calls of functions that do nothing but prefetch (core/prefetch.h), which no
+// other test would notice.
+TEST(MachineCode, prefetches_are_in_it) {
+  const std::string code = printed_by(
+      "objdump --no-show-raw-insn "
+      "--disassemble=_ZNK4weir7limiter4Bank8prefetchENS0_9CounterIdERKNS0_10CounterKeyE");
+  ASSERT_THAT(code, HasSubstr("weir7limiter4Bank8prefetch"));
+  EXPECT_THAT(code, AnyOf(HasSubstr("\tprefetch"), HasSubstr("\tprfm"),
+                          HasSubstr("limiter5Table8prefetch")));  // called, where little is inlined
 }
 
 #else
