@@ -51,6 +51,10 @@ TEST_F(HealthTest, LiveWhileEveryLoopTurns) {
   EXPECT_EQ(reply.body, "ok\n");
   EXPECT_EQ(client->call("GET", "/livez?verbose").body,
             "[+]worker 0 ok\n[+]worker 1 ok\nlivez check passed\n");
+  EXPECT_EQ(client->call("GET", "/livez?a=1&verbose=0").body,
+            "[+]worker 0 ok\n[+]worker 1 ok\nlivez check passed\n");
+  // A probe with a query that can't be read is answered all the same, in short.
+  EXPECT_EQ(client->call("GET", "/livez?verbose&a=%zz").body, "ok\n");
   pulse.alive[1] = false;
   reply = client->call("GET", "/livez?verbose");
   EXPECT_EQ(reply.status, 503);
