@@ -94,7 +94,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.01, 1'000.0))
       ->capture_default_str();
   app.add_option("--seed", s.seed)->capture_default_str();
-  app.add_flag("--sweep", sweep, "vary interval, replicas, shards and skew, one at a time");
+  app.add_flag("--sweep", sweep,
+               "vary interval, replicas, shards, skew, listings and distance, one at a time");
   CLI11_PARSE(app, argc, argv);
 
   std::printf(

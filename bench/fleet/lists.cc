@@ -20,9 +20,9 @@ using store::Reply;
 // What Redis 7.0 was measured to take (docs/redis.md, "What it costs").
 constexpr double kCallMs = 0.008, kTellMs = 0.003, kRecordMs = 0.002;
 constexpr std::int64_t kBegins = 1'700'000'000'000;
-constexpr std::int64_t kSettles =
-    15'000;  // all have read the empty list, and poll as rarely as they ever do
-constexpr std::int64_t kEnds = 3'000;  // what was listed last is heard of
+// Then all have read the empty list, and poll as rarely as they ever do.
+constexpr std::int64_t kSettles = 15'000;
+constexpr std::int64_t kEnds = 3'000;  // in which what was listed last is heard of
 
 Hash128 key_of(std::size_t n) { return {n * 0x9e3779b97f4a7c15, n + 1}; }
 
@@ -130,11 +130,9 @@ class Fleet {
     listed_.push_back(event.at);
     mark(replica, listed_.size() - 1);
   }
-  static bool mark(Replica& replica, std::size_t entry) {
+  static void mark(Replica& replica, std::size_t entry) {
     if (replica.heard.size() <= entry) replica.heard.resize(entry + 1);
-    const bool before = replica.heard[entry];
     replica.heard[entry] = true;
-    return !before;
   }
 
   void call_if_due(Replica& replica, const Event& event) {
