@@ -19,7 +19,7 @@ limiter::SyncedBank::Times Exchange::times() const noexcept {
 void Exchange::run(TimePoint now) {
   now_ = now;
   auto next = bank_.next(now);
-  if (bank_.has_urgent() || (next && *next <= now)) {
+  if (next && *next <= now) {
     bank_.begin_round(now);
     send();
     next = bank_.next(now);

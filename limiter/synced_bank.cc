@@ -8,8 +8,10 @@ namespace {
 
 // Chosen by simulated fleets (bench/results/fleet.md): a quarter instead of an eighth saves 3 % of
 // the exchanges, and lets half as much again through beyond the limit.
-/// A key is exchanged at once where so much of what is left of its limit may be counted already,
+/// A key is exchanged soon where so much of what is left of its limit may be counted already,
 constexpr double kDoubt = 0.125;
+/// and at once where it is so much,
+constexpr double kDoubtMost = 1;
 /// or so much of its limit, where next to nothing is left.
 constexpr double kDoubtLeast = 0.01;
 /// How much more the others count than we, until it is known.
@@ -53,9 +55,11 @@ void SyncedBank::add(const SyncedCounter& counter, const CounterKey& key, std::s
   if (const SyncTable::Locked entry = table_.find_or_add(own, counter, name, now)) queue(*entry);
 }
 
-/// What may be counted before a key is exchanged at once, where so much of its limit is left.
-double SyncedBank::doubt_of(double left, double limit) noexcept {
-  return std::max(kDoubt * left, kDoubtLeast * limit);
+/// Of a key of which so much may be counted since its last exchange, where so much of its limit is
+/// left.
+SyncedBank::Haste SyncedBank::haste_for(double counted, double left, double limit) noexcept {
+  if (counted < std::max(kDoubt * left, kDoubtLeast * limit)) return Haste::none;
+  return counted < kDoubtMost * left ? Haste::soon : Haste::now;
 }
 
 /// Asks for an exchange where the limit may be reached before the next one is due. What the others
@@ -72,7 +76,7 @@ void SyncedBank::note_doubt(SyncEntry& entry, const Reading& reading, const Amou
   const double pending = amount_of(entry.pending).as_real();
   const double theirs = std::max(entry.growth_at(now), (pending - event.amount.as_real()) * spread);
   const double left = std::max(limit - value - theirs, 0.0);
-  if (pending + theirs >= doubt_of(left, limit)) hasten(entry, now);
+  hasten(entry, now, haste_for(pending + theirs, left, limit));
 }
 
 Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
@@ -195,7 +199,7 @@ void SyncedBank::reset(const SyncedCounter& counter, const CounterKey& key, Mome
   ++entry->resets;
   entry->empties = true;
   queue(*entry);
-  hasten(*entry, now.at);
+  hasten(*entry, now.at, Haste::now);
 }
 
 }  // namespace weir::limiter

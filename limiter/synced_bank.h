@@ -72,10 +72,8 @@ class SyncedBank {
     std::shared_ptr<const SharedCounter> counter;
     std::string name;
   };
-  /// Keys that near their limits, or were reset, since the last call.
-  bool has_urgent() const noexcept { return !urgent_.empty(); }
-  /// When the next queue is due; none: nothing is queued. What was touched since the last call is
-  /// touched at `now`.
+  /// When there is something to take; none: nothing is queued. What was touched since the last call
+  /// is touched at `now`, and due then if it can't wait.
   std::optional<TimePoint> next(TimePoint now) noexcept;
   /// Those of the queues that are due at `now` (all: of every queue) wait to be taken, hot keys
   /// first.
@@ -102,9 +100,10 @@ class SyncedBank {
     std::optional<TimePoint> due;  // by Clock::now; none: see next()
     std::vector<Hash128> keys;
   };
+  enum class Haste : std::uint8_t { none, soon, now };
   void queue(SyncEntry& entry);
-  void hasten(SyncEntry& entry, TimePoint now);
-  static double doubt_of(double left, double limit) noexcept;
+  void hasten(SyncEntry& entry, TimePoint now, Haste haste);
+  static Haste haste_for(double counted, double left, double limit) noexcept;
   void note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event, TimePoint now);
   void note_growth(SyncEntry& entry, Number others, TimePoint now);
   Reading admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
@@ -153,6 +152,8 @@ class SyncedBank {
   SyncTable& table_;
   std::vector<Queue> queues_;  // one for each interval
   std::vector<Hash128> urgent_;
+  bool urgent_now_ = false;              // one of them can't wait
+  std::optional<TimePoint> urgent_due_;  // by Clock::now; none: see next()
   struct Due {
     double pending;
     Hash128 key;

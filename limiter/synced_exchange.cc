@@ -12,6 +12,9 @@ constexpr double kSpreadKept = 0.999;
 /// A key is exchanged as often as this within an interval, at most.
 constexpr int kHastePerInterval = 40;
 constexpr milliseconds kHasteLeast{5};
+/// So long what is to go soon waits for company: of low limits nearly every event is, and each
+/// would be a call of its own.
+constexpr milliseconds kCompany{8};
 /// What a push of a count may hold; the rest waits for the next one.
 constexpr std::int64_t kAmountMost = 0x7fffffff;
 
@@ -56,16 +59,25 @@ void SyncedBank::queue(SyncEntry& entry) {
   queue->keys.push_back(entry.key);
 }
 
-void SyncedBank::hasten(SyncEntry& entry, TimePoint now) {
-  if (entry.urgent || entry.away) return;
-  const milliseconds least = std::max(entry.counter.interval / kHastePerInterval, kHasteLeast);
-  if (!entry.empties && now - entry.sent_at < least) return;
-  entry.urgent = true;
-  urgent_.push_back(entry.key);
+void SyncedBank::hasten(SyncEntry& entry, TimePoint now, Haste haste) {
+  if (haste == Haste::none || entry.away) return;
+  if (!entry.urgent) {
+    const milliseconds least = std::max(entry.counter.interval / kHastePerInterval, kHasteLeast);
+    if (!entry.empties && now - entry.sent_at < least) return;
+    entry.urgent = true;
+    urgent_.push_back(entry.key);
+  }
+  urgent_now_ = urgent_now_ || haste == Haste::now;
 }
 
 std::optional<TimePoint> SyncedBank::next(TimePoint now) noexcept {
   std::optional<TimePoint> out;
+  if (!urgent_.empty()) {
+    if (urgent_now_ || !urgent_due_) urgent_due_ = urgent_now_ ? now : now + kCompany;
+    out = urgent_due_;
+  } else {
+    urgent_now_ = false;  // those were another worker's
+  }
   for (Queue& queue : queues_) {
     if (queue.keys.empty()) continue;
     if (!queue.due) queue.due = now + queue.interval;
@@ -119,6 +131,10 @@ std::size_t SyncedBank::take(Times at, SharedId& id, std::size_t most, std::vect
     const Hash128 key = urgent_.back();
     urgent_.pop_back();
     take_one(key, false);
+  }
+  if (urgent_.empty()) {
+    urgent_now_ = false;
+    urgent_due_.reset();
   }
   while (n < most && !round_.empty()) {
     const Hash128 key = round_.back().key;

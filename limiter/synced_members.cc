@@ -116,12 +116,13 @@ void SyncedBank::uncharge_member(SyncEntry& entry, const Undo& undo) noexcept {
 
 /// Members that may bring the key beyond its limit are told at once.
 void SyncedBank::note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now) {
-  if (entry.untold.size() >= kMembersOfPush) return hasten(entry, now);
+  if (entry.untold.size() >= kMembersOfPush) return hasten(entry, now, Haste::now);
   if (!entry.ceiling || entry.fresh == 0) return;
   const double limit = entry.ceiling->limit.as_real();
   const double value = reading.settled.as_real();
   if (value > limit + 1) return;
-  if (entry.fresh >= doubt_of(std::max(limit - value, 0.0), limit)) hasten(entry, now);
+  if (haste_for(entry.fresh, std::max(limit - value, 0.0), limit) != Haste::none)
+    hasten(entry, now, Haste::now);  // until the store has said so, they do not count
 }
 
 /// How many pushes it made: one for each member, or one that asks.
@@ -193,7 +194,7 @@ void SyncedBank::take_members(SyncEntry& entry, Number total, TimePoint now) {
   entry.told_at = now;
   const Number ours = amount_of(entry.flying);
   note_overshoot(entry, total - ours, total, ours);
-  if (entry.untold.size() >= kMembersOfPush) hasten(entry, now);
+  if (entry.untold.size() >= kMembersOfPush) hasten(entry, now, Haste::now);
 }
 
 void SyncedBank::forget_told(SyncEntry& entry, TimePoint now) {

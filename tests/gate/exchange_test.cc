@@ -150,6 +150,36 @@ TEST(Exchange, AKeyNearItsLimitIsNotLeftToWait) {
   EXPECT_EQ(fleet[1].line.operations, 0u) << "as far as it knows, it is far from its limit";
 }
 
+TEST(Exchange, WhatIsToGoSoonWaitsForCompany) {
+  Fleet fleet(1, spec_of(Window::log), milliseconds{10'000});
+  // One event where seven are left: more than an eighth of them, and not all.
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    fleet[0].charge({i, i}, fleet.now, 8);
+    fleet.step(milliseconds{1});
+  }
+  EXPECT_EQ(fleet[0].line.submitted, 0u);
+  fleet.step(milliseconds{5});
+  EXPECT_EQ(fleet[0].line.submitted, 0u) << "not for 8 ms from the end of the first one's turn";
+  fleet.step(milliseconds{1});
+  EXPECT_EQ(fleet[0].line.submitted, 1u);
+  EXPECT_EQ(fleet[0].line.operations, 3u) << "together";
+}
+
+TEST(Exchange, WhatCannotWaitTakesTheOthersAlong) {
+  Fleet fleet(1, spec_of(Window::log), milliseconds{10'000});
+  const Hash128 key{1, 1}, other{2, 2};
+  fleet[0].charge(key, fleet.now, 8);
+  fleet.step(milliseconds{1});
+  EXPECT_EQ(fleet[0].line.submitted, 0u);
+  fleet[0].charge(other, fleet.now, 8);
+  fleet[0].charge(key, fleet.now, 8);  // if many others go on like this, it is at its limit
+  fleet.step(milliseconds{0});
+  EXPECT_EQ(fleet[0].line.submitted, 1u);
+  EXPECT_EQ(fleet[0].line.operations, 2u);
+  for (int i = 0; i < 20; ++i) fleet.step(milliseconds{1});
+  EXPECT_EQ(fleet[0].line.submitted, 1u) << "nothing of it is left to be sent";
+}
+
 /// What a limit lets through where four replicas are asked for the same key all the time.
 std::int64_t admitted_of_a_hot_key(Fleet& fleet, const Hash128& key, std::int64_t limit,
                                    milliseconds time) {
