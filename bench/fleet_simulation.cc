@@ -37,11 +37,13 @@ class Sweep {
 void report(const CountsScenario& s, const CountsOutcome& o) {
   const auto seconds = static_cast<double>(s.seconds);
   std::printf(
-      "| %4lld | %3zu | %2zu | %2lld | %6zu | %.1f | %9.0f | %8.0f | %8.0f | %6.3f | %5.2f | %6.3f "
+      "| %4lld | %5zu | %5zu | %2zu | %2lld | %6zu | %.1f | %9.0f | %8.0f | %8.0f | %6.3f | %5.2f "
+      "| %6.3f "
       "| %6.3f |\n",
-      static_cast<long long>(s.sync_ms), s.replicas, s.shards, static_cast<long long>(s.way_ms),
-      s.keys, s.skew, static_cast<double>(o.events) / seconds,
-      static_cast<double>(o.operations) / seconds, static_cast<double>(o.busiest_shard) / seconds,
+      static_cast<long long>(s.sync_ms), s.replicas, s.together == 0 ? s.replicas : s.together,
+      s.shards, static_cast<long long>(s.way_ms), s.keys, s.skew,
+      static_cast<double>(o.events) / seconds, static_cast<double>(o.operations) / seconds,
+      static_cast<double>(o.busiest_shard) / seconds,
       static_cast<double>(o.operations) / static_cast<double>(o.events),
       100 * std::max(o.worst - 1, 0.0),
       100 * static_cast<double>(o.beyond) / static_cast<double>(o.admitted),
@@ -68,6 +70,10 @@ int main(int argc, char** argv) {
       "Counts that replicas exchange, and lists that they share, in simulated time: load of Redis, "
       "what passes beyond the limit, how late entries are.");
   app.add_option("--replicas", s.replicas)->check(CLI::Range(1, 10'000))->capture_default_str();
+  app.add_option("--together", s.together,
+                 "replicas that see the same keys, the others having their own; 0: all")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
   app.add_option("--shards", s.shards, "masters of the Cluster")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
@@ -105,12 +111,13 @@ int main(int argc, char** argv) {
       static_cast<long long>(s.way_ms), static_cast<long long>(s.seconds),
       static_cast<unsigned long long>(s.seed));
   std::puts(
-      "| sync ms | replicas | shards | way ms | keys | skew | events/s | operations/s | of the "
+      "| sync ms | replicas | together | shards | way ms | keys | skew | events/s | operations/s | "
+      "of the "
       "busiest "
       "shard | operations an "
       "event | worst window over its limit, % | events beyond a limit, % | events refused early, % "
       "|");
-  std::puts("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+  std::puts("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
   Sweep counts(s);
   if (sweep) {
     counts.vary(&CountsScenario::sync_ms, {50, 500, 1000, 5000});

@@ -92,9 +92,13 @@ CountsOutcome simulate(const CountsScenario& s) {
   limiter::CounterSpec spec;
   spec.window = limiter::Window::ring;
   spec.length = milliseconds{s.window_ms};
+  const std::size_t together = s.together == 0 ? s.replicas : s.together;
+  const std::size_t groups = (s.replicas + together - 1) / together;
+  const limiter::BankLimits room{(std::uint64_t{64} << 20) + std::uint64_t{256} * s.keys * groups,
+                                 s.keys * groups};
   TimePoint now = from_ms(1'700'000'000'000);
   const TimePoint end = now + std::chrono::seconds{s.seconds};
-  store::MemoryStore store({std::uint64_t{64} << 20, s.keys}, [&now] { return now; });
+  store::MemoryStore store(room, [&now] { return now; });
   std::vector<std::uint64_t> shards(s.shards);
   std::vector<std::unique_ptr<Replica>> fleet;
   for (std::size_t i = 0; i < s.replicas; ++i) {
@@ -102,7 +106,7 @@ CountsOutcome simulate(const CountsScenario& s) {
   }
   CountsOutcome out;
   // What one process would have counted: by it, not by the window, an event is refused too early.
-  limiter::Bank truth({std::uint64_t{64} << 20, s.keys});
+  limiter::Bank truth(room);
   const limiter::CounterId all = *truth.open({1, 2}, spec);
   std::unordered_map<std::size_t, std::deque<TimePoint>> passed;  // by key: in the trailing window
   std::poisson_distribution<int> arrivals(s.rate / 1000);
@@ -117,7 +121,7 @@ CountsOutcome simulate(const CountsScenario& s) {
         n = on ? n + arrivals(random) : 0;
       }
       for (; n > 0; --n) {
-        const std::size_t k = keys.draw(uniform(random));
+        const std::size_t k = keys.draw(uniform(random)) * groups + r / together;
         const Hash128 key{k * 0x9e3779b97f4a7c15, k + 1};
         limiter::SyncedBank& bank = replica->exchange.bank();
         if (!bank.touch(replica->counter, key))

@@ -10,6 +10,7 @@ namespace weir::bench {
 
 struct CountsScenario {
   std::size_t replicas = 10;
+  std::size_t together = 0;  // so many see the same keys, the others have their own; 0: all
   std::size_t shards = 1;
   std::size_t keys = 10'000;
   double skew = 1.1;    // Zipf's exponent
