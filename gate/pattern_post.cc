@@ -24,6 +24,8 @@ policies::Instant PatternPost::instant(TimePoint now) const noexcept {
 
 void PatternPost::run(TimePoint now) {
   now_ = now;
+  if (const std::uint64_t refused = evaluator_.take_refused_matches(); refused != 0)
+    metrics_.add(Metric::patterns_matched, static_cast<std::int64_t>(refused));
   auto& fresh = evaluator_.tellings();
   if (fresh.empty()) return;
   const bool away = now < again_;

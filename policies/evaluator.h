@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/event.h"
@@ -171,6 +172,9 @@ class Evaluator final : private ListOracle {
   /// Events that shared patterns must hear of: to be told to the store after every call, in their
   /// order. Who has told one says told_of() and gives it back.
   std::vector<std::unique_ptr<Telling>>& tellings() noexcept { return tellings_; }
+  /// How many matches of shared patterns their own rungs have refused, since the last call: the
+  /// store, which has only been asked, does not know of them. Those of others count in the bank.
+  std::uint64_t take_refused_matches() noexcept { return std::exchange(refused_matches_, 0); }
   /// The store has heard. here: the event is still the one that was judged or answered last.
   void told_of(const Telling& telling, const limiter::PatternReply& reply, Instant now, bool here);
   /// The store is away. True: meanwhile its pattern knows of it here (`on_error: local`).
@@ -476,6 +480,7 @@ class Evaluator final : private ListOracle {
   std::vector<MatchedPattern::Event> matched_events_;
   std::uint64_t line_ = 0;  // of the record under judgement
   std::vector<std::unique_ptr<Telling>> tellings_, spare_tellings_;
+  std::uint64_t refused_matches_ = 0;
   TimePoint shared_due_ = limiter::kNever;
   limiter::PatternMatches due_;  // taken, and not fired yet
 };

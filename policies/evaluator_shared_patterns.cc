@@ -104,6 +104,7 @@ void Evaluator::report_refused(const PlannedPattern& planned, const Policy& poli
   matches_.clear();
   if (planned.asked != kNone && !planned.away) {
     matches_ = asking_.reply(planned.asked).pattern.matches;
+    refused_matches_ += matches_.size();
   } else {
     pattern_bank_->refuse(set_->patterns[planned.pattern].id, planned.key,
                           {happened_, line_, planned.steps, planned.among, {}}, matches_);

@@ -168,6 +168,11 @@ TEST_F(SharedPatterns, ASequenceGoesOverReplicasAndARefusedStepHasNotHappened) {
   EXPECT_TRUE(a->asked) << "it could have been the second";
   EXPECT_EQ(b->say("/pay", "o"), 429);
   EXPECT_EQ(a->say("/pay", "o"), 429) << "the match is still open";
+  const auto matched = [](const Replica& replica) {
+    return replica.metrics.sum(telemetry::Metric::patterns_matched);
+  };
+  EXPECT_EQ(matched(*b), 1) << "refused, and a match";
+  EXPECT_EQ(matched(*a), 1);
   EXPECT_EQ(a->say("/pay", "other"), 0);
 }
 
