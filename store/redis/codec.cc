@@ -416,7 +416,8 @@ SharedError error_of(std::string_view text) noexcept {
   // A renamed or forbidden command, a password where none is set.
   if (text.starts_with("ERR unknown command") || text.find("AUTH") != text.npos ||
       text.find("Unknown Redis command") != text.npos ||
-      text.find("can't run this command") != text.npos) {
+      text.find("can't run this command") != text.npos ||
+      text.find("ACL failure in script") != text.npos) {
     return SharedError::denied;
   }
   return SharedError::refused;

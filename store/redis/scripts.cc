@@ -54,8 +54,9 @@ class Catalogue {
  public:
   Catalogue() {
     for (std::size_t i = 0; i < kScripts; ++i) {
-      texts_[i].text =
-          i == kPatternScript ? std::string(file("patterns.lua")) : operation_script(i);
+      texts_[i].text = i == kPatternScript
+                           ? std::string(file("give_up.lua")).append(file("patterns.lua"))
+                           : operation_script(i);
     }
     texts_[kScripts].text = file("list.lua");
     std::string all;
@@ -110,6 +111,7 @@ class Catalogue {
 
   static std::string forms(std::size_t index) {
     std::string text(file("head.lua"));
+    text += file("give_up.lua");
     text += file("prelude.lua");
     for (std::size_t k = 0; k < kFiles.size(); ++k) {
       // Each in a block of its own: Lua's local names are bounded, and none meets another's.

@@ -318,6 +318,81 @@ TEST(Faults, ForbiddenCommandsAreSaidToBeDenied) {
   EXPECT_EQ(add(other, *second).error, SharedError::denied) << "what the scripts call";
 }
 
+/// An event of every kind, and its reservation where it has outcomes; alone and twice in a call.
+void add_of_every_kind(World& world, SharedStore& store, std::uint64_t salt) {
+  std::deque<SharedCounter> counters;
+  Ask ask;
+  const limiter::Datum datum{limiter::Datum::Type::number, false, Number{7}, {}};
+  for (const limiter::Kind& kind : limiter::kinds()) {
+    for (const bool outcome : {false, true}) {
+      if (outcome && kind.window == Window::none) continue;
+      limiter::CounterSpec spec;
+      spec.metric = kind.metric;
+      spec.window = kind.window;
+      spec.real = kind.real;
+      if (kind.near) spec.radius = 1'000;
+      spec.length = milliseconds(60'000);
+      if (spec.window == Window::events) spec.events = 3;
+      if (spec.window == Window::calendar) spec.zone = TimeZone::find("Europe/Berlin");
+      if (spec.window == Window::leaky) spec.capacity = 5, spec.drain = milliseconds(1'000);
+      spec.outcome = outcome;
+      counters.emplace_back(Hash128{salt, counters.size()}, spec);
+      for (int k = 0; k < 2; ++k) {
+        SharedPart part;
+        part.counter = &counters.back();
+        SharedOp& op = ask.add(outcome ? SharedVerb::reserve : SharedVerb::add, {part},
+                               "k" + std::to_string(counters.size()));
+        op.id = {77, next_sequence()};
+        op.event = {1, 9, &datum};
+        op.lifetime = milliseconds(60'000);
+      }
+    }
+  }
+  ask.run(world, store);
+}
+
+/// Without a time to live a key would stay for ever, and each caller leaves one.
+TEST(Faults, WhatAForbiddenCommandCutsShortLeavesNothingForEver) {
+  int denied = 0;
+  for (const std::string command : {"none", "PEXPIRE", "HGETALL", "GETRANGE", "ZREMRANGEBYSCORE"}) {
+    RedisServer redis;
+    redis.words(
+        {"ACL", "SETUSER", "weir", "on", ">pass", "~weir:*", "+@all", "-@dangerous", "+info"});
+    if (command != "none") redis.words({"ACL", "SETUSER", "weir", "-" + command});
+    RedisServer renamed({"--rename-command", command == "none" ? "FLUSHALL" : command, ""});
+    for (RedisServer* const server : {&redis, &renamed}) {
+      World world;
+      Settings settings = test::unix_settings(server->path());
+      if (server == &redis) settings.credentials = {"weir", "pass"};
+      const auto store = test::connected(world, settings);
+      for (std::uint64_t salt = 1; salt <= 2; ++salt) add_of_every_kind(world, *store, salt);
+      const std::vector<std::string> keys = server->words({"KEYS", "*"});
+      EXPECT_TRUE(command != "none" || keys.size() > 40) << keys.size();
+      for (const std::string& key : keys) {
+        EXPECT_NE(server->integer({"PTTL", key}), -1)
+            << key << " (" << server->text({"TYPE", key}) << ") without " << command;
+      }
+      denied += store->stats().errors[static_cast<std::size_t>(SharedError::denied)] != 0;
+    }
+  }
+  EXPECT_EQ(denied, 8) << "each is wanted by some kind";
+}
+
+/// What is there and lives on is not ours to delete.
+TEST(Faults, AForbiddenCommandDeletesNothingThatHasATimeToLive) {
+  RedisServer redis;
+  redis.words({"ACL", "SETUSER", "weir", "on", ">pass", "~weir:*", "+@all"});
+  World world;
+  Settings settings = test::unix_settings(redis.path());
+  settings.credentials = {"weir", "pass"};
+  const auto store = test::connected(world, settings);
+  EXPECT_EQ(value(add(world, *store)), 1);
+  redis.words({"ACL", "SETUSER", "weir", "-hincrby"});
+  EXPECT_EQ(add(world, *store).error, SharedError::denied);
+  redis.words({"ACL", "SETUSER", "weir", "+hincrby"});
+  EXPECT_EQ(value(add(world, *store)), 2);
+}
+
 TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
   RedisServer redis;
   // What docs/redis.md says that it needs.

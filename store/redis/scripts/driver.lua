@@ -179,9 +179,14 @@ local function all(first, key, n)
     if ok then
       n = #out
     else
+      problem = type(problem) == 'table' and (problem.err or '?') or tostring(problem)
+      for k = 1, #parts do
+        give_up(parts[k].key, problem)
+        give_up(parts[k].held_key, problem)
+      end
       for k = #out, n + 1, -1 do out[k] = nil end
       out[n + 1] = -1
-      out[n + 2] = type(problem) == 'table' and (problem.err or '?') or tostring(problem)
+      out[n + 2] = problem
       n = n + 2
     end
   end

@@ -7,6 +7,8 @@ local function one(form, key, tag, amount, given, p)
   local answer = {}
   local ok, problem = pcall(run, o, {p}, answer)
   if ok then return answer[2] end
-  return type(problem) == 'table' and (problem.err or '?') or tostring(problem)
+  problem = type(problem) == 'table' and (problem.err or '?') or tostring(problem)
+  give_up(key, problem)
+  return problem
 end
-return {all = all, one = one}
+return {all = all, one = one, give_up = give_up}

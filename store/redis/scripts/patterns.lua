@@ -397,8 +397,11 @@ for i = 1, #ARGV do
     out[#out + 1] = 1
     out[#out + 1] = answer(o, value)
   else
+    value = type(value) == 'table' and (value.err or '?') or tostring(value)
+    give_up(key, value)
+    give_up(timers, value)
     out[#out + 1] = -1
-    out[#out + 1] = type(value) == 'table' and (value.err or '?') or tostring(value)
+    out[#out + 1] = value
   end
 end
 return out

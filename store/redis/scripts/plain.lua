@@ -78,6 +78,8 @@ while first <= n do
   problem = type(problem) == 'table' and (problem.err or '?') or tostring(problem)
   if doing < first then return redis.error_reply(problem) end
   out[doing + 1] = problem
+  general = general or make_forms(out, clock)
+  general.give_up(KEYS[doing], problem)
   first = doing + 1
 end
 if ARGV[2] then
