@@ -15,7 +15,7 @@ from test_shared_counters import LOGINS, Replicas, get, login, replica
 from weir_process import SANITIZED, Load, eventually, free_port
 
 HASTY = "secret: of these tests"  # the defaults: 5 ms for a request, 50 ms for a connection
-RESTARTS = 20
+RESTARTS, WARM_UP = 20, 5
 
 
 def limited(limit, *, on_error="local", window="{last: 10m, exact: true}"):
@@ -42,13 +42,20 @@ class Restarts(unittest.TestCase):
             loads = [Load("--target", f"127.0.0.1:{w.port}", "--conns", 8, "--seconds", 100, "--addresses",
                           self.ADDRESSES, "--rate", 1000, "--expect", "any") for w in (a, b)]
             with loads[0], loads[1]:
-                for _ in range(RESTARTS):
+                for i in range(RESTARTS):
+                    if i == WARM_UP:
+                        held = [(w.descriptors(but_to=origin.port), w.rss_kib()) for w in (a, b)]
                     redis.kill()
                     before = served(a), served(b)
                     eventually(lambda old=before: served(a) > old[0] + 20 and served(b) > old[1] + 20,
                                what="service without the store")
                     redis.start()
                     eventually(lambda: redis.used_by(4), what="both replicas back at the store")
+                for w, (descriptors, rss) in zip((a, b), held):
+                    eventually(lambda: w.descriptors(but_to=origin.port) <= descriptors,  # noqa: B023
+                               what="the descriptors given back")
+                    if not SANITIZED:  # a sanitizer keeps for a while what is freed
+                        self.assertLess(w.rss_kib(), rss + 4096)
                 # Each address has asked for more than its limit by then.
                 eventually(lambda: served(a) + served(b) > 3 * self.LIMIT * self.ADDRESSES, 30, "enough requests")
                 results = [load.stop() for load in loads]
@@ -95,14 +102,28 @@ class Silence(unittest.TestCase):
             redis.pause()
             try:
                 during = latencies(a)
+                eventually(lambda: a.metric("weir_redis_nodes", 'state="breaker_open"') > 0, what="a breaker that is open")
             finally:
                 redis.resume()
             self.assertLessEqual(statistics.median(during), statistics.median(before) + 0.010)
             self.assertLessEqual(during[-3], before[-3] + 0.060)
+            eventually(lambda: a.metric("weir_redis_nodes", 'state="breaker_open"') == 0, what="the breaker closed")
             # And it is asked again: what it counts is seen by the other replica.
             count = lambda: [redis.command("HGETALL", key) for key in redis.keys()]  # noqa: E731
             old = count()
             eventually(lambda: get(a) and count() != old, 5, "the store in use again")
+
+    def test_what_waits_for_the_store_is_seen(self):
+        with Replicas(NEVER, settings=f"{HASTY}, timeout: 10s") as (redis, _, a, _):
+            self.assertEqual(get(a), 200)
+            self.assertEqual(a.metric("weir_redis_in_flight"), 0)
+            redis.pause()
+            try:
+                self.assertEqual(get(a), 200, "on_error: local")
+                eventually(lambda: a.metric("weir_redis_in_flight") == 1, what="the operation that nobody waits for")
+            finally:
+                redis.resume()
+            eventually(lambda: a.metric("weir_redis_in_flight") == 0, what="its answer")
 
     def test_what_a_request_gave_up_holds_no_place(self):
         # Five right logins whose reservations the stopped store executes only when nobody waits for them any more.

@@ -43,6 +43,16 @@ class Synced(unittest.TestCase):
             self.assertLessEqual(operations, len(done) * 0.1 + 60, "commands are by interval, not by request")
             eventually(lambda: a.metric("weir_redis_sync_exchanges_total") > 5, 5, "exchanges are counted")
 
+    def test_what_passed_beyond_the_limit_is_counted(self):
+        with Replicas(policies()) as (redis, origin, a, b):
+            redis.pause()
+            try:
+                self.assertEqual((admitted(a, "192.0.2.2", 80), admitted(b, "192.0.2.2", 80)), (80, 80))
+            finally:
+                redis.resume()
+            eventually(lambda: a.metric("weir_redis_sync_overshoot_total") +
+                       b.metric("weir_redis_sync_overshoot_total") == 160 - LIMIT, 5, "sixty too many")
+
     def test_at_a_steady_rate_the_limit_holds_within_what_is_under_way(self):
         with Replicas(policies()) as (redis, origin, a, b):
             passed = 0
@@ -68,6 +78,8 @@ class Synced(unittest.TestCase):
             redis.kill()
             self.assertEqual(admitted(a, "192.0.2.9", 20), 20)
             self.assertEqual(admitted(b, "192.0.2.9", 30), 30)
+            for weir in (a, b):
+                eventually(lambda weir=weir: weir.metric("weir_redis_sync_pending") == 1, what="a key that waits")
             redis.start()
             # The ten of before are lost with that Redis, or known again; the fifty since are merged.
             eventually(lambda: get(a, "192.0.2.9") and get(b, "192.0.2.9") and

@@ -173,8 +173,20 @@ class Weir:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+    def descriptors(self, but_to=None):
+        """How many are open; without the connections to that port, which are kept for later."""
+        kept = set()
+        if but_to is not None:
+            with open("/proc/net/tcp", encoding="ascii") as f:
+                for row in (line.split() for line in list(f)[1:]):
+                    if int(row[2].split(":")[1], 16) == but_to:
+                        kept.add(f"socket:[{row[9]}]")
+        directory = f"/proc/{self.process.pid}/fd"
+        count = 0
+        for name in os.listdir(directory):
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                count += os.readlink(f"{directory}/{name}") not in kept
+        return count
 
 
 class Load:

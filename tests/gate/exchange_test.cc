@@ -248,6 +248,25 @@ TEST(Exchange, TwoWindowsOverTheSameThingAreTwoCounters) {
   EXPECT_EQ(fleet[1].read(key, fleet.now), 8);
 }
 
+TEST(Exchange, OfARoundThatIsTooLongTheHotKeysGo) {
+  Fleet fleet(1, spec_of(Window::log), kInterval);
+  for (std::uint64_t key = 1; key <= 9; ++key) {
+    for (std::uint64_t k = 0; k < key * 7 % 10; ++k) {
+      fleet[0].charge({key, key}, fleet.now, 1'000'000);
+    }
+  }
+  limiter::SyncedBank& bank = fleet[0].synced();
+  limiter::SharedId id{1, 0};
+  std::vector<limiter::SyncedBank::Push> pushes;
+  bank.begin_round(fleet.now, true);
+  ASSERT_EQ(bank.take({fleet.now, fleet.now}, id, 4, pushes), 4u);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(pushes[static_cast<std::size_t>(i)].amount.integer(), 9 - i) << "the hottest first";
+  }
+  bank.end_round();
+  EXPECT_TRUE(bank.next(fleet.now).has_value()) << "the others wait for the next one";
+}
+
 TEST(Exchange, AnIdleReplicaAsksForNothing) {
   Fleet fleet(2, spec_of(Window::log), kInterval);
   fleet[0].charge({7, 7}, fleet.now, 100);
