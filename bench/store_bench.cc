@@ -1,76 +1,32 @@
 // G12: decisions a second on shared counters, through one connection, beside redis-benchmark's INCR
 // with one connection and 64 commands in flight; alternating rounds against one redis-server of its
 // own, medians. `weir_store_bench [ROUNDS]`.
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "net/worker_pool.h"
+#include "bench/store/server.h"
 #include "limiter/shared_key.h"
-#include "store/redis/redis_store.h"
 
 namespace {
 
 using namespace weir;
 using namespace weir::store;
+using bench::Connected, bench::kPort, bench::Server;
 using limiter::SharedCounter;
 using limiter::SharedOp;
 using limiter::SharedPart;
 using limiter::SharedReply;
 using limiter::Window;
 
-constexpr const char* kPort = "17379";  // of the loopback
 constexpr double kIncrs = 400'000;
 
-struct Server {
-  Server() {
-    char name[] = "/tmp/weir-bench-XXXXXX";
-    if (::mkdtemp(name) == nullptr) std::exit(4);
-    directory = name;
-    child = ::fork();
-    if (child == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::execlp("redis-server", "redis-server", "--port", kPort, "--bind", "127.0.0.1", "--save", "",
-               "--appendonly", "no", "--dir", directory.c_str(), "--logfile", "/dev/null",
-               static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-  }
-  ~Server() {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    std::filesystem::remove_all(directory);
-  }
-  /// Seconds of CPU that it has used.
-  double cpu() const {
-    FILE* const file = std::fopen(("/proc/" + std::to_string(child) + "/stat").c_str(), "r");
-    unsigned long user = 0, system = 0;
-    if (file == nullptr) return 0;
-    const int got = std::fscanf(
-        file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-    std::fclose(file);
-    return got == 2
-               ? static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK))
-               : 0;
-  }
-  std::string directory;
-  pid_t child = -1;
-};
-
 struct Load final : Batch {
-  Load(net::Worker& w, RedisStore& s, const SharedCounter& counter, std::size_t depth,
-       std::size_t keys)
-      : worker(w), store(s) {
+  Load(Connected& r, const SharedCounter& counter, std::size_t depth, std::size_t keys) : redis(r) {
     part.counter = &counter;
     part.ceiling = limiter::Ceiling{Number(1'000'000'000), false};
     const HashSecret secret = HashSecret::from_text("bench");
@@ -89,7 +45,7 @@ struct Load final : Batch {
       op.id = {9, ++sequence};
       if (++at == names.size()) at = 0;
     }
-    if (store.submit(*this, worker.now() + milliseconds(5'000))) std::exit(4);
+    if (redis.store.submit(*this, redis.worker.now() + milliseconds(5'000))) std::exit(4);
   }
   void on_replies() override {
     for (const SharedReply& reply : answers) {
@@ -103,19 +59,13 @@ struct Load final : Batch {
     done = 0;
     wanted = n;
     const auto begin = std::chrono::steady_clock::now();
-    worker.reactor().begin_turn();
-    next();
-    worker.reactor().end_turn();
-    while (done < wanted) {
-      worker.io().restart();
-      worker.io().run_one();
-    }
+    redis.turn([this] { next(); });
+    redis.until([this] { return done >= wanted; });
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     return static_cast<double>(done) / took.count();
   }
 
-  net::Worker& worker;
-  RedisStore& store;
+  Connected& redis;
   SharedPart part;
   std::vector<std::string> names;
   std::vector<SharedOp> list;
@@ -155,28 +105,13 @@ int main(int argc, char** argv) {
   const int rounds =
       argc > 1 ? std::max(1, static_cast<int>(std::strtol(argv[1], nullptr, 10))) : 5;
   Server server;
-  net::Worker worker(0);
-  worker.reactor().start();
-  Settings settings;
-  Endpoint endpoint;
-  endpoint.host = "127.0.0.1";
-  endpoint.port = 17'379;
-  settings.endpoints = {endpoint};
-  settings.timeout = milliseconds(5'000);
-  RedisStore store(worker, settings, 1);
-  worker.reactor().begin_turn();
-  store.start();
-  worker.reactor().end_turn();
-  while (!store.stats().up) {
-    worker.io().restart();
-    worker.io().run_one();
-  }
+  Connected redis;
 
   const SharedCounter fixed = counter(Window::every, 3'600'000, 1);
   const SharedCounter ring = counter(Window::ring, 600'000, 2);
   // A window that holds some 100 events of each of 1,000 keys, at the rate that it is asked at.
   const SharedCounter probe = counter(Window::log, 1'000, 4);
-  Load probing(worker, store, probe, 64, 1'000);
+  Load probing(redis, probe, 64, 1'000);
   probing.run(60'000);
   const SharedCounter log =
       counter(Window::log, static_cast<std::int64_t>(1e8 / probing.run(60'000)), 3);
@@ -187,12 +122,12 @@ int main(int argc, char** argv) {
     std::vector<double> rates, cpu;
   };
   std::array<Row, 6> rows = {{
-      {"fixed, 64 a turn", {worker, store, fixed, 64, 10'000}, 400'000, {}, {}},
-      {"ring of 60 buckets, 64 a turn", {worker, store, ring, 64, 10'000}, 200'000, {}, {}},
-      {"exact log of 100 events, 64 a turn", {worker, store, log, 64, 1'000}, 200'000, {}, {}},
-      {"fixed, one at a time", {worker, store, fixed, 1, 10'000}, 20'000, {}, {}},
-      {"ring, one at a time", {worker, store, ring, 1, 10'000}, 20'000, {}, {}},
-      {"exact log, one at a time", {worker, store, log, 1, 1'000}, 20'000, {}, {}},
+      {"fixed, 64 a turn", {redis, fixed, 64, 10'000}, 400'000, {}, {}},
+      {"ring of 60 buckets, 64 a turn", {redis, ring, 64, 10'000}, 200'000, {}, {}},
+      {"exact log of 100 events, 64 a turn", {redis, log, 64, 1'000}, 200'000, {}, {}},
+      {"fixed, one at a time", {redis, fixed, 1, 10'000}, 20'000, {}, {}},
+      {"ring, one at a time", {redis, ring, 1, 10'000}, 20'000, {}, {}},
+      {"exact log, one at a time", {redis, log, 1, 1'000}, 20'000, {}, {}},
   }};
   for (Row& row : rows) row.load.run(std::min<std::size_t>(row.decisions, 120'000));  // fills keys
   std::vector<double> basis, basis_cpu;
@@ -218,9 +153,7 @@ int main(int argc, char** argv) {
                 *std::min_element(rows[i].rates.begin(), rows[i].rates.end()),
                 *std::max_element(rows[i].rates.begin(), rows[i].rates.end()));
   }
-  std::printf(
-      "bytes of calls per decision: %.0f\n",
-      static_cast<double>(store.stats().bytes_out) / static_cast<double>(store.stats().operations));
-  store.stop();
-  worker.reactor().stop();
+  std::printf("bytes of calls per decision: %.0f\n",
+              static_cast<double>(redis.store.stats().bytes_out) /
+                  static_cast<double>(redis.store.stats().operations));
 }
