@@ -10,6 +10,10 @@ namespace weir::store {
 
 using limiter::Metric;
 
+namespace {
+constexpr double kMost = 9007199254740992;  // where integers stop, as in the scripts
+}  // namespace
+
 void append_cell(std::string& out, std::string_view value, std::string_view settled) {
   Packer{out}.word(static_cast<std::uint32_t>(value.size()));
   out += value;
@@ -69,10 +73,11 @@ Number NearReading::number(Part& part) const {
     const auto end = std::unique(part.members.begin(), part.members.end());
     return Number(static_cast<std::int64_t>(end - part.members.begin()));
   }
+  if (std::isnan(part.value)) part.value = 0;  // doubles that overflow both ways
   if (metric_ == Metric::average) return Number::real(part.n > 0 ? part.value / part.n : 0);
   const bool counts = metric_ == Metric::count || metric_ == Metric::exists;
   if (real_ && !counts) return Number::real(part.value);
-  return Number(static_cast<std::int64_t>(part.value));  // nine cells, each within 2^53
+  return Number(static_cast<std::int64_t>(std::clamp(part.value, -kMost, kMost)));
 }
 
 void NearReading::write(limiter::Reading& out) {
