@@ -77,6 +77,22 @@ def take_the_password_away(site):
     site.redis.password = None
 
 
+def those_to_come(site):
+    """The keys of the paths that will be asked for during the fault."""
+    before = [key for key in site.redis.keys() if key.endswith("/before}")]
+    return [key.replace("/before}", f"/during-{n}}}") for key in before for n in range(10)]
+
+
+def put_lists_in_their_place(site):
+    for key in those_to_come(site):
+        site.redis.command("RPUSH", key, "somebody else's")
+
+
+def delete_the_lists(site):
+    for key in those_to_come(site):
+        site.redis.command("DEL", key)
+
+
 REAL = {
     "killed": Fault(lambda site: site.redis.kill(), lambda site: site.redis.start(), "[Rr]efused"),
     "stopped": Fault(lambda site: site.redis.pause(), lambda site: site.redis.resume(), "no answer"),
@@ -88,6 +104,9 @@ REAL = {
     "a new password": Fault(set_a_password, take_the_password_away, "NOAUTH"),
     "not permitted": Fault(command("ACL", "SETUSER", "default", "-evalsha", "-eval"),
                            command("ACL", "SETUSER", "default", "+@all"), "NOPERM"),
+    "a command of the scripts": Fault(command("ACL", "SETUSER", "default", "-pexpire"),
+                                      command("ACL", "SETUSER", "default", "+@all"), "can't run|NOPERM"),
+    "wrong types": Fault(put_lists_in_their_place, delete_the_lists, "WRONGTYPE"),
 }
 
 

@@ -107,6 +107,12 @@ class RealFaults(FaultCase):
     def test_a_user_that_may_not(self):
         self.goes_through(REAL["not permitted"])
 
+    def test_a_command_of_the_scripts_that_is_forbidden(self):
+        self.goes_through(REAL["a command of the scripts"])
+
+    def test_keys_of_another_type(self):
+        self.goes_through(REAL["wrong types"])
+
 
 class PlayedFaults(FaultCase):
     def test_loading_from_the_start(self):

@@ -45,7 +45,7 @@ class Told(unittest.TestCase):
         self.is_told("killed", "a new password", "loading")
 
     def test_what_redis_refuses(self):
-        self.is_told("out of memory", "can't persist", "not permitted")
+        self.is_told("out of memory", "can't persist", "not permitted", "a command of the scripts")
 
     def test_what_a_node_of_others_refuses(self):
         self.is_told("without its master", "loading again", "a cluster that is down")
