@@ -106,6 +106,113 @@ TEST(Tls, TheServerMustProveItsNameAndWeOurs) {
   }
 }
 
+/// redis-server's words for TLS on that port, and no other.
+std::vector<std::string> tls_on(int port, const std::string& dir) {
+  return {"--port",
+          "0",
+          "--bind",
+          "127.0.0.1",
+          "--tls-port",
+          std::to_string(port),
+          "--tls-cert-file",
+          dir + "/server.pem",
+          "--tls-key-file",
+          dir + "/server.key",
+          "--tls-ca-cert-file",
+          dir + "/ca.pem",
+          "--tls-replication",
+          "yes"};
+}
+
+void counts(World& world, const Settings& settings) {
+  const auto store = test::connected(world, settings);
+  const limiter::SharedCounter counter({7, 7}, limiter::CounterSpec{});
+  Ask ask;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    SharedPart part;
+    part.counter = &counter;
+    ask.add(SharedVerb::add, {part}, "k" + std::to_string(i)).id = {1, i + 1};
+  }
+  ask.run(world, *store);
+  for (const auto& answer : ask.answers) {
+    ASSERT_EQ(answer.error, SharedError::none) << store->why();
+    ASSERT_EQ(answer.parts[0].reading.value, Number(1));
+  }
+}
+
+TEST(Tls, SentinelsAndTheMasterThatTheyNameHaveUsersOfTheirOwn) {
+  const Certificates certificates;
+  const std::string& dir = certificates.dir;
+  const int port = weir::test::free_port(), sentinel_port = weir::test::free_port();
+  RedisServer redis(tls_on(port, dir));
+  std::vector<std::string> words = tls_on(sentinel_port, dir);
+  words.insert(words.begin(), "--sentinel");
+  RedisServer sentinel(words);
+  redis.text({"ACL", "SETUSER", "counter", "on", ">of-the-master", "~*", "&*", "+@all"});
+  redis.text({"ACL", "SETUSER", "default", "off"});
+  sentinel.text({"SENTINEL", "MONITOR", "counters", "127.0.0.1", std::to_string(port), "1"});
+  sentinel.text({"SENTINEL", "SET", "counters", "auth-user", "counter"});
+  sentinel.text({"SENTINEL", "SET", "counters", "auth-pass", "of-the-master"});
+  sentinel.text({"ACL", "SETUSER", "asker", "on", ">of-the-sentinel", "&*", "+@all"});
+  sentinel.text({"ACL", "SETUSER", "default", "off"});
+
+  World world;
+  Settings settings;
+  settings.mode = Settings::Mode::sentinel;
+  settings.master = "counters";
+  settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(sentinel_port), ""}};
+  settings.timeout = milliseconds(2'000);
+  settings.budget = milliseconds(1'000);
+  settings.server_name = "redis.test";
+  settings.credentials = {"counter", "of-the-master"};
+  settings.sentinel_credentials = {"asker", "of-the-sentinel"};
+  std::string why;
+  const auto context =
+      TlsContext::open({dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"}, why);
+  ASSERT_TRUE(context) << why;
+  settings.tls = *context;
+  counts(world, settings);
+
+  settings.sentinel_credentials = {"asker", "of-the-master"};
+  RedisStore refused(world.worker, settings, 1);
+  world.turn([&] { refused.start(); });
+  EXPECT_TRUE(world.until([&] { return refused.why().find("WRONGPASS") != std::string::npos; }))
+      << refused.why();
+}
+
+TEST(Tls, TheNodesOfAClusterAreReachedByIt) {
+  const Certificates certificates;
+  const std::string& dir = certificates.dir;
+  const int port = weir::test::free_port();
+  std::vector<std::string> words = tls_on(port, dir);
+  for (const std::string word :
+       {"--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-port"}) {
+    words.push_back(word);
+  }
+  words.push_back(std::to_string(weir::test::free_port()));
+  RedisServer node(words);
+  node.text({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  World world;
+  ASSERT_TRUE(world.until([&] {
+    for (const std::string& word : node.words({"CLUSTER", "INFO"})) {
+      if (word.find("cluster_state:ok") != std::string::npos) return true;
+    }
+    return false;
+  }));
+  Settings settings;
+  settings.mode = Settings::Mode::cluster;
+  settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
+  settings.timeout = milliseconds(2'000);
+  settings.budget = milliseconds(1'000);
+  settings.server_name = "redis.test";
+  std::string why;
+  const auto context =
+      TlsContext::open({dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"}, why);
+  ASSERT_TRUE(context) << why;
+  settings.tls = *context;
+  counts(world, settings);
+}
+
 TEST(Tls, FilesThatCannotBeUsedAreNamed) {
   const Certificates certificates;
   const std::string& dir = certificates.dir;
