@@ -60,7 +60,7 @@ struct SyncEntry {
   bool untold_lost = false;        ///< some of ours may never have been told, for want of room
   bool touched = false;            ///< since it was sent
   bool queued = false;             ///< some worker has it in its queue
-  bool urgent = false;             ///< some worker will send it at the end of its turn
+  bool urgent = false;             ///< some worker will send it soon, or at the end of its turn
   bool away = false;               ///< some worker has sent it and waits
   bool empties = false;            ///< the store must be told of a reset
 

@@ -16,10 +16,10 @@ namespace weir::limiter {
 /// settled. Averages and extremes are of what is known: all that was counted here, and what the
 /// others had at the last exchange. Of different members a reading is never above the truth: one
 /// that is new here may be one that the store has, so it counts beyond the others' once the store
-/// has been told, or where this replica alone has seen more. A key is exchanged at once where what
+/// has been told, or where this replica alone has seen more. A key is exchanged soon where what
 /// may have been counted since its last exchange, here and by the others, is much of what is left
-/// of its limit: so mostly it is far less. That guess decides when to ask, never what is admitted:
-/// nobody is refused for it.
+/// of its limit, and at once where it may be all of it: so mostly it is far less. That guess
+/// decides when to ask, never what is admitted: nobody is refused for it.
 ///
 /// One per worker, used by its thread alone; the table and the bank are shared. What a judgement
 /// touches is queued for the next exchange.
