@@ -39,7 +39,8 @@ class FaultCase(unittest.TestCase):
         self.answered(seen["free"], REQUESTS)
         self.answered(seen["alone"], LIMIT, REQUESTS - LIMIT)
 
-    def open(self, site):
+    @staticmethod
+    def descriptors(site):
         """Descriptors; but for connections to the app, of which there are as many as were busy at once."""
         return site.weir.descriptors(but_to=site.origin.port)
 
@@ -47,7 +48,7 @@ class FaultCase(unittest.TestCase):
         with Site(*fault.options) as site:
             before = site.load("before")
             self.alone(before)
-            held = self.open(site), site.weir.rss_kib()
+            held = self.descriptors(site), site.weir.rss_kib()
             with contextlib.ExitStack() as stack:
                 stack.callback(fault.end, site)
                 fault.begin(site)
@@ -63,7 +64,7 @@ class FaultCase(unittest.TestCase):
                     self.fail("\n".join(slow(before, during)))
                 self.assertEqual(site.weir.health("/readyz").status, 200)
             self.is_over(site, time.monotonic())
-            eventually(lambda: self.open(site) <= held[0], 5 * SLOW, "the descriptors given back")
+            eventually(lambda: self.descriptors(site) <= held[0], 5 * SLOW, "the descriptors given back")
             if not SANITIZED:  # a sanitizer keeps for a while what is freed
                 self.assertLess(site.weir.rss_kib(), held[1] + 4096)
 

@@ -25,6 +25,12 @@ using test::Ask;
 using test::World;
 using weir::test::RedisServer;
 
+Settings of_user(const RedisServer& redis, const std::string& name, const std::string& password) {
+  Settings out = test::unix_settings(redis.path());
+  out.credentials = {name, password};
+  return out;
+}
+
 Settings quick(const std::string& path) {
   Settings out = test::unix_settings(path);
   out.timeout = milliseconds(50);
@@ -122,9 +128,7 @@ TEST(Faults, AServerThatRefusesIsNoHelpAndSaysWhy) {
   RedisServer redis;
   redis.text({"ACL", "SETUSER", "weak", "on", ">pw", "~weir:*", "+ping"});
   World world;
-  Settings settings = test::unix_settings(redis.path());
-  settings.credentials = {"weak", "pw"};
-  const auto store = test::connected(world, settings);
+  const auto store = test::connected(world, of_user(redis, "weak", "pw"));
   EXPECT_EQ(store->why(), "");
   EXPECT_EQ(add(world, *store).error, SharedError::denied);
   EXPECT_TRUE(store->stats().up);
@@ -362,9 +366,9 @@ TEST(Faults, WhatAForbiddenCommandCutsShortLeavesNothingForEver) {
     RedisServer renamed({"--rename-command", command == "none" ? "FLUSHALL" : command, ""});
     for (RedisServer* const server : {&redis, &renamed}) {
       World world;
-      Settings settings = test::unix_settings(server->path());
-      if (server == &redis) settings.credentials = {"weir", "pass"};
-      const auto store = test::connected(world, settings);
+      const auto store =
+          test::connected(world, server == &redis ? of_user(redis, "weir", "pass")
+                                                  : test::unix_settings(server->path()));
       for (std::uint64_t salt = 1; salt <= 2; ++salt) add_of_every_kind(world, *store, salt);
       const std::vector<std::string> keys = server->words({"KEYS", "*"});
       EXPECT_TRUE(command != "none" || keys.size() > 40) << keys.size();
@@ -383,9 +387,7 @@ TEST(Faults, AForbiddenCommandDeletesNothingThatHasATimeToLive) {
   RedisServer redis;
   redis.words({"ACL", "SETUSER", "weir", "on", ">pass", "~weir:*", "+@all"});
   World world;
-  Settings settings = test::unix_settings(redis.path());
-  settings.credentials = {"weir", "pass"};
-  const auto store = test::connected(world, settings);
+  const auto store = test::connected(world, of_user(redis, "weir", "pass"));
   EXPECT_EQ(value(add(world, *store)), 1);
   redis.words({"ACL", "SETUSER", "weir", "-hincrby"});
   EXPECT_EQ(add(world, *store).error, SharedError::denied);
@@ -401,8 +403,7 @@ TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
                "+select", "+script|exists", "+script|load", "+time",    "+@string",
                "+@hash",  "+@sortedset",    "+del",         "+pexpire", "+pttl"});
   World world;
-  Settings settings = test::unix_settings(redis.path());
-  settings.credentials = {"weir", "pass"};
+  Settings settings = of_user(redis, "weir", "pass");
   settings.database = 3;
   const auto store = test::connected(world, settings);
   EXPECT_EQ(value(add(world, *store)), 1);

@@ -48,64 +48,6 @@ class Certificates {
   }
 };
 
-TEST(Tls, TheServerMustProveItsNameAndWeOurs) {
-  const Certificates certificates;
-  const std::string& dir = certificates.dir;
-  const int port = weir::test::free_port();
-  RedisServer redis({"--port", "0", "--bind", "127.0.0.1", "--tls-port", std::to_string(port),
-                     "--tls-cert-file", dir + "/server.pem", "--tls-key-file", dir + "/server.key",
-                     "--tls-ca-cert-file", dir + "/ca.pem", "--tls-auth-clients", "yes"});
-  struct Case {
-    const char* name;
-    TlsFiles files;
-    const char* server_name;
-    bool connects;
-    const char* why;
-  };
-  const TlsFiles good{dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"};
-  const Case cases[] = {
-      {"by name", good, "redis.test", true, ""},
-      {"by address", good, "", true, ""},
-      {"another name", good, "evil.test", false, "mismatch"},
-      {"another CA", {dir + "/other.pem", good.cert, good.key}, "redis.test", false, "certificate"},
-      {"no certificate of ours", {good.ca, "", ""}, "redis.test", false, ""},
-  };
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.name);
-    World world;
-    Settings settings;
-    settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
-    settings.timeout = milliseconds(2'000);
-    settings.budget = milliseconds(1'000);
-    settings.server_name = c.server_name;
-    std::string why;
-    const auto context = TlsContext::open(c.files, why);
-    ASSERT_TRUE(context) << why;
-    settings.tls = *context;
-    RedisStore store(world.worker, settings, 1);
-    world.turn([&] { store.start(); });
-    ASSERT_TRUE(world.until([&] {
-      return store.stats().up || (store.why() != "not connected yet" && !store.why().empty());
-    }));
-    EXPECT_EQ(store.stats().up, c.connects) << store.why();
-    EXPECT_NE(store.why().find(c.why), std::string::npos) << store.why();
-    if (!c.connects) continue;
-    // Many at once: more than a record, both ways.
-    const limiter::SharedCounter counter({7, 7}, limiter::CounterSpec{});
-    Ask ask;
-    for (std::uint64_t i = 0; i < 3'000; ++i) {
-      SharedPart part;
-      part.counter = &counter;
-      ask.add(SharedVerb::add, {part}, c.name + std::to_string(i)).id = {1, i + 1};
-    }
-    ask.run(world, store, milliseconds(20'000));
-    for (const auto& answer : ask.answers) {
-      ASSERT_EQ(answer.error, SharedError::none);
-      ASSERT_EQ(answer.parts[0].reading.value, Number(1));
-    }
-  }
-}
-
 /// redis-server's words for TLS on that port, and no other.
 std::vector<std::string> tls_on(int port, const std::string& dir) {
   return {"--port",
@@ -120,23 +62,78 @@ std::vector<std::string> tls_on(int port, const std::string& dir) {
           dir + "/server.key",
           "--tls-ca-cert-file",
           dir + "/ca.pem",
+          "--tls-auth-clients",
+          "yes",
           "--tls-replication",
           "yes"};
 }
 
-void counts(World& world, const Settings& settings) {
-  const auto store = test::connected(world, settings);
+TlsFiles files_of(const std::string& dir) {
+  return {dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"};
+}
+
+Settings secured(int port, const TlsFiles& files, const std::string& server_name = "redis.test") {
+  Settings out;
+  out.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
+  out.timeout = milliseconds(2'000);
+  out.budget = milliseconds(1'000);
+  out.server_name = server_name;
+  std::string why;
+  const auto context = TlsContext::open(files, why);
+  EXPECT_TRUE(context) << why;
+  if (context) out.tls = *context;
+  return out;
+}
+
+/// Adds an event to each of so many new keys.
+void count(World& world, RedisStore& store, const std::string& prefix, std::uint64_t keys) {
   const limiter::SharedCounter counter({7, 7}, limiter::CounterSpec{});
   Ask ask;
-  for (std::uint64_t i = 0; i < 100; ++i) {
+  for (std::uint64_t i = 0; i < keys; ++i) {
     SharedPart part;
     part.counter = &counter;
-    ask.add(SharedVerb::add, {part}, "k" + std::to_string(i)).id = {1, i + 1};
+    ask.add(SharedVerb::add, {part}, prefix + std::to_string(i)).id = {1, i + 1};
   }
-  ask.run(world, *store);
+  ask.run(world, store, milliseconds(20'000));
   for (const auto& answer : ask.answers) {
-    ASSERT_EQ(answer.error, SharedError::none) << store->why();
+    ASSERT_EQ(answer.error, SharedError::none) << store.why();
     ASSERT_EQ(answer.parts[0].reading.value, Number(1));
+  }
+}
+
+TEST(Tls, TheServerMustProveItsNameAndWeOurs) {
+  const Certificates certificates;
+  const std::string& dir = certificates.dir;
+  const int port = weir::test::free_port();
+  RedisServer redis(tls_on(port, dir));
+  struct Case {
+    const char* name;
+    TlsFiles files;
+    const char* server_name;
+    bool connects;
+    const char* why;
+  };
+  const TlsFiles good = files_of(dir);
+  const Case cases[] = {
+      {"by name", good, "redis.test", true, ""},
+      {"by address", good, "", true, ""},
+      {"another name", good, "evil.test", false, "mismatch"},
+      {"another CA", {dir + "/other.pem", good.cert, good.key}, "redis.test", false, "certificate"},
+      {"no certificate of ours", {good.ca, "", ""}, "redis.test", false, ""},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    World world;
+    RedisStore store(world.worker, secured(port, c.files, c.server_name), 1);
+    world.turn([&] { store.start(); });
+    ASSERT_TRUE(world.until([&] {
+      return store.stats().up || (store.why() != "not connected yet" && !store.why().empty());
+    }));
+    EXPECT_EQ(store.stats().up, c.connects) << store.why();
+    EXPECT_NE(store.why().find(c.why), std::string::npos) << store.why();
+    if (!c.connects) continue;
+    // Many at once: more than a record, both ways.
+    count(world, store, c.name, 3'000);
   }
 }
 
@@ -157,21 +154,12 @@ TEST(Tls, SentinelsAndTheMasterThatTheyNameHaveUsersOfTheirOwn) {
   sentinel.text({"ACL", "SETUSER", "default", "off"});
 
   World world;
-  Settings settings;
+  Settings settings = secured(sentinel_port, files_of(dir));
   settings.mode = Settings::Mode::sentinel;
   settings.master = "counters";
-  settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(sentinel_port), ""}};
-  settings.timeout = milliseconds(2'000);
-  settings.budget = milliseconds(1'000);
-  settings.server_name = "redis.test";
   settings.credentials = {"counter", "of-the-master"};
   settings.sentinel_credentials = {"asker", "of-the-sentinel"};
-  std::string why;
-  const auto context =
-      TlsContext::open({dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"}, why);
-  ASSERT_TRUE(context) << why;
-  settings.tls = *context;
-  counts(world, settings);
+  count(world, *test::connected(world, settings), "k", 100);
 
   settings.sentinel_credentials = {"asker", "of-the-master"};
   RedisStore refused(world.worker, settings, 1);
@@ -199,18 +187,9 @@ TEST(Tls, TheNodesOfAClusterAreReachedByIt) {
     }
     return false;
   }));
-  Settings settings;
+  Settings settings = secured(port, files_of(dir));
   settings.mode = Settings::Mode::cluster;
-  settings.endpoints = {{"127.0.0.1", static_cast<std::uint16_t>(port), ""}};
-  settings.timeout = milliseconds(2'000);
-  settings.budget = milliseconds(1'000);
-  settings.server_name = "redis.test";
-  std::string why;
-  const auto context =
-      TlsContext::open({dir + "/ca.pem", dir + "/client.pem", dir + "/client.key"}, why);
-  ASSERT_TRUE(context) << why;
-  settings.tls = *context;
-  counts(world, settings);
+  count(world, *test::connected(world, settings), "k", 100);
 }
 
 TEST(Tls, FilesThatCannotBeUsedAreNamed) {
