@@ -24,6 +24,7 @@ struct Packed {
                      const Amount& event, const Ceiling* ceiling, Undo* undo, Reading& r) noexcept {
     if (!counter.rule.plain || event.amount.is_real() || event.amount.integer() != 1) return false;
     bool done = false;
+    std::uint32_t stamp = now.stamp;  // of the entry
     if constexpr (std::is_same_v<V, Unit>) {
       done = slot.form == static_cast<unsigned>(Slot::Form::packed) && slot.size != 0 &&
              charge_stamps(slot, counter, now, ceiling, r);
@@ -32,11 +33,11 @@ struct Packed {
     } else if (slot.size == 0) {
       return false;
     } else if (slot.form == static_cast<unsigned>(Slot::Form::packed)) {
-      done = charge_ring(slot, counter, now, ceiling, r);
+      done = charge_ring(slot, counter, now, ceiling, stamp, r);
     } else {
       done = charge_pairs(slot, counter, now, ceiling, r);
     }
-    if (done && !r.refused) stored(r, slot, now, event, undo);
+    if (done && !r.refused) stored(r, slot, now, stamp, event, undo);
     return done;
   }
 
@@ -110,7 +111,7 @@ struct Packed {
   };
 
   static bool charge_ring(Slot& slot, const Counter& counter, const Instant& now,
-                          const Ceiling* ceiling, Reading& r) noexcept {
+                          const Ceiling* ceiling, std::uint32_t& stamp, Reading& r) noexcept {
     const std::int64_t age = now.age(slot.word[0]);
     if (age < 0) return false;
     Ring ring(slot, counter, now, age);
@@ -118,7 +119,9 @@ struct Packed {
     if (r.refused) return ring.dead == 0;  // else what is dead goes the general way
     const unsigned n = ring.size;
     unsigned live = n - ring.dead;
-    const bool joins = age == 0 && live != 0;
+    // A calendar's quanta are seconds, and all events of its window are one entry.
+    const bool joins = live != 0 && (age == 0 || counter.rule.merge == Rule::Merge::newest);
+    if (joins) stamp = slot.word[0];
     if (joins ? (ring.entry[n - 1] & ring.count_max) == ring.count_max
               : live == 2U * counter.inline_words - 2U) {
       return false;
@@ -140,7 +143,7 @@ struct Packed {
     } else {
       kept[live++] = 1;
     }
-    slot.word[0] = now.stamp;
+    slot.word[0] = stamp;
     std::memcpy(slot.word + 1, kept, 8);
     if (counter.inline_words == 4) std::memcpy(slot.word + 3, kept + 4, 4);
     slot.size = live & 15U;
@@ -236,14 +239,14 @@ struct Packed {
     r.refused = ceiling != nullptr && ceiling->broken_by(r.value);
   }
 
-  static void stored(Reading& r, Slot& slot, const Instant& now, const Amount& event,
-                     Undo* undo) noexcept {
+  static void stored(Reading& r, Slot& slot, const Instant& now, std::uint32_t stamp,
+                     const Amount& event, Undo* undo) noexcept {
     r.stored = true;
     if (static_cast<std::int32_t>(now.second - slot.touched) > 0) slot.touched = now.second;
     if (undo == nullptr) return;
     undo->what = Undo::What::charge;
     undo->fresh = true;
-    undo->stamp = now.stamp;
+    undo->stamp = stamp;
     undo->amount = event;
     undo->at = from_ms(now.ms);
   }
