@@ -23,8 +23,11 @@ std::partial_ordering Number::compare_reals(Number a, Number b) noexcept {
 }
 
 std::size_t Number::to_chars(char* out) const noexcept {
-  const auto end = is_real_ ? std::to_chars(out, out + 32, real_).ptr
-                            : std::to_chars(out, out + 32, integer_).ptr;
+  // A whole number is written as the integer that it equals: 1e5 and 100000 are one key.
+  const bool whole = is_real_ && real_ >= -0x1p63 && real_ < 0x1p63 && std::trunc(real_) == real_;
+  const std::int64_t integer = !is_real_ ? integer_ : whole ? static_cast<std::int64_t>(real_) : 0;
+  const auto end = is_real_ && !whole ? std::to_chars(out, out + 32, real_).ptr
+                                      : std::to_chars(out, out + 32, integer).ptr;
   return static_cast<std::size_t>(end - out);
 }
 

@@ -60,7 +60,8 @@ class Number {
     return (a <=> b) == std::partial_ordering::equivalent;
   }
 
-  /// Integers bare, doubles in shortest form (`3`, `0.5`, `1e+30`). At most 32 bytes; returns the length.
+  /// Integers bare, doubles as the integer that they equal, else in shortest form (`3`, `0.5`, `1e+30`):
+  /// equal numbers have one spelling. At most 32 bytes; returns the length.
   std::size_t to_chars(char* out) const noexcept;
   std::string to_string() const;
 

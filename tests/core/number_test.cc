@@ -36,5 +36,20 @@ TEST(Number, PrintsIntegersBareAndDoublesShortest) {
   EXPECT_EQ(Number::real(1e30).to_string(), "1e+30");
 }
 
+TEST(Number, HasOneSpellingHoweverItWasWritten) {
+  std::int64_t integer = 1;
+  for (int power = 0; power <= 18; ++power, integer *= power < 18 ? 10 : 1) {
+    for (const std::int64_t n : {integer, -integer}) {
+      const Number real = Number::real(static_cast<double>(n));
+      ASSERT_EQ(real, Number(n));
+      EXPECT_EQ(real.to_string(), Number(n).to_string());
+    }
+  }
+  EXPECT_EQ(Number::real(-0.0).to_string(), "0");
+  EXPECT_EQ(Number::real(-0x1p63).to_string(), Number{kMin}.to_string());
+  EXPECT_EQ(Number::real(0x1p63).to_string(), "9223372036854775808");
+  EXPECT_EQ(Number::real(std::numeric_limits<double>::infinity()).to_string(), "inf");
+}
+
 }  // namespace
 }  // namespace weir
