@@ -170,7 +170,13 @@ class JsonMembers::Scan {
     const char* const from = text_.data() + begin;
     const char* const to = text_.data() + at_;
     out.kind = JsonMember::Kind::integer;
-    if (!real && std::from_chars(from, to, out.integer).ec == std::errc{}) return true;
+    if (!real) {
+      // Beyond 64 bits: a double would make neighbours equal, so one account could pass for
+      // another.
+      if (std::from_chars(from, to, out.integer).ec != std::errc{})
+        out.kind = JsonMember::Kind::null;
+      return true;
+    }
     out.kind = JsonMember::Kind::real;
     const auto read = std::from_chars(from, to, out.real);
     return read.ec == std::errc{} || fail(begin, "this number is too large or too small");

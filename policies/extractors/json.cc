@@ -7,6 +7,7 @@
 
 #include "policies/extractors/arena.h"
 #include "policies/extractors/form.h"
+#include "policies/extractors/json_mending.h"
 #include "policies/extractors/text.h"
 
 namespace weir::policies {
@@ -14,6 +15,19 @@ namespace weir::policies {
 namespace dom = simdjson::dom;
 
 struct BodyReader::Parser {
+  simdjson::error_code parse(std::string_view text) noexcept {
+    if (capacity < text.size() || capacity == 0) {
+      const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(text.size(), 1024));
+      if (const auto error = dom.allocate(wanted, kDepthMax)) return error;
+      if (const auto error = dom.doc.allocate(wanted)) return error;
+      padded = std::make_unique<char[]>(wanted + simdjson::SIMDJSON_PADDING);
+      capacity = wanted;
+    }
+    std::memcpy(padded.get(), text.data(), text.size());
+    std::memset(padded.get() + text.size(), 0, simdjson::SIMDJSON_PADDING);
+    return dom.parse(padded.get(), text.size(), false).get(root);
+  }
+
   dom::parser dom;
   dom::element root;
   std::unique_ptr<char[]> padded;
@@ -120,16 +134,10 @@ BodyReader::BodyReader() noexcept = default;
 BodyReader::~BodyReader() = default;
 
 bool BodyReader::parse(std::string_view body) noexcept {
-  Parser& parser = *parser_;
-  if (parser.capacity < body.size() || parser.capacity == 0) {
-    const std::size_t capacity = std::bit_ceil(std::max<std::size_t>(body.size(), 1024));
-    if (parser.dom.allocate(capacity, kDepthMax) || parser.dom.doc.allocate(capacity)) return false;
-    parser.padded = std::make_unique<char[]>(capacity + simdjson::SIMDJSON_PADDING);
-    parser.capacity = capacity;
-  }
-  std::memcpy(parser.padded.get(), body.data(), body.size());
-  std::memset(parser.padded.get() + body.size(), 0, simdjson::SIMDJSON_PADDING);
-  return !parser.dom.parse(parser.padded.get(), body.size(), false).get(parser.root);
+  const simdjson::error_code error = parser_->parse(body);
+  if (error != simdjson::NUMBER_ERROR && error != simdjson::STRING_ERROR) return !error;
+  const std::string mended = mended_json(body);
+  return !mended.empty() && !parser_->parse(mended);
 }
 
 void BodyReader::open(BodyState state, std::string_view body,

@@ -76,6 +76,8 @@ class Json final : public Format {
     boost::json::stream_parser parser;
     boost::json::error_code error;
     const std::size_t used = parser.write_some(text_.data(), text_.size(), error);
+    if (!error && parser.done() && used == text_.size())
+      return bad(place_of_time(), kBadTime);  // it is there, and beyond every number
     const std::size_t past = error == boost::json::error::extra_data ? 1 : 0;
     return bad(std::min(used >= past ? used - past : 0, text_.size()), kBroken);
   }

@@ -41,14 +41,13 @@ TEST(JsonMembers, ReadsEveryKind) {
   EXPECT_EQ(json.find("a")->at, 6u);
 }
 
-TEST(JsonMembers, KeepsIntegersExactAndTakesBiggerOnesForDoubles) {
+TEST(JsonMembers, KeepsIntegersExactAndTakesBiggerOnesForMissing) {
   JsonMembers json;
   ASSERT_FALSE(json.read(
       R"({"a":9223372036854775807,"b":-9223372036854775808,"c":9223372036854775808,"d":-0,"e":-0.0,"f":1e308})"));
   EXPECT_EQ(json.find("a")->integer, INT64_MAX);
   EXPECT_EQ(json.find("b")->integer, INT64_MIN);
-  EXPECT_EQ(json.find("c")->kind, Kind::real);
-  EXPECT_EQ(json.find("c")->real, 0x1p63);
+  EXPECT_EQ(json.find("c")->kind, Kind::null) << "as in a body at the proxy";
   EXPECT_EQ(json.find("d")->kind, Kind::integer);
   EXPECT_TRUE(std::signbit(json.find("e")->real));
   EXPECT_EQ(json.find("f")->real, 1e308);

@@ -123,6 +123,22 @@ TEST(Extractors, ReadBodiesByContentType) {
       {"application/json", R"({"x":1.0})", {"1.0", MissReason::none}},
       {"application/json", R"({"x":"a\u0000b\n"})", text(std::string_view("a\0b\n", 4))},
       {"application/json", deep_body.c_str(), missing(MissReason::unreadable)},
+      // What the parser cannot hold hides no other member.
+      {"application/json", R"({"x":"v","n":18446744073709551616})", text("v")},
+      {"application/json", R"({"n":[1e400,-1E+999],"x":"v"})", text("v")},
+      {"application/json", R"({"n":"\ud83d","x":"v"})", text("v")},
+      {"application/json", R"({"a\ud83d" : 1,"x":"v"})", text("v")},
+      {"application/json", R"({"n":"\udc00\ud83d\ude00\\\"","x":"v"})", text("v")},
+      {"application/json", R"({"x":1e400})", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":-99999999999999999999})", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":"\ud83dv"})", missing(MissReason::unreadable)},
+      {"application/json", R"({"n":1e400,"x":"\ud83d\ude00"})", text("\xf0\x9f\x98\x80")},
+      {"application/json", R"({"x":"18446744073709551616","n":1e400})",
+       text("18446744073709551616")},
+      {"application/json", R"({"x":"v","n":1e400)", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":"v","n":01,"m":1e400})", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":"v","n":1e400e})", missing(MissReason::unreadable)},
+      {"application/json", R"({"x":"v","n":"\ud8"})", missing(MissReason::unreadable)},
   };
   for (const Case& c : cases) {
     RequestData data;
