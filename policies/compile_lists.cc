@@ -71,8 +71,7 @@ void Compiler::compile_lists() {
     list.effect = def.effect.value;
     list.hold = def.hold;
     list.max = def.max;
-    const ActionRow& row = action_row(list.effect);
-    list.status = def.status.value_or(list.effect == Action::deny ? 403 : row.status);
+    list.status = def.status.value_or(list.effect == Action::deny ? 403 : status_of(list.effect));
     list.tell = def.tell.value_or(config::Tell::nothing);
     list.entries = def.entries;
     list.shared = def.share.has_value();
@@ -164,7 +163,7 @@ ListIndex Compiler::own_list(Policy& policy, Action action, bool shadow) {
   list.of = policy.key_names;
   list.of_address = policy.key_is_address;
   list.tell = config::Tell::nothing;
-  list.status = action == Action::deny ? 403 : row.status;
+  list.status = action == Action::deny ? 403 : status_of(action);
   list.identity = identity_of("list " + list.name);
   const auto index = static_cast<ListIndex>(set_.lists.size());
   policy.own_lists.push_back(index);

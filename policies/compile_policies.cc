@@ -114,6 +114,10 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
   }
 }
 
+int Compiler::status_of(Action action) const {
+  return action == Action::challenge ? set_.challenge.status : action_row(action).status;
+}
+
 void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   std::uint16_t own_window = 1;
   policy.list_keys.assign(policy.bindings.size(), {});
@@ -124,9 +128,10 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     rung.action = from.action.value;
     rung.effect = rung.action;
     const ActionRow& row = action_row(rung.action);
-    rung.status = from.status ? from.status->value : row.status;
+    rung.status = from.status ? from.status->value : status_of(rung.action);
     rung.tell = from.tell ? from.tell->value : row.tell;
-    if (!from.status && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
+    const bool speaks = from.status || rung.action == Action::challenge;
+    if (!speaks && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
     if (from.hold) rung.hold = from.hold->value;
     for (const config::Duration& duration : from.durations)
       rung.durations.push_back(duration.value);

@@ -82,6 +82,8 @@ class Compiler {
   void bind_captures(Binding& binding) const;
   void bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding);
   std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
+  /// What a refused caller is answered with where nothing of its own is said.
+  int status_of(Action action) const;
   void compile_rungs(const config::PolicyDef& def, Policy& policy);
   // compile_patterns.cc
   void compile_pattern(const config::PolicyDef& def);

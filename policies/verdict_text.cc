@@ -124,9 +124,7 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
   if (verdict.effect == Action::challenge && !verdict.crowded) {
     const config::Server::Challenge& challenge = set.challenge;
     if (!challenge.redirect.empty()) {
-      effect.status = challenge.status >= 300 && challenge.status < 400
-                          ? static_cast<std::uint16_t>(challenge.status)
-                          : 302;
+      effect.status = static_cast<std::uint16_t>(challenge.status);  // whatever a rung's own says
       response_.append("Location: ").append(challenge.redirect).append("\r\n");
     } else {
       body_ = challenge.body;

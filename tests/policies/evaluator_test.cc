@@ -464,6 +464,33 @@ TEST(Tell, SaysMoreOrLess) {
   EXPECT_EQ(nothing.response, "");
 }
 
+TEST(Challenge, AnswersAsConfigured) {
+  const auto challenged = [](const std::string& challenge, const std::string& rung) {
+    World world(challenge +
+                "policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 0, do: "
+                "challenge" +
+                rung + "}]}]\n");
+    return world.judge(TestRequest("GET /"));
+  };
+  EXPECT_EQ(challenged("", "").status, 403);
+  const auto own = challenged("challenge: {status: 401, body: hi}\n", "");
+  EXPECT_EQ(own.status, 401);
+  EXPECT_EQ(own.body, "hi");
+  EXPECT_EQ(challenged("challenge: {status: 401}\n", ", tell: nothing").status, 401);
+  EXPECT_EQ(challenged("challenge: {status: 401}\n", ", status: 418").status, 418);
+  const auto sent = challenged("challenge: {redirect: /captcha}\n", ", status: 418");
+  EXPECT_EQ(sent.status, 302);
+  EXPECT_EQ(sent.response, "Location: /captcha\r\nCache-Control: no-store\r\n");
+  EXPECT_EQ(challenged("challenge: {redirect: /captcha, status: 307}\n", "").status, 307);
+  // Of its own list too.
+  World world(
+      "challenge: {status: 401}\n"
+      "policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 0, do: challenge, "
+      "for: "
+      "1h}]}]\n");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(world.judge(TestRequest("GET /")).status, 401) << i;
+}
+
 TEST(Announce, TellsTheQuotaOnPassingAnswers) {
   World world(
       "policies: [{name: api, announce: true, watch: request, key: ip, window: {every: 1h}, then: "
