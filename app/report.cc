@@ -137,7 +137,9 @@ class Report::Reporter final : public policies::Observer {
     news->event = event != policies::kRequestEvent ? std::string_view(set.events[event].name)
                                                    : std::string_view();
     news->effect = verdict.effect;
-    news->status = static_cast<std::uint16_t>(verdict.status);
+    // Who was held passes.
+    const bool passes = verdict.kind == policies::Verdict::Kind::hold;
+    news->status = passes ? std::uint16_t{0} : static_cast<std::uint16_t>(verdict.status);
     news->list_name.clear();
     news->key.clear();
     news->notify.clear();
@@ -243,7 +245,8 @@ void Report::handle(const News& news) {
     if (tail_.size() == kTail) tail_.pop_front();
     tail_.push_back(news);
     ++tail_next_;
-    // A busy proxy must not lose refusals in the log because somebody looks on: no more this second.
+    // A busy proxy must not lose refusals in the log because somebody looks on: no more this
+    // second.
     if (++tail_lines_ >= kLinesPerSecond) tailing_.store(false, std::memory_order_relaxed);
   }
   bool counts = viewer_ != nullptr;
