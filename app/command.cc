@@ -17,7 +17,17 @@ bool Globals::colours(int fd) const {
          (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
-void print(std::string_view text) { static_cast<void>(write_all(STDOUT_FILENO, text).has_value()); }
+namespace {
+boost::system::error_code lost;  // why something that was printed did not get out
+}
+
+void print(std::string_view text) {
+  const Result<void> written = write_all(STDOUT_FILENO, text);
+  // A reader that has seen enough (`| head`) is no failure.
+  if (!written && !lost && written.error().value() != EPIPE) lost = written.error();
+}
+
+boost::system::error_code lost_output() { return lost; }
 
 void complain(std::string_view message) {
   const std::string line = "weir: " + std::string(message) + "\n";

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/result.h"
+
 namespace CLI {
 class App;
 }
@@ -35,6 +37,8 @@ extern const Command kServe, kDev, kInit, kCheck, kTest, kExplain, kReplay, kSch
 
 /// Prints to stdout; a reader that has left (`weir check | head`) is no error.
 void print(std::string_view text);
+/// Why something that was printed could not be written, if so: a full disk. main() says so.
+boost::system::error_code lost_output();
 /// `weir: message`, on stderr.
 void complain(std::string_view message);
 

@@ -104,6 +104,19 @@ Result<void> FileReplacement::commit() noexcept {
   return sync_directory_of(path_);
 }
 
+Result<void> write_file(const std::string& path, std::string_view bytes, mode_t mode) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    const net::Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd) return last_error();
+    return write_all(fd.get(), bytes);
+  }
+  auto file = FileReplacement::begin(path, mode);
+  if (!file) return file.error();
+  if (const auto written = file->append(bytes); !written) return written;
+  return file->commit();
+}
+
 Result<net::Fd> lock_file(const std::string& path) {
   net::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return last_error();

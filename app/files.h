@@ -39,6 +39,10 @@ class FileReplacement {
   net::Fd fd_;
 };
 
+/// The whole file anew, as FileReplacement does it; what is there and no regular file (a pipe,
+/// /dev/stdout) is written to.
+Result<void> write_file(const std::string& path, std::string_view bytes, mode_t mode = 0644);
+
 /// Takes `path` for this process, for as long as the descriptor is open. Error::refused: another
 /// process has it. (flock: gone with the process, however it ends.)
 Result<net::Fd> lock_file(const std::string& path);

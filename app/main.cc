@@ -152,7 +152,12 @@ int run(int argc, char** argv) {
     if (globals.output == Output::ndjson && sub->get_name() != kReplay.name) {
       return usage("-o ndjson is for replay", "weir " + sub->get_name());
     }
-    return command();
+    const int code = command();
+    if (const auto lost = lost_output(); lost) {
+      complain("the output can't be written: " + lost.message());
+      return code == kOk ? kUnreachable : code;
+    }
+    return code;
   }
   print(app.help());
   return argc == 1 ? kOk : kUsage;

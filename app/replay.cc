@@ -145,9 +145,9 @@ int run(replay::Replay& replay, const Flags& flags, const Globals& globals,
     print(replay::report_text(report, globals.colours(STDOUT_FILENO)));
   }
   if (!flags.report.empty()) {
-    auto file = FileReplacement::begin(flags.report, 0644);
-    if (!file || !file->append(replay::report_html(report, "weir replay")) || !file->commit()) {
-      complain(flags.report + ": can't be written");
+    const auto written = write_file(flags.report, replay::report_html(report, "weir replay"));
+    if (!written) {
+      complain(flags.report + ": can't be written: " + written.error().message());
       return kUnreachable;
     }
   }
@@ -270,9 +270,10 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
                  "Sort rows by time instead, waiting so long for stragglers; later ones are "
                  "dropped and counted")
       ->type_name("DURATION");
-  app.add_option("--store", flags->store,
-                 "Ask this Redis about policies with share: redis, at the rows' times and under keys "
-                 "of this run; else they are counted here")
+  app.add_option(
+         "--store", flags->store,
+         "Ask this Redis about policies with share: redis, at the rows' times and under keys "
+         "of this run; else they are counted here")
       ->type_name("redis://HOST:PORT");
   app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
   app.add_option("--from", flags->from, "Leave out rows before this time")->type_name("TIME");

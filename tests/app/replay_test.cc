@@ -130,6 +130,16 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
             "weir: -o ndjson is for replay\ntry \"weir check --help\"\n");
 }
 
+TEST_F(ReplayCommandTest, a_report_goes_into_what_is_no_file) {
+  const std::string line = "cd " + scratch.path() + "; mkfifo pipe; cat pipe >got & " +
+                           std::string(WEIR_BINARY) +
+                           " replay -c weir.yaml --event login=logins.csv --report pipe >text; "
+                           "code=$?; wait; exit $code";
+  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 0);
+  EXPECT_THAT(scratch.read("got"), HasSubstr("</html>"));
+  EXPECT_TRUE(std::filesystem::is_fifo(scratch / "pipe"));
+}
+
 TEST_F(ReplayCommandTest, from_and_to_take_times) {
   const Outcome out = run({"--event", "login=logins.csv", "--from", "1970-01-01T00:00:02Z", "--to",
                            "3000", "-o", "ndjson"});
