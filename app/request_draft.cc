@@ -12,7 +12,6 @@ char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c 
 }  // namespace
 
 std::string RequestDraft::take_url() {
-  host_ = "localhost";
   request_.scheme = "http";
   std::string_view rest = text_.url;
   if (const std::size_t scheme = rest.find("://");
@@ -45,17 +44,29 @@ std::string RequestDraft::take_url() {
   return {};
 }
 
-bool RequestDraft::has(std::string_view name) const {
-  return std::any_of(text_.headers.begin(), text_.headers.end(), [&](const auto& line) {
+RequestDraft::Headers::const_iterator RequestDraft::find(std::string_view name) const {
+  return std::find_if(text_.headers.begin(), text_.headers.end(), [&](const auto& line) {
     return std::equal(line.first.begin(), line.first.end(), name.begin(), name.end(),
                       [](char a, char b) { return lower(a) == b; });
   });
 }
 
+bool RequestDraft::has(std::string_view name) const { return find(name) != text_.headers.end(); }
+
+/// The URL's host, as of a request line with a whole URL; else that of the Host field.
+void RequestDraft::take_host() {
+  Headers& headers = text_.headers;
+  const auto field = find("host");
+  if (host_.empty()) host_ = field != headers.end() ? field->second : "localhost";
+  if (field == headers.end()) headers.emplace(headers.begin(), "Host", host_);
+  std::transform(host_.begin(), host_.end(), host_.begin(), lower);
+  request_.host = std::string_view(host_).substr(
+      0, host_.starts_with('[') ? host_.find(']') + 1 : host_.find(':'));
+}
+
 void RequestDraft::take_body(std::size_t body_max) {
   std::string& body = text_.body;
   auto& headers = text_.headers;
-  if (!has("host")) headers.emplace(headers.begin(), "Host", host_);
   if (!body.empty()) {
     const bool json = body.starts_with('{') || body.starts_with('[');
     if (!has("content-type")) {
@@ -74,12 +85,10 @@ void RequestDraft::take_body(std::size_t body_max) {
 std::string RequestDraft::fill(RequestText text, std::size_t body_max) {
   text_ = std::move(text);
   if (std::string wrong = take_url(); !wrong.empty()) return wrong;
+  take_host();
   take_body(body_max);
   if (text_.method.empty()) text_.method = text_.body.empty() ? "GET" : "POST";
   request_.method = text_.method;
-  std::transform(host_.begin(), host_.end(), host_.begin(), lower);
-  request_.host = std::string_view(host_).substr(
-      0, host_.starts_with('[') ? host_.find(']') + 1 : host_.find(':'));
   request_.client = text_.client;
   for (const auto& [name, value] : text_.headers) fields_.push_back({name, value});
   request_.headers = fields_;

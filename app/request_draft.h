@@ -33,8 +33,11 @@ class RequestDraft {
   void set_time(TimePoint time) noexcept { request_.time = time; }
 
  private:
+  using Headers = std::vector<std::pair<std::string, std::string>>;
   std::string take_url();
+  void take_host();
   void take_body(std::size_t body_max);
+  Headers::const_iterator find(std::string_view name) const;
   bool has(std::string_view name) const;
 
   RequestText text_;

@@ -3,6 +3,7 @@
 
 #include "core/assert.h"
 #include "net/http_target.h"
+#include "net/uri.h"
 #include "replay/formats.h"
 #include "replay/formats/log_splitter.h"
 
@@ -154,7 +155,7 @@ class RequestLog final : public Format {
     const auto client = Address::parse(value(kind.ip));
     if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
     request.client = *client;
-    request.host = value(kind.host);
+    request.host = host_of(value(kind.host));
     if (!take_target(request)) return bad(offset_of(text, value(kind.url)), kBadPath);
     request.body_state = BodyState::not_read;
 
@@ -175,6 +176,18 @@ class RequestLog final : public Format {
     return {into.data(), at};
   }
 
+  /// As the proxy has it: in lower case, without the port. Mostly it is so already.
+  std::string_view host_of(std::string_view authority) {
+    const bool is_plain = std::none_of(authority.begin(), authority.end(), [](char c) {
+      return c == ':' || c == '[' || (c >= 'A' && c <= 'Z');
+    });
+    if (is_plain) return authority;
+    const auto host = net::host_of_authority(authority);
+    if (!host) return {};
+    host_ = authority.starts_with('[') ? "[" + *host + "]" : *host;
+    return host_;
+  }
+
   bool take_target(Request& request) {
     // A proxy's log has whole URLs; their path is what the app would have seen.
     if (!request.target.starts_with('/')) {
@@ -185,7 +198,8 @@ class RequestLog final : public Format {
       }
       const std::size_t path = request.target.find('/', scheme + 3);
       if (path == std::string_view::npos) return false;
-      if (request.host.empty()) request.host = request.target.substr(scheme + 3, path - scheme - 3);
+      if (request.host.empty())
+        request.host = host_of(request.target.substr(scheme + 3, path - scheme - 3));
       request.target.remove_prefix(path);
     }
     if (path_room_.size() < net::normal_path_room(request.target.size())) {
@@ -228,6 +242,7 @@ class RequestLog final : public Format {
   std::vector<Kind> kinds_;
   std::size_t last_ = 0;
   std::vector<HeaderField> headers_, answer_headers_;
+  std::string host_;
   std::vector<char> path_room_;
 };
 

@@ -130,6 +130,13 @@ TEST(Json, bad_rows) {
                           HasSubstr("8!9 broken JSON"), "9!2 its time is none"));
 }
 
+TEST(Json, what_no_number_holds_is_missing_and_hides_nothing) {
+  EXPECT_THAT(rows_of("{json: true, time: {field: ts, as: millis}}", {"a", "b"},
+                      "{\"ts\":1,\"a\":\"x\",\"b\":18446744073709551616}\n"
+                      "{\"ts\":1e400,\"a\":\"x\"}\n"),
+              ElementsAre("1 1 a=x b=null", "2!2 its time is none"));
+}
+
 TEST(AccessLog, the_course_format) {
   EXPECT_THAT(
       rows_of(
@@ -224,6 +231,16 @@ TEST(Requests, formats_of_ones_own) {
   EXPECT_THAT(requests_of("%v %h %t \"%r\" %>s %{X-Device-Id}i",
                           "shop 1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 d1\n"),
               ElementsAre("1431857103000 GET /? 1.2.3.4 shop 200 x-device-id=d1"));
+  // The host as the proxy has it.
+  EXPECT_THAT(
+      requests_of(
+          "%{Host}i %h %t \"%r\" %>s",
+          "Shop.Example:80 1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200\n"
+          "[::1]:80 1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200\n"
+          "- 1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET http://A.example:8/b HTTP/1.1\" 200\n"),
+      ElementsAre("1431857103000 GET /? 1.2.3.4 shop.example 200",
+                  "1431857103000 GET /? 1.2.3.4 [::1] 200",
+                  "1431857103000 GET /b? 1.2.3.4 a.example 200"));
   EXPECT_THAT(
       requests_of("%t %h", "x"),
       ElementsAre("requests need their caller, method and URL: %h and \"%r\", or %m and %U"));
@@ -238,7 +255,10 @@ TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
       " then: [{over: 9, do: flag}]}\n");
   std::string problem;
   const ScratchFiles files;
-  Stream stream(files.write("f", R"({"ts":5,"method":"GET","path":"/a","ip":"1.2.3.4","fields":{"header.x_user":"#abcdefghijklmnop","header.x_gold":"7"},"status":200}
+  Stream stream(
+      files.write(
+          "f",
+          R"({"ts":5,"method":"GET","path":"/a","ip":"1.2.3.4","fields":{"header.x_user":"#abcdefghijklmnop","header.x_gold":"7"},"status":200}
 {"ts":6,"method":"GET","path":"/a","ip":"::2","fields":{"header.x_gold":7,"header.other":1},"aborted":true}
 {"ts":7,"event":"nothing","fields":{}}
 {"ts":"7","method":"GET","path":"/a","ip":"::2"}
@@ -247,7 +267,7 @@ TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
 {"ts":7,"method":"GET",
 1.2.3.4 - - [17/May/2015:11:45:03 +0000] "GET / HTTP/1.1" 304 0
 )"),
-                make_request_format("", engine->set(), problem), false);
+      make_request_format("", engine->set(), problem), false);
   ASSERT_TRUE(stream.next());
   EXPECT_TRUE(stream.row().recorded);
   EXPECT_EQ(to_ms(stream.row().time), 5);
