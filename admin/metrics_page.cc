@@ -53,14 +53,34 @@ void write_info(std::string& out, std::string_view name, std::string_view help,
 }
 
 // Only the lists of the set in use: their names come from the configuration, never from a client.
-void write_lists(std::string& out, const policies::PolicySet& set, const Stores& stores) {
+/// What is left of the page for lists and views, which a configuration may have by the thousand; as
+/// with policies, where there are many the zeros go first.
+struct SeriesBudget {
+  bool take(std::uint64_t value, std::size_t of) {
+    if (value == 0 && of > kZerosUpTo) return false;
+    if (left == 0) {
+      ++dropped;
+      return false;
+    }
+    --left;
+    return true;
+  }
+  static constexpr std::size_t kZerosUpTo = 40;
+  std::size_t left = 300;
+  std::size_t dropped = 0;
+};
+
+void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicySet& set,
+                 const Stores& stores) {
   const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
                           auto value_of) {
     out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
     out.append(name).append(" ").append(kind).append("\n");
     for (const policies::List& list : set.lists) {
+      const std::uint64_t value = value_of(list);
+      if (!budget.take(value, set.lists.size())) continue;
       out.append(name).append("{list=\"").append(telemetry::escape_label(list.name));
-      out.append("\"} ").append(std::to_string(value_of(list))).append("\n");
+      out.append("\"} ").append(std::to_string(value)).append("\n");
     }
   };
   family(
@@ -71,7 +91,7 @@ void write_lists(std::string& out, const policies::PolicySet& set, const Stores&
 }
 
 // The views of the set in use: their names come from the configuration, as those of lists.
-void write_views(std::string& out, const policies::PolicySet& set) {
+void write_views(std::string& out, SeriesBudget& budget, const policies::PolicySet& set) {
   std::vector<std::pair<std::string, policies::LiveView::Stats>> views;
   for (const policies::View& view : set.views) {
     if (view.live != nullptr) {
@@ -83,8 +103,10 @@ void write_views(std::string& out, const policies::PolicySet& set) {
     out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
     out.append(name).append(" ").append(kind).append("\n");
     for (const auto& [label, stats] : views) {
+      const std::uint64_t value = value_of(stats);
+      if (!budget.take(value, views.size())) continue;
       out.append(name).append("{view=\"").append(label).append("\"} ");
-      out.append(std::to_string(value_of(stats))).append("\n");
+      out.append(std::to_string(value)).append("\n");
     }
   };
   using Stats = policies::LiveView::Stats;
@@ -112,11 +134,14 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   const StatusFacts status = operations.status();
   set_shared_list_gauges(status.shared_lists.value_or(SharedListFacts{}), stores.metrics.control());
   stores.metrics.write(out);
-  stores.stats.write(out);
+  std::string more;
+  SeriesBudget budget;
   if (const auto set = operations.policies()) {
-    write_lists(out, *set, stores);
-    if (!set->views.empty()) write_views(out, *set);
+    write_lists(more, budget, *set, stores);
+    if (!set->views.empty()) write_views(more, budget, *set);
   }
+  stores.stats.write(out, budget.dropped);
+  out += more;
   write_info(out, "weir_build_info", "The running version.", "version", status.version);
   write_info(out, "weir_config_info", "The configuration in use.", "hash", status.config_hash);
   write_process_metrics(out);

@@ -38,7 +38,8 @@ class StatsBank {
   StatsCells* open(std::string_view kind, std::string_view name, std::size_t worker,
                    const std::vector<std::string>& fields = {});
   /// Prometheus text, at most some 1,500 series whatever is loaded.
-  void write(std::string& out) const;
+  /// `dropped`: how many series of others were left out already.
+  void write(std::string& out, std::size_t dropped = 0) const;
   struct Totals {
     std::array<std::uint64_t, 6> verdicts{}, shadows{};
     std::uint64_t missing = 0, amounts_refused = 0, late = 0, listed = 0;

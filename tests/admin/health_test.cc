@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 #include <thread>
 
+#include "admin/metrics_page.h"
 #include "api_fixture.h"
 
 namespace weir::test {
@@ -118,6 +120,22 @@ TEST_F(HealthTest, MetricsAreCleanUnderPromtool) {
   EXPECT_GT(process.metrics.sum(telemetry::Metric::memory_limit), 0);
   ASSERT_TRUE(has_promtool()) << "promtool comes with Debian's prometheus (scripts/deps)";
   EXPECT_EQ(lint(reply.body), "");
+}
+
+TEST_F(HealthTest, MetricsAreBoundedWhateverIsLoaded) {
+  std::string yaml = "weir: 1\nlists:\n";
+  for (int i = 0; i < 900; ++i) {
+    const std::string n = std::to_string(i);
+    yaml +=
+        "  l" + n + ": {of: ip, kind: gray, entries: [10.0.0." + std::to_string(i % 250) + "]}\n";
+  }
+  FakeProcess many(yaml);
+  const std::string page = admin::metrics_page(many, many.stores());
+  std::size_t series = 0;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) series += !line.starts_with('#');
+  EXPECT_LE(series + 1'400 - 300, 2'000U) << "with as many of policies as there may be";
+  EXPECT_NE(page.find("weir_series_dropped 600\n"), std::string::npos);
 }
 
 TEST_F(HealthTest, MetricsWorkBeforeTheFirstPolicySet) {

@@ -37,8 +37,8 @@ TEST(StatsBank, ThePageStaysBoundedWhateverIsLoaded) {
   }
   std::string page;
   stats.write(page);
-  EXPECT_LE(series(page), 1'501);
-  EXPECT_NE(page.find("weir_series_dropped 1500\n"), std::string::npos);
+  EXPECT_LE(series(page), 1'401);
+  EXPECT_NE(page.find("weir_series_dropped 1600\n"), std::string::npos);
 }
 
 }  // namespace
