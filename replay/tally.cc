@@ -8,8 +8,10 @@
 namespace weir::replay {
 namespace {
 
-bool hit_harder(const HitKey& a, const HitKey& b) {
-  if (a.highest != b.highest) return a.highest > b.highest;
+bool is_harder(const PolicyTally& tally, Number a, Number b) { return tally.under ? a < b : a > b; }
+
+bool hit_harder(const PolicyTally& tally, const HitKey& a, const HitKey& b) {
+  if (a.hardest != b.hardest) return is_harder(tally, a.hardest, b.hardest);
   if (a.verdicts != b.verdicts) return a.verdicts > b.verdicts;
   if (a.first != b.first) return a.first < b.first;
   return a.text < b.text;
@@ -34,7 +36,11 @@ std::uint64_t PolicyTally::verdicts() const noexcept {
 
 Tally::Tally(const policies::PolicySet& set) : set_(set), policies_(set.policies.size()) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
-    policies_[i].rungs.assign(set.policies[i].rungs.size(), 0);
+    const auto& rungs = set.policies[i].rungs;
+    policies_[i].rungs.assign(rungs.size(), 0);
+    policies_[i].under = std::any_of(rungs.begin(), rungs.end(), [](const policies::Rung& rung) {
+      return rung.compare == config::Rung::Compare::under;
+    });
   }
 }
 
@@ -59,10 +65,11 @@ void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t inde
   ++tally.rungs[index];
   if (row.policy->pattern) return;  // pattern() hears of all its matches
   HitKey& hit = hit_of(tally, row.hash.lo, index, time_, [&] { return key_text(*row.key); });
-  if (hit.verdicts == 0 && row.value.is_number()) hit.highest = row.value.as_number();
+  if (row.value.is_number()) {
+    const Number value = row.value.as_number();
+    if (hit.verdicts == 0 || is_harder(tally, value, hit.hardest)) hit.hardest = value;
+  }
   ++hit.verdicts;
-  if (row.value.is_number() && row.value.as_number() > hit.highest)
-    hit.highest = row.value.as_number();
   const auto weight = [&](std::size_t r) {
     return policies::severity(row.policy->rungs[r].action);
   };
@@ -105,17 +112,19 @@ void Tally::make_room(PolicyTally& tally) {
   all.reserve(tally.hits.size());
   for (const auto& [hash, hit] : tally.hits) all.emplace_back(hash, &hit);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(PolicyTally::kHitKeys);
-  std::nth_element(all.begin(), middle, all.end(),
-                   [](const auto& a, const auto& b) { return hit_harder(*a.second, *b.second); });
+  std::nth_element(all.begin(), middle, all.end(), [&](const auto& a, const auto& b) {
+    return hit_harder(tally, *a.second, *b.second);
+  });
   for (auto each = middle; each != all.end(); ++each) tally.hits.erase(each->first);
   tally.hits_dropped += static_cast<std::uint64_t>(all.end() - middle);
 }
 
 std::vector<const HitKey*> Tally::hardest(std::size_t policy, std::size_t most) const {
+  const PolicyTally& tally = policies_[policy];
   std::vector<const HitKey*> all;
-  for (const auto& [hash, hit] : policies_[policy].hits) all.push_back(&hit);
+  for (const auto& [hash, hit] : tally.hits) all.push_back(&hit);
   std::sort(all.begin(), all.end(),
-            [](const HitKey* a, const HitKey* b) { return hit_harder(*a, *b); });
+            [&](const HitKey* a, const HitKey* b) { return hit_harder(tally, *a, *b); });
   if (all.size() > most) all.resize(most);
   return all;
 }

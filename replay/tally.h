@@ -18,9 +18,9 @@ namespace weir::replay {
 
 /// A key that some rung held.
 struct HitKey {
-  std::string text;      ///< its parts, joined by ", "
-  TimePoint first{};     ///< when a rung held for the first time
-  Number highest;        ///< reading when a rung held
+  std::string text;   ///< its parts, joined by ", "
+  TimePoint first{};  ///< when a rung held for the first time
+  Number hardest;  ///< reading when a rung held: the highest; where rungs are `under`, the lowest
   std::size_t rung = 0;  ///< the severest one; of a pattern the MatchKind
   std::uint64_t verdicts = 0;
 };
@@ -35,6 +35,7 @@ struct PolicyTally {
   std::vector<std::uint64_t> rungs;                ///< verdicts, by rung
   KeyMaxima maxima;                                ///< highest reading by key
   bool has_values = false;                         ///< some reading was a number
+  bool under = false;                              ///< its rungs hold below their limits
   std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key
   std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
 
@@ -66,7 +67,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   }
   const std::vector<PolicyTally>& policies() const noexcept { return policies_; }
 
-  /// The hardest-hit keys of a policy: highest value first, then first time, then text.
+  /// The hardest-hit keys of a policy: hardest value first, then first time, then text.
   std::vector<const HitKey*> hardest(std::size_t policy, std::size_t most) const;
 
  private:

@@ -239,6 +239,21 @@ TEST_F(ReplayTest, with_lateness_windows_wait_for_the_watermark) {
             "2]]}\n");
 }
 
+TEST_F(ReplayTest, the_hardest_hit_of_a_limit_from_below_read_the_least) {
+  const char* const yaml =
+      "events:\n  m: {source: {csv: [user, raw, ts], time: {field: ts, as: seconds}}, fields: {v: "
+      "int(raw)}}\n"
+      "policies:\n  - {name: low, watch: m, key: user, metric: min(v), window: {last: 1h, exact: "
+      "true}, "
+      "then: [{under: 10, do: flag}]}\n";
+  Plan plan;
+  plan.sources = {{"m", files.write("m", "mild,9,1\nhard,-7,2\nfine,70,3\nmild,8,4\nhard,5,5\n")}};
+  const auto policy = replay_files(yaml, plan).report.policies.at(0);
+  ASSERT_EQ(policy.hardest.size(), 2U);
+  EXPECT_EQ(policy.hardest[0].key + " " + policy.hardest[0].value, "hard -7");
+  EXPECT_EQ(policy.hardest[1].key + " " + policy.hardest[1].value, "mild 8");
+}
+
 TEST_F(ReplayTest, what_cannot_be_opened_is_told) {
   const TestEngine engine(kTwo);
   std::string problem;
