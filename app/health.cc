@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <variant>
 
 #include "app/command.h"
 #include "app/exit_code.h"
@@ -14,26 +15,49 @@ constexpr std::string_view kExamples =
     "Examples:\n"
     "  weir health\n"
     "  weir health http://127.0.0.1:8482/livez\n"
+    "  weir health unix:/run/weir/health.sock\n"
     "\n"
     "Exit codes: 0 ready, 1 not ready, 4 nobody answers within a second.";
 
-int health(const std::string& given) {
+/// What to ask where.
+struct Door {
+  net::SocketAddress address;
+  std::string name, target = "/readyz";
+};
+
+/// The door that is meant; else the exit code, and why has been said.
+std::variant<Door, int> door_of(const std::string& given) {
+  if (given.starts_with("unix:")) {
+    const auto address = net::SocketAddress::unix_path(given.substr(5));
+    if (address) return Door{*address, given};
+    complain("\"" + given + "\" is no path of a socket");
+    return kUsage;
+  }
   std::string text = given.find("://") == std::string::npos ? "http://" + given : given;
   auto url = Url::parse(text);
   if (!url || url->tls) {
-    complain("\"" + given + "\" is no http:// URL");
+    complain("\"" + given + "\" is neither an http:// URL nor unix:/path");
     return kUsage;
   }
-  if (url->target == "/") url->target = "/readyz";
   std::string why;
   const auto address = resolve(url->host, url->port_number(), &why);
   if (!address) {
     complain("can't resolve " + url->host + ": " + (why.empty() ? address.error().message() : why));
     return kUnreachable;
   }
-  const auto answer = http_request(*address, "GET", url->target, url->authority(), {}, {}, kLimit);
+  Door door{*address, url->authority()};
+  if (url->target != "/") door.target = url->target;
+  return door;
+}
+
+int health(const std::string& given) {
+  const auto found = door_of(given);
+  if (const int* code = std::get_if<int>(&found)) return *code;
+  const Door& door = std::get<Door>(found);
+  const std::string host = given.starts_with("unix:") ? "localhost" : door.name;
+  const auto answer = http_request(door.address, "GET", door.target, host, {}, {}, kLimit);
   if (!answer) {
-    complain(url->authority() + " does not answer: " + answer.error().message());
+    complain(door.name + " does not answer: " + answer.error().message());
     return kUnreachable;
   }
   std::string line = answer->body;

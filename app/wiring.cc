@@ -361,7 +361,9 @@ void Wiring::begin_service() {
   LogLine line("weir is ready");
   line.add("version", kVersion)
       .add("proxy", shown(settings_.proxy.listen.value))
-      .add("upstream", settings_.proxy.upstream_authority)
+      .add("upstream", settings_.proxy.upstream->value.is_unix()
+                           ? shown(settings_.proxy.upstream->value)
+                           : settings_.proxy.upstream_authority)
       .add("admin", shown(settings_.admin.listen.value))
       .add("health", shown(settings_.health.listen.value))
       .add("api", api_ == nullptr        ? "none"

@@ -82,7 +82,7 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"ctl"}, "try \"weir ctl --help\""},
       {{"ctl", "view", "a/b"}, "is no name of a view"},
       {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},
-      {{"health", "ftp://x"}, "is no http:// URL"},
+      {{"health", "ftp://x"}, "is neither an http:// URL"},
   };
   for (const Case& c : kCases) {
     const Outcome outcome = run(c.arguments);
@@ -141,6 +141,28 @@ TEST_F(CommandsTest, explain_judges_a_request_that_is_never_sent) {
     arguments.insert(arguments.end(), bad.begin(), bad.end());
     EXPECT_EQ(run(arguments).code, 2) << bad.front();
   }
+}
+
+TEST_F(CommandsTest, explain_takes_the_host_from_the_url_or_the_field) {
+  scratch.write("shop.yaml",
+                "weir: 1\npolicies:\n  - {name: shop, watch: request, then: [{if: 'host == "
+                "\"shop.example\"', do: deny}]}\n");
+  EXPECT_EQ(run({"explain", "-c", "shop.yaml", "-H", "Host: Shop.Example:80", "/"}).code, 1);
+  EXPECT_EQ(run({"explain", "-c", "shop.yaml", "http://shop.example/"}).code, 1);
+  EXPECT_EQ(
+      run({"explain", "-c", "shop.yaml", "-H", "Host: shop.example", "http://other.example/"}).code,
+      0);
+}
+
+TEST_F(CommandsTest, output_that_can_not_be_written_is_4) {
+  const auto shell = [&](const std::string& line) {
+    return WEXITSTATUS(std::system(("cd " + scratch.path() + "; " + line).c_str()));
+  };
+  const std::string schema = std::string(WEIR_BINARY) + " schema";
+  EXPECT_EQ(shell(schema + " >/dev/full 2>said"), 4);
+  EXPECT_THAT(scratch.read("said"), HasSubstr("the output can't be written: No space left"));
+  EXPECT_EQ(shell("{ " + schema + "; echo $? >code; } | head -c 1 >first"), 0);
+  EXPECT_EQ(scratch.read("code"), "0\n") << "who has seen enough is no failure";
 }
 
 TEST_F(CommandsTest, schema_is_json_and_has_a_reference) {
