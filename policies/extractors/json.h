@@ -14,7 +14,8 @@ namespace weir::policies {
 class Arena;
 
 /// Reads the body of one message, JSON or form, when something first asks for it, and once. Its
-/// memory (about 16 times the largest body seen) is reused. Values are views into it or into the
+/// memory (about 16 times the largest body seen, four times that if it had to be mended:
+/// json_mending.h) is reused. Values are views into it or into the
 /// body and live until reset(). Not thread-safe.
 class BodyReader {
  public:

@@ -1,7 +1,9 @@
 #include "policies/extractors/json_mending.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <utility>
 
 namespace weir::policies {
 namespace {
