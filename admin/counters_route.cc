@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct Target {
+struct CounterTarget {
   const policies::Policy* policy = nullptr;
   std::vector<std::string> parts;
 };
@@ -31,10 +31,10 @@ std::string why_no_counters(const policies::PolicySet& set, const policies::Poli
   return "this policy counts nothing by itself; its metrics do: " + names;
 }
 
-std::variant<Target, net::HttpReply> target_of(const Call& call,
-                                               std::initializer_list<std::string_view> parameters) {
+std::variant<CounterTarget, net::HttpReply> target_of(
+    const Call& call, std::initializer_list<std::string_view> parameters) {
   if (auto refused = call.refuse_unknown(parameters)) return std::move(*refused);
-  Target target;
+  CounterTarget target;
   target.policy = call.set->find_policy(call.name());
   if (target.policy == nullptr) return problem(404, "there is no policy of that name");
   if (target.policy->counters.empty())
@@ -44,12 +44,6 @@ std::variant<Target, net::HttpReply> target_of(const Call& call,
   if (auto* wrong = std::get_if<std::string>(&parts)) return problem(400, *wrong);
   target.parts = std::move(std::get<std::vector<std::string>>(parts));
   return target;
-}
-
-json::array texts(const std::vector<std::string>& parts) {
-  json::array out;
-  for (const std::string& part : parts) out.emplace_back(utf8_text(part));
-  return out;
 }
 
 // The rungs that are read from this counter, with their thresholds as far as they are numbers.
@@ -80,7 +74,7 @@ bool is_shared(const Call& call, const policies::Policy& policy) {
   });
 }
 
-StoreQuestion question_of(const Call& call, const Target& target, bool reset) {
+StoreQuestion question_of(const Call& call, const CounterTarget& target, bool reset) {
   return {reset, call.set, target.policy->index, target.parts};
 }
 
@@ -93,7 +87,7 @@ net::HttpReply no_store(const StoreAnswer& answer, const char* instead) {
 boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
   auto found = target_of(call, {"key", "from"});
   if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
-  const Target& target = std::get<Target>(found);
+  const CounterTarget& target = std::get<CounterTarget>(found);
   const auto from = call.query.one("from");
   if (call.query.has("from") && from != "store" && from != "here")
     co_return problem(400, "`from` is store or here");
@@ -129,7 +123,7 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
 boost::asio::awaitable<net::HttpReply> reset_counters(Call& call) {
   auto found = target_of(call, {"key"});
   if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
-  const Target& target = std::get<Target>(found);
+  const CounterTarget& target = std::get<CounterTarget>(found);
   const bool shared = is_shared(call, *target.policy);
   if (shared) {
     const StoreAnswer store = co_await call.operations.ask_store(question_of(call, target, true));

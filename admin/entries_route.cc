@@ -16,15 +16,15 @@ constexpr std::size_t kWhyBytesMax = 256;
 
 /// A key in each of the lists that a name stands for (of a policy's own lists the parts are the
 /// same).
-struct Target {
+struct EntryTarget {
   std::vector<const policies::List*> lists;
   std::vector<std::string> parts;
   std::optional<Address> address;  ///< of lists of one address
 };
 
-std::variant<Target, net::HttpReply> target_of(const Call& call,
-                                               const std::vector<std::string_view>& given) {
-  Target target;
+std::variant<EntryTarget, net::HttpReply> target_of(const Call& call,
+                                                    const std::vector<std::string_view>& given) {
+  EntryTarget target;
   target.lists = lists_named(*call.set, call.name());
   if (target.lists.empty()) return no_such_list(*call.set, call.name());
   const policies::List& first = *target.lists.front();
@@ -35,21 +35,15 @@ std::variant<Target, net::HttpReply> target_of(const Call& call,
   return target;
 }
 
-Hash128 key_in(const Call& call, const policies::List& list, const Target& target) {
+Hash128 key_in(const Call& call, const policies::List& list, const EntryTarget& target) {
   // The parts have been checked against the same slots: this cannot fail.
   return policies::list_key(*call.set, list, as_views(target.parts), call.stores.secret).value();
 }
 
 const limiter::StaticList::Entry* static_entry(const Call& call, const policies::List& list,
-                                               const Target& target) {
+                                               const EntryTarget& target) {
   return list.fixed.find(key_in(call, list, target), target.address ? &*target.address : nullptr,
                          call.at.now);
-}
-
-json::array texts(const std::vector<std::string>& parts) {
-  json::array out;
-  for (const std::string& part : parts) out.emplace_back(utf8_text(part));
-  return out;
 }
 
 /// What a body asks for. The views point into it.
@@ -58,11 +52,6 @@ struct Wish {
   TimePoint until{};
   std::string_view why, effect;
 };
-
-std::string_view text_of(const json::value& value) {
-  const json::string& text = value.get_string();
-  return {text.data(), text.size()};
-}
 
 // What is wrong, or an empty text.
 std::string read_key(const json::object& body, Wish& wish) {
@@ -123,7 +112,8 @@ std::string read_wish(const json::object& body, TimePoint now, Wish& wish) {
 }
 
 // The one list that an entry goes to.
-const policies::List* choose(const Target& target, std::string_view effect, std::string& known) {
+const policies::List* choose(const EntryTarget& target, std::string_view effect,
+                             std::string& known) {
   const policies::List* chosen = nullptr;
   for (const policies::List* list : target.lists) {
     const std::string_view name = policies::action_row(list->effect).name;
@@ -153,7 +143,7 @@ net::HttpReply find_entry(Call& call) {
   if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
   auto found = target_of(call, call.query.all("key"));
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
-  const Target& target = std::get<Target>(found);
+  const EntryTarget& target = std::get<EntryTarget>(found);
   json::array rows;
   for (const policies::List* list : target.lists) {
     if (const auto* fixed = static_entry(call, *list, target)) {
@@ -178,7 +168,7 @@ net::HttpReply add_entry(Call& call) {
   if (!wrong.empty()) return problem(400, wrong);
   auto found = target_of(call, wish.key);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
-  const Target& target = std::get<Target>(found);
+  const EntryTarget& target = std::get<EntryTarget>(found);
   std::string known;
   const policies::List* const list = choose(target, wish.effect, known);
   if (list == nullptr) {
@@ -213,7 +203,7 @@ net::HttpReply remove_entry(Call& call) {
   if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
   auto found = target_of(call, call.query.all("key"));
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
-  const Target& target = std::get<Target>(found);
+  const EntryTarget& target = std::get<EntryTarget>(found);
   std::size_t removed = 0;
   bool fixed = false;
   for (const policies::List* list : target.lists) {

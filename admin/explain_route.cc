@@ -25,11 +25,6 @@ struct Made {
   std::vector<char> path_room;
 };
 
-std::string_view text_of(const json::value& value) {
-  const json::string& text = value.get_string();
-  return {text.data(), text.size()};
-}
-
 bool is_token(std::string_view text) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {

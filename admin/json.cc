@@ -51,6 +51,17 @@ void put_until(json::object& out, TimePoint until, TimePoint now) {
   }
 }
 
+json::array texts(const std::vector<std::string>& from) {
+  json::array out;
+  for (const std::string& text : from) out.emplace_back(utf8_text(text));
+  return out;
+}
+
+std::string_view text_of(const json::value& value) {
+  const json::string& text = value.get_string();
+  return {text.data(), text.size()};
+}
+
 json::value number_value(Number number) {
   if (!number.is_real()) return number.integer();
   if (!number.is_finite()) return "unlimited";

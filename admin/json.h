@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <initializer_list>
@@ -7,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/number.h"
@@ -30,6 +32,10 @@ std::variant<boost::json::object, net::HttpReply> read_object(
 void put_time(boost::json::object& out, std::string_view name, TimePoint time);
 /// Sets `until`, and `left_seconds` from now to then (0 at least).
 void put_until(boost::json::object& out, TimePoint until, TimePoint now);
+/// Each as text that is valid UTF-8.
+boost::json::array texts(const std::vector<std::string>& from);
+/// The value must be a string, and outlive the view.
+std::string_view text_of(const boost::json::value& value);
 /// Integers stay exact; a threshold that nothing reaches is "unlimited".
 boost::json::value number_value(Number number);
 

@@ -10,12 +10,6 @@ namespace {
 namespace json = boost::json;
 using config::MetricDef;
 
-json::array texts(const std::vector<std::string>& from) {
-  json::array out;
-  for (const std::string& text : from) out.emplace_back(utf8_text(text));
-  return out;
-}
-
 json::object by_action(const std::array<std::uint64_t, 6>& cells) {
   json::object out;
   for (const policies::ActionRow& row : policies::action_rows()) {

@@ -6,6 +6,11 @@
 #include "core/utf8.h"
 
 namespace weir::api {
+namespace {
+
+using Kind = JsonMember::Kind;
+
+}  // namespace
 
 /// A position in the text. Every step returns false once something is wrong, and says it in
 /// `wrong`.
@@ -86,7 +91,6 @@ class JsonMembers::Scan {
   }
 
   bool value(JsonMember& out, std::size_t depth) {
-    using Kind = JsonMember::Kind;
     const std::size_t begin = at_;
     switch (peek()) {
       case '"':

@@ -24,10 +24,6 @@ std::string sibling(const std::string& path) {
   return path.substr(0, at) + path.substr(at + 5);
 }
 
-std::string counted(std::size_t n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
-}
-
 std::string place(const CaseFileResult& file, const config::Where& where) {
   return file.path + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
 }

@@ -13,7 +13,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kCheckExamples =
     "Examples:\n"
     "  weir check                      the file that \"weir serve\" would take\n"
     "  weir check weir.yaml --strict   warnings fail too (exit code 3)\n"
@@ -21,14 +21,10 @@ constexpr std::string_view kExamples =
     "\n"
     "Exit codes: 0 ok, 1 errors, 3 warnings under --strict.";
 
-struct Flags {
+struct CheckFlags {
   std::vector<std::string> paths;
   bool strict = false;
 };
-
-std::string counted(std::size_t n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
-}
 
 // "weir.yaml: ok: 4 policies, 7 events, 3 lists, 1 table"
 std::string summary(const std::string& path, const Configuration& configuration) {
@@ -60,7 +56,7 @@ std::string recording_json(const policies::PolicySet& set) {
   return out + "]}";
 }
 
-int check(const Flags& flags, const Globals& globals) {
+int check(const CheckFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths = flags.paths;
   if (paths.empty()) paths.push_back(default_config_path(environment));
@@ -102,8 +98,8 @@ int check(const Flags& flags, const Globals& globals) {
   return errors ? kNo : warnings && flags.strict ? kWarnings : kOk;
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_check(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<CheckFlags>();
   app.add_option("PATH", flags->paths, "Main files; each is checked with what it includes");
   app.add_flag("--strict", flags->strict, "Warnings fail too");
   return [flags, &globals] { return check(*flags, globals); };
@@ -112,6 +108,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Command kCheck{"check", "Say what is wrong with a configuration, and what fits into memory",
-                     kExamples, declare};
+                     kCheckExamples, declare_check};
 
 }  // namespace weir::app

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kCtlExamples =
     "Examples:\n"
     "  weir ctl status\n"
     "  weir ctl top                     which policies are busy, every two seconds\n"
@@ -39,7 +39,7 @@ constexpr std::string_view kExamples =
     "prints what the admin API answered. Exit codes: 0 done, 1 weir says no, 2 usage, 4 nobody\n"
     "answers, 5 not permitted.";
 
-struct Flags {
+struct CtlFlags {
   AdminDoor door;
   std::string name;
   std::vector<std::string> key;
@@ -53,7 +53,7 @@ struct Flags {
 };
 
 /// What is wrong, and the name that was probably meant.
-int complain_of_name(const Flags& flags, AdminAnswer answer, const char* target, const char* list) {
+int complain_of_name(const CtlFlags& flags, AdminAnswer answer, const char* target, const char* list) {
   if (answer.status == 404) {
     const AdminAnswer all = ask_admin(flags.door, "GET", target);
     std::vector<std::string> names;
@@ -65,14 +65,14 @@ int complain_of_name(const Flags& flags, AdminAnswer answer, const char* target,
   return complain_of(answer);
 }
 
-int show_status(const Flags& flags, const Globals& globals) {
+int show_status(const CtlFlags& flags, const Globals& globals) {
   const AdminAnswer answer = ask_admin(flags.door, "GET", "/v1/status");
   if (answer.code != kOk) return complain_of(answer);
   show(globals, answer.body, outline(answer.body));
   return kOk;
 }
 
-int show_policy(const Flags& flags, const Globals& globals) {
+int show_policy(const CtlFlags& flags, const Globals& globals) {
   const bool all = flags.name.empty();
   const AdminAnswer answer = ask_admin(
       flags.door, "GET", all ? "/v1/policies" : admin_target("/v1/policies/{}", flags.name));
@@ -81,7 +81,7 @@ int show_policy(const Flags& flags, const Globals& globals) {
   return kOk;
 }
 
-int show_counter(const Flags& flags, const Globals& globals) {
+int show_counter(const CtlFlags& flags, const Globals& globals) {
   std::string target = admin_target("/v1/counters/{}", flags.name, flags.key);
   if (flags.here) target += flags.key.empty() ? "?from=here" : "&from=here";
   const AdminAnswer answer = ask_admin(flags.door, flags.reset ? "DELETE" : "GET", target);
@@ -91,7 +91,7 @@ int show_counter(const Flags& flags, const Globals& globals) {
   return kOk;
 }
 
-int change_list(const Flags& flags, const Globals& globals) {
+int change_list(const CtlFlags& flags, const Globals& globals) {
   AdminAnswer answer;
   if (flags.remove) {
     answer = ask_admin(flags.door, "DELETE",
@@ -111,7 +111,7 @@ int change_list(const Flags& flags, const Globals& globals) {
   return kOk;
 }
 
-int show_list(const Flags& flags, const Globals& globals) {
+int show_list(const CtlFlags& flags, const Globals& globals) {
   const bool change = flags.add || flags.remove;
   if (change && flags.key.empty()) {
     complain(std::string(flags.add ? "--add" : "--remove") +
@@ -137,7 +137,7 @@ int show_list(const Flags& flags, const Globals& globals) {
   return !flags.key.empty() && !is_true(answer.body, "listed") ? kNo : kOk;
 }
 
-int show_view(const Flags& flags, const Globals& globals) {
+int show_view(const CtlFlags& flags, const Globals& globals) {
   std::string target = "/v1/views";
   if (!flags.name.empty()) target += "/" + flags.name + "?windows=" + std::to_string(flags.windows);
   const AdminAnswer answer = ask_admin(flags.door, "GET", target);
@@ -147,7 +147,7 @@ int show_view(const Flags& flags, const Globals& globals) {
   return kOk;
 }
 
-int reload(const Flags& flags, const Globals& globals) {
+int reload(const CtlFlags& flags, const Globals& globals) {
   const AdminAnswer answer = ask_admin(flags.door, "POST", "/v1/reload");
   // A configuration with errors is an answer, and the reason why one asked.
   const bool refused = answer.status == 422;
@@ -156,7 +156,7 @@ int reload(const Flags& flags, const Globals& globals) {
   return refused ? kNo : kOk;
 }
 
-int drain(const Flags& flags, const Globals& globals) {
+int drain(const CtlFlags& flags, const Globals& globals) {
   if (flags.begin == flags.end) {
     complain("drain needs --begin or --end");
     return kUsage;
@@ -168,10 +168,10 @@ int drain(const Flags& flags, const Globals& globals) {
   return kOk;
 }
 
-using Run = int (*)(const Flags&, const Globals&);
+using Run = int (*)(const CtlFlags&, const Globals&);
 using Runs = std::vector<std::pair<CLI::App*, Run>>;
 
-void declare_lookups(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& runs) {
+void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
   const auto command = [&](const char* name, const char* help, Run run) {
     runs.emplace_back(app.add_subcommand(name, help), run);
     return runs.back().first;
@@ -228,13 +228,13 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& r
       ->capture_default_str();
 }
 
-void declare_watches(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& runs) {
+void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
   CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
   runs.emplace_back(top,
-                    [](const Flags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
+                    [](const CtlFlags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
   CLI::App* tail = app.add_subcommand("tail", "Verdicts and listings as they come");
   runs.emplace_back(
-      tail, [](const Flags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });
+      tail, [](const CtlFlags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });
   for (CLI::App* each : {top, tail}) {
     each->add_option("--interval", flags->watch.interval, "Ask so often")
         ->type_name("DURATION")
@@ -247,8 +247,8 @@ void declare_watches(CLI::App& app, const std::shared_ptr<Flags>& flags, Runs& r
   }
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<CtlFlags>();
   const config::Environment environment = process_environment();
   const auto from = [&](const char* name, const char* otherwise) {
     const auto found = environment.find(name);
@@ -283,6 +283,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kCtl{"ctl", "Ask and steer a running weir", kExamples, declare};
+const Command kCtl{"ctl", "Ask and steer a running weir", kCtlExamples, declare_ctl};
 
 }  // namespace weir::app

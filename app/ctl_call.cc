@@ -15,7 +15,7 @@
 namespace weir::app {
 namespace {
 
-constexpr milliseconds kLimit{10'000};
+constexpr milliseconds kCallTimeout{10'000};
 
 struct Found {
   net::SocketAddress address;
@@ -68,7 +68,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   // The admin door wants it of every change, with a body or without.
   if (method != "GET") lines += "Content-Type: application/json\r\n";
   const auto answer =
-      http_request(found->address, method, target, found->authority, lines, body, kLimit);
+      http_request(found->address, method, target, found->authority, lines, body, kCallTimeout);
   if (!answer) {
     return failed(kUnreachable, door.address + " does not answer: " + answer.error().message() +
                                     " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)");

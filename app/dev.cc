@@ -13,7 +13,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kDevExamples =
     "Examples:\n"
     "  weir dev 3000                    before the app on port 3000; policies that only flag\n"
     "  weir dev 3000 --recipe login     also against password guessing\n"
@@ -24,7 +24,7 @@ constexpr std::string_view kExamples =
     "whoever sends X-Forwarded-For from this machine is believed, so that one can play many "
     "callers.";
 
-struct Flags {
+struct DevFlags {
   std::string target;
   std::vector<std::string> recipes;
   std::string listen = "127.0.0.1:8480";
@@ -38,7 +38,7 @@ std::string upstream_of(const std::string& target) {
   return whole ? target : "http://" + target;
 }
 
-std::string banner(const config::Model& model, const Flags& flags, bool colour) {
+std::string banner(const config::Model& model, const DevFlags& flags, bool colour) {
   const auto bold = [&](const std::string& text) {
     return colour ? "\x1b[1m" + text + "\x1b[0m" : text;
   };
@@ -61,7 +61,7 @@ std::string banner(const config::Model& model, const Flags& flags, bool colour) 
   return out;
 }
 
-int dev(const Flags& flags, const Globals& globals) {
+int dev(const DevFlags& flags, const Globals& globals) {
   std::vector<config::SourceText> texts{{"dev_defaults.yaml", std::string(dev_defaults())}};
   for (const std::string& name : flags.recipes) {
     const Recipe* recipe = find_recipe(name);
@@ -102,8 +102,8 @@ int dev(const Flags& flags, const Globals& globals) {
   return Wiring(std::move(options)).run();
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_dev(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<DevFlags>();
   app.add_option("APP", flags->target, "The app: a port on this machine, or a URL")->required();
   app.add_option("--recipe", flags->recipes,
                  "Policies to add; may be repeated; \"weir init\" lists them")
@@ -118,6 +118,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kDev{"dev", "Try weir before an app, without a file", kExamples, declare};
+const Command kDev{"dev", "Try weir before an app, without a file", kDevExamples, declare_dev};
 
 }  // namespace weir::app

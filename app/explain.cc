@@ -15,7 +15,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kExplainExamples =
     "Examples:\n"
     "  weir explain -c weir.yaml -X POST -d '{\"username\":\"alice\"}' --ip 203.0.113.7 "
     "/api/login\n"
@@ -25,13 +25,13 @@ constexpr std::string_view kExamples =
     "what\n"
     "only the app's answer can tell stays open. Exit codes: 0 it passes, 1 it is refused.";
 
-struct Flags {
+struct ExplainFlags {
   std::string config, method, body, ip = "127.0.0.1", url;
   std::vector<std::string> headers;
 };
 
 /// The header lines of the flags as names and values; `wrong` says what is wrong with one.
-std::vector<std::pair<std::string, std::string>> headers_of(const Flags& flags,
+std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& flags,
                                                             std::string& wrong) {
   std::vector<std::pair<std::string, std::string>> out;
   for (const std::string& line : flags.headers) {
@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::string>> headers_of(const Flags& flags,
 }
 
 /// What is wrong with the flags; empty: `draft` is the request they mean.
-std::string fill(RequestDraft& draft, const Flags& flags, std::size_t body_max) {
+std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t body_max) {
   RequestText text;
   text.method = flags.method;
   text.url = flags.url;
@@ -69,7 +69,7 @@ std::string fill(RequestDraft& draft, const Flags& flags, std::size_t body_max) 
   return draft.fill(std::move(text), body_max);
 }
 
-int explain(const Flags& flags, const Globals& globals) {
+int explain(const ExplainFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const Configuration configuration = compile(config::load_file(path, environment));
@@ -108,8 +108,8 @@ int explain(const Flags& flags, const Globals& globals) {
   return explanation.status != 0 ? kNo : kOk;
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_explain(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<ExplainFlags>();
   app.add_option("-c,--config", flags->config,
                  "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
       ->type_name("FILE");
@@ -129,6 +129,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 
 const Command kExplain{"explain",
                        "Say which policies a request meets, with which values and verdict",
-                       kExamples, declare};
+                       kExplainExamples, declare_explain};
 
 }  // namespace weir::app

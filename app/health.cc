@@ -9,9 +9,9 @@
 namespace weir::app {
 namespace {
 
-constexpr milliseconds kLimit{1'000};
+constexpr milliseconds kHealthTimeout{1'000};
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kHealthExamples =
     "Examples:\n"
     "  weir health\n"
     "  weir health http://127.0.0.1:8482/livez\n"
@@ -55,7 +55,7 @@ int health(const std::string& given) {
   if (const int* code = std::get_if<int>(&found)) return *code;
   const Door& door = std::get<Door>(found);
   const std::string host = given.starts_with("unix:") ? "localhost" : door.name;
-  const auto answer = http_request(door.address, "GET", door.target, host, {}, {}, kLimit);
+  const auto answer = http_request(door.address, "GET", door.target, host, {}, {}, kHealthTimeout);
   if (!answer) {
     complain(door.name + " does not answer: " + answer.error().message());
     return kUnreachable;
@@ -70,7 +70,7 @@ int health(const std::string& given) {
   return answer->status >= 200 && answer->status < 400 ? kOk : kNo;
 }
 
-std::function<int()> declare(CLI::App& app, const Globals&) {
+std::function<int()> declare_health(CLI::App& app, const Globals&) {
   auto url = std::make_shared<std::string>("http://127.0.0.1:8482/readyz");
   app.add_option("URL", *url, "The health door; /readyz unless it has a path")
       ->capture_default_str();
@@ -79,6 +79,7 @@ std::function<int()> declare(CLI::App& app, const Globals&) {
 
 }  // namespace
 
-const Command kHealth{"health", "Ask a running weir whether it is ready", kExamples, declare};
+const Command kHealth{"health", "Ask a running weir whether it is ready", kHealthExamples,
+                      declare_health};
 
 }  // namespace weir::app

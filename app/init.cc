@@ -14,7 +14,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kInitExamples =
     "Examples:\n"
     "  weir init                        what recipes there are\n"
     "  weir init login                  writes login.yaml and login_test.yaml here\n"
@@ -22,7 +22,7 @@ constexpr std::string_view kExamples =
     "\n"
     "Nothing is overwritten unless --force says so.";
 
-struct Flags {
+struct InitFlags {
   std::string recipe, directory = ".";
   bool force = false;
 };
@@ -81,7 +81,7 @@ std::string next_steps(const Recipe& recipe, const std::string& file, const std:
   return out + "or name the file under `include:` of your own weir.yaml.\n";
 }
 
-int init(const Flags& flags, const Globals& globals) {
+int init(const InitFlags& flags, const Globals& globals) {
   if (flags.recipe.empty()) {
     print(listing(globals));
     return kOk;
@@ -116,8 +116,8 @@ int init(const Flags& flags, const Globals& globals) {
   return kOk;
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_init(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<InitFlags>();
   app.add_option("RECIPE", flags->recipe, "Its name; left out: a list of all");
   app.add_option("--dir", flags->directory, "Where the files go")
       ->type_name("DIR")
@@ -128,7 +128,7 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kInit{"init", "Write a recipe, policies with their cases, to start from", kExamples,
-                    declare};
+const Command kInit{"init", "Write a recipe, policies with their cases, to start from",
+                    kInitExamples, declare_init};
 
 }  // namespace weir::app

@@ -20,7 +20,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kReplayExamples =
     "Examples:\n"
     "  weir replay -c weir.yaml --event request=access.log.gz\n"
     "  weir replay -c shop.yaml --event order=orders.csv --event receipt=receipts.csv --lateness "
@@ -35,7 +35,7 @@ constexpr std::string_view kExamples =
     "file\n"
     "can't be read, 5 this configuration can't be replayed.";
 
-struct Flags {
+struct ReplayFlags {
   std::string config, order = "arrival", lateness, against, from, to, log_format, report, store;
   std::vector<std::string> events, readings, fail_if;
   bool flush = false;
@@ -71,7 +71,7 @@ std::optional<TimePoint> parse_time(std::string_view text) {
 }
 
 /// What the flags ask for; what is wrong with them if the text is not empty.
-std::string make_plan(const Flags& flags, replay::Plan& plan) {
+std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
   for (const std::string& event : flags.events) {
     const std::size_t equals = event.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == event.size()) {
@@ -98,7 +98,7 @@ std::string make_plan(const Flags& flags, replay::Plan& plan) {
   return {};
 }
 
-std::string select_readings(const Flags& flags, const policies::PolicySet& set,
+std::string select_readings(const ReplayFlags& flags, const policies::PolicySet& set,
                             std::vector<bool>& out) {
   out.assign(set.policies.size(), false);
   for (const std::string& name : flags.readings) {
@@ -125,7 +125,7 @@ void tell_faults(const replay::Report& report) {
   }
 }
 
-int run(replay::Replay& replay, const Flags& flags, const Globals& globals,
+int run(replay::Replay& replay, const ReplayFlags& flags, const Globals& globals,
         const std::vector<FailIf>& conditions, const std::vector<replay::Plan::Source>& sources,
         replay::RowWriter* rows) {
   Progress progress(::isatty(STDERR_FILENO) == 1);
@@ -166,7 +166,7 @@ int run(replay::Replay& replay, const Flags& flags, const Globals& globals,
   return failed ? kNo : kOk;
 }
 
-int replay_command(const Flags& flags, const Globals& globals) {
+int replay_command(const ReplayFlags& flags, const Globals& globals) {
   replay::Plan plan;
   if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
   if (plan.sources.empty())
@@ -245,8 +245,8 @@ int replay_command(const Flags& flags, const Globals& globals) {
   return code;
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<ReplayFlags>();
   const auto repeated = [](CLI::Option* option, const char* type) {
     option->type_name(type)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
@@ -296,6 +296,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 
 const Command kReplay{"replay",
                       "Judge yesterday's traffic: rows of files, at the times that they say",
-                      kExamples, declare};
+                      kReplayExamples, declare_replay};
 
 }  // namespace weir::app

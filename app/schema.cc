@@ -9,13 +9,13 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kSchemaExamples =
     "Example:\n"
     "  weir schema > weir.schema.json\n"
     "then put this line on top of the file, and editors complete and check it:\n"
     "  # yaml-language-server: $schema=./weir.schema.json";
 
-std::function<int()> declare(CLI::App& app, const Globals&) {
+std::function<int()> declare_schema(CLI::App& app, const Globals&) {
   auto reference = std::make_shared<bool>(false);
   app.add_flag("--reference", *reference,
                "Every key with its values, default and meaning, as Markdown");
@@ -30,6 +30,6 @@ std::function<int()> declare(CLI::App& app, const Globals&) {
 
 }  // namespace
 
-const Command kSchema{"schema", "Print the JSON Schema of the configuration", kExamples, declare};
+const Command kSchema{"schema", "Print the JSON Schema of the configuration", kSchemaExamples, declare_schema};
 
 }  // namespace weir::app

@@ -10,7 +10,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kServeExamples =
     "Examples:\n"
     "  weir serve --config weir.yaml\n"
     "  weir serve --upstream http://127.0.0.1:3000 --listen 127.0.0.1:8480\n"
@@ -20,12 +20,12 @@ constexpr std::string_view kExamples =
     "over\n"
     "while weir runs; SIGHUP asks for it. SIGTERM and Ctrl-C drain, a second one ends at once.";
 
-struct Flags {
+struct ServeFlags {
   std::string config, listen, upstream, log_level, record_size = "100MiB";
   Recording::Options record;
 };
 
-int serve(const Flags& flags, const Globals& globals) {
+int serve(const ServeFlags& flags, const Globals& globals) {
   config::Environment environment = process_environment();
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const auto set = [&](const char* name, const std::string& value) {
@@ -59,8 +59,8 @@ int serve(const Flags& flags, const Globals& globals) {
   return Wiring(std::move(options)).run();
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_serve(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<ServeFlags>();
   app.add_option("-c,--config", flags->config,
                  "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
       ->type_name("FILE");
@@ -93,6 +93,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kServe{"serve", "Run weir before an app", kExamples, declare};
+const Command kServe{"serve", "Run weir before an app", kServeExamples, declare_serve};
 
 }  // namespace weir::app

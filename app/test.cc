@@ -10,7 +10,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::string_view kExamples =
+constexpr std::string_view kTestExamples =
     "Examples:\n"
     "  weir test                        the *_test.yaml files beside the configuration\n"
     "  weir test policies/              those of a directory\n"
@@ -21,7 +21,7 @@ constexpr std::string_view kExamples =
     "(docs/testing.md). Time is driven: a case over a week takes no time. Exit codes: 0 all pass,\n"
     "1 some fail, or none has run.";
 
-struct Flags {
+struct TestFlags {
   std::vector<std::string> paths;
   std::string config, filter;
   bool each = false;
@@ -32,7 +32,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-int test(const Flags& flags, const Globals& globals) {
+int test(const TestFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths;
   std::string fallback = flags.config;  // what files are tested with that name no configuration
@@ -80,8 +80,8 @@ int test(const Flags& flags, const Globals& globals) {
   return failed ? kNo : kOk;
 }
 
-std::function<int()> declare(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<Flags>();
+std::function<int()> declare_test(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<TestFlags>();
   app.add_option("PATH", flags->paths, "Case files, or directories with *_test.yaml files");
   app.add_option("-c,--config", flags->config,
                  "The main file for case files that name none; else the file without _test")
@@ -95,6 +95,6 @@ std::function<int()> declare(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Command kTest{"test", "Run cases: events with times, and the verdicts expected of them",
-                    kExamples, declare};
+                    kTestExamples, declare_test};
 
 }  // namespace weir::app

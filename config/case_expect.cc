@@ -7,10 +7,9 @@
 namespace weir::config {
 namespace {
 
-constexpr std::string_view kTextMap = R"({"type":"object"})";
 constexpr std::int64_t kMany = 1'000'000'000;
 
-std::vector<CaseEntry> read_entries(Reader& reader, const Member& m) {
+std::vector<CaseEntry> read_case_entries(Reader& reader, const Member& m) {
   std::vector<CaseEntry> out;
   if (!reader.is_map(*m.value, "\"" + std::string(m.key->text) + "\"")) return out;
   for (const Member& list : m.value->items) {
@@ -73,7 +72,7 @@ std::optional<Text> read_when(Reader& reader, const Member& m) {
 
 namespace {
 
-constexpr Row<CaseView> kView[] = {
+constexpr Row<CaseView> kCaseView[] = {
     {{"end", shape::kText, "duration since the case's start, or a time", "the last complete window",
       "Which window: the one that ends then."},
      [](Reader& r, const Member& m, CaseView& out) { out.end = read_when(r, m); }},
@@ -138,7 +137,7 @@ std::vector<CaseView> read_views(Reader& reader, const Member& m) {
     CaseView view;
     view.view = {std::string(item.key->text), item.key->where};
     view.where = item.key->where;
-    reader.walk(*item.value, "a view that is expected", kView, view);
+    reader.walk(*item.value, "a view that is expected", kCaseView, view);
     out.push_back(std::move(view));
   }
   return out;
@@ -188,22 +187,24 @@ constexpr Row<CaseExpect> kExpect[] = {
          out.hold = located(m, *value);
        }
      }},
-    {{"upstream", kTextMap, "map name: value", "", "Header fields that weir adds for the app."},
+    {{"upstream", shape::kTextMap, "map name: value", "",
+      "Header fields that weir adds for the app."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.upstream = read_text_map(r, m); }},
-    {{"headers", kTextMap, "map name: value", "", "Header fields that weir adds for the caller."},
+    {{"headers", shape::kTextMap, "map name: value", "",
+      "Header fields that weir adds for the caller."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.headers = read_text_map(r, m); }},
     {{"body", shape::kText, "text", "", "A part of the body that weir answers with."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.body = r.text(m); }},
-    {{"values", kTextMap, "map policy, or policy.metric: number, text or `none`", "",
+    {{"values", shape::kTextMap, "map policy, or policy.metric: number, text or `none`", "",
       "What policies read as they judged the event, whether a rung holds or not."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.values = read_text_map(r, m); }},
-    {{"listed", kTextMap, "map list: key, or list of keys", "",
+    {{"listed", shape::kTextMap, "map list: key, or list of keys", "",
       "Who is on a list now; a policy's name means its own lists. A key of several parts is a list "
       "in a list."},
-     [](Reader& r, const Member& m, CaseExpect& out) { out.listed = read_entries(r, m); }},
-    {{"not_listed", kTextMap, "map list: key, or list of keys", "", "Who is not."},
-     [](Reader& r, const Member& m, CaseExpect& out) { out.not_listed = read_entries(r, m); }},
-    {{"notified", kTextMap, "map notification: number", "",
+     [](Reader& r, const Member& m, CaseExpect& out) { out.listed = read_case_entries(r, m); }},
+    {{"not_listed", shape::kTextMap, "map list: key, or list of keys", "", "Who is not."},
+     [](Reader& r, const Member& m, CaseExpect& out) { out.not_listed = read_case_entries(r, m); }},
+    {{"notified", shape::kTextMap, "map notification: number", "",
       "How often someone was told, since the case began."},
      [](Reader& r, const Member& m, CaseExpect& out) {
        if (!r.is_map(*m.value, "\"notified\"")) return;
@@ -239,8 +240,8 @@ void add_expect_tables(std::vector<TableDoc>& out) {
                                 "`expect: flag` is `expect: {verdict: flag}`."));
   out.push_back(doc_of<kMatch>("case_match", "a match that is expected", "Expected matches",
                                "`patterns:` of an expectation maps policies to lists of these."));
-  out.push_back(doc_of<kView>("case_view", "a view that is expected", "Expected views",
-                              "`views:` of an expectation maps views to these keys."));
+  out.push_back(doc_of<kCaseView>("case_view", "a view that is expected", "Expected views",
+                                  "`views:` of an expectation maps views to these keys."));
 }
 
 }  // namespace weir::config

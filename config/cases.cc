@@ -10,10 +10,9 @@ namespace weir::config {
 namespace {
 
 constexpr std::int64_t kRepeatMax = 1'000'000;
-constexpr milliseconds kLongest{std::int64_t{366} * 86'400'000};
-constexpr std::string_view kTextMap = R"({"type":"object"})";
+constexpr milliseconds kCaseLongest{std::int64_t{366} * 86'400'000};
 constexpr std::string_view kAny = R"({"description":"Any value."})";
-constexpr std::string_view kTime = R"({"type":"string","minLength":1})";
+constexpr std::string_view kCaseTime = R"({"type":"string","minLength":1})";
 
 /// `POST /api/login?x=1`: checked here as far as it needs no repetition number.
 void check_request(Reader& reader, const Member& m, const Text& line) {
@@ -59,7 +58,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
     {{"status", R"({"type":"integer","minimum":100,"maximum":599})", "100 to 599", "200",
       "Its status."},
      [](Reader& r, const Member& m, CaseAnswer& out) { set(r.integer(m, 100, 599), out.status); }},
-    {{"headers", kTextMap, "map name: value", "", "Header fields."},
+    {{"headers", shape::kTextMap, "map name: value", "", "Header fields."},
      [](Reader& r, const Member& m, CaseAnswer& out) { out.headers = read_text_map(r, m); }},
     {{"json", kAny, "any value", "", "A JSON body."},
      [](Reader&, const Member& m, CaseAnswer& out) {
@@ -71,7 +70,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
     {{"after", shape::kDuration, "duration, up to 366d", "`0s`",
       "How long after the request reached the app: until then it is in flight."},
      [](Reader& r, const Member& m, CaseAnswer& out) {
-       set(r.duration(m, milliseconds{0}, kLongest), out.after);
+       set(r.duration(m, milliseconds{0}, kCaseLongest), out.after);
      }},
     {{"end", R"({"enum":["answered","failed","aborted"]})", "`answered`, `failed` or `aborted`",
       "`answered`", "`failed`: the app gave no answer; `aborted`: the client left before it."},
@@ -98,16 +97,16 @@ void read_answer(Reader& reader, const Member& m, CaseAnswer& out) {
   }
 }
 
-constexpr Row<CaseStep> kStep[] = {
-    {{"at", kTime, "duration since the case's start, or a time", "as the step before",
+constexpr Row<CaseStep> kCaseStep[] = {
+    {{"at", kCaseTime, "duration since the case's start, or a time", "as the step before",
       "When it happens: `90s`, `2026-01-05T10:00:00Z`."},
      [](Reader& r, const Member& m, CaseStep& out) { out.at = read_when(r, m); }},
     {{"after", shape::kDuration, "duration", "", "When it happens, since the step before."},
      [](Reader& r, const Member& m, CaseStep& out) {
-       if (const auto value = r.duration(m, milliseconds{0}, kLongest))
+       if (const auto value = r.duration(m, milliseconds{0}, kCaseLongest))
          out.after = located(m, *value);
      }},
-    {{"happened", kTime, "duration since the case's start, or a time", "",
+    {{"happened", kCaseTime, "duration since the case's start, or a time", "",
       "What the event says itself, where it comes late: for policies with `clock: event`."},
      [](Reader& r, const Member& m, CaseStep& out) { out.happened = read_when(r, m); }},
     {{"request", shape::kText, "`METHOD /path?query`, or with a URL", "",
@@ -116,14 +115,15 @@ constexpr Row<CaseStep> kStep[] = {
        out.request = r.text(m);
        if (out.request) check_request(r, m, *out.request);
      }},
-    {{"headers", kTextMap, "map name: value", "", "Header fields of the request."},
+    {{"headers", shape::kTextMap, "map name: value", "", "Header fields of the request."},
      [](Reader& r, const Member& m, CaseStep& out) { out.headers = read_text_map(r, m); }},
     {{"json", kAny, "any value", "", "A JSON body of the request."},
      [](Reader&, const Member& m, CaseStep& out) {
        out.body = Text{json_of(*m.value), m.value->where};
        out.content_type = "application/json";
      }},
-    {{"form", kTextMap, "map name: value", "", "A form as the body of the request."}, take_form},
+    {{"form", shape::kTextMap, "map name: value", "", "A form as the body of the request."},
+     take_form},
     {{"body", shape::kText, "text", "", "A body of the request as it stands."},
      [](Reader& r, const Member& m, CaseStep& out) { out.body = read_any_text(r, m); }},
     {{"ip", shape::kText, "address", "`203.0.113.7`", "Who asks."},
@@ -135,7 +135,8 @@ constexpr Row<CaseStep> kStep[] = {
     {{"event", shape::kName, "an event", "",
       "An event by its name, as `POST /v1/events` tells it."},
      [](Reader& r, const Member& m, CaseStep& out) { out.event = r.name(m, "an event", false); }},
-    {{"fields", kTextMap, "map name: value", "", "What the event says: its columns or fields."},
+    {{"fields", shape::kTextMap, "map name: value", "",
+      "What the event says: its columns or fields."},
      [](Reader& r, const Member& m, CaseStep& out) {
        if (!r.is_map(*m.value, "\"fields\"")) return;
        for (const Member& field : m.value->items) {
@@ -150,7 +151,7 @@ constexpr Row<CaseStep> kStep[] = {
      }},
     {{"every", shape::kDuration, "duration", "`0s`", "Between repetitions."},
      [](Reader& r, const Member& m, CaseStep& out) {
-       set(r.duration(m, milliseconds{0}, kLongest), out.every);
+       set(r.duration(m, milliseconds{0}, kCaseLongest), out.every);
      }},
     {{"expect", R"({"anyOf":[{"type":"string"},{"type":"object"}]})", "a verdict, or a map (below)",
       "", "What is expected, of each repetition. A step of `expect` alone looks at the state."},
@@ -161,9 +162,9 @@ void read_step(Reader& reader, const Node& node, Case& out) {
   CaseStep step;
   step.where = node.where;
   const std::size_t errors = reader.problems().errors();
-  const Seen seen = reader.walk(node, "a step", kStep, step);
+  const Seen seen = reader.walk(node, "a step", kCaseStep, step);
   if (reader.problems().errors() != errors) return;
-  const auto stands = [&](std::string_view name) { return Reader::has(seen, kStep, name); };
+  const auto stands = [&](std::string_view name) { return Reader::has(seen, kCaseStep, name); };
   if (step.request && step.event) {
     reader.error(node, "a step has \"request\" or \"event\", not both");
   } else if (!step.request && !step.event && !step.expect) {
@@ -193,7 +194,7 @@ void read_step(Reader& reader, const Node& node, Case& out) {
 constexpr Row<Case> kCase[] = {
     {{"name", shape::kText, "text", "required", "What the case shows, as a sentence."},
      [](Reader& r, const Member& m, Case& out) { set(r.text(m), out.name); }},
-    {{"start", kTime, "time", "the file's", "The time from which `at: 90s` counts."},
+    {{"start", kCaseTime, "time", "the file's", "The time from which `at: 90s` counts."},
      [](Reader& r, const Member& m, Case& out) {
        const auto word = r.scalar(m);
        const auto time = word ? r.take(*m.value, parse_date(*word)) : std::nullopt;
@@ -221,7 +222,7 @@ constexpr Row<CaseFile> kCases[] = {
     {{"config", shape::kText, "path, beside this file unless it begins with `/`",
       "the file without `_test`", "The configuration that is tested."},
      [](Reader& r, const Member& m, CaseFile& out) { out.config = r.text(m); }},
-    {{"start", kTime, "time", "2026-01-05, a Monday, midnight UTC",
+    {{"start", kCaseTime, "time", "2026-01-05, a Monday, midnight UTC",
       "The time from which `at: 90s` counts."},
      [](Reader& r, const Member& m, CaseFile& out) {
        const auto word = r.scalar(m);
@@ -297,8 +298,8 @@ const std::vector<TableDoc>& case_tables() {
                                  "`weir test` reads files named `*_test.yaml` (docs/testing.md)."));
     out.push_back(
         doc_of<kCase>("case", "a case", "Cases", "`cases:` is a list of maps with these keys."));
-    out.push_back(
-        doc_of<kStep>("step", "a step", "Steps", "`steps:` is a list of maps with these keys."));
+    out.push_back(doc_of<kCaseStep>("step", "a step", "Steps",
+                                    "`steps:` is a list of maps with these keys."));
     out.push_back(doc_of<kAnswer>("answer", "an answer", "Answers", "The long form of `answer`."));
     add_expect_tables(out);
     return out;

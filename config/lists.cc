@@ -26,20 +26,20 @@ std::optional<int> read_status(Reader& reader, const Member& m) {
 namespace {
 
 /// The list as it is read: its entries wait until `of` is known, wherever it stands in the map.
-struct Draft {
+struct ListDraft {
   ListDef list;
   const Member* entries = nullptr;
   const Node* hold = nullptr;
   const Node* effect = nullptr;
 };
 
-constexpr Row<Draft> kList[] = {
+constexpr Row<ListDraft> kList[] = {
     {{"of", shape::kNames, "a field, or a list of fields", "required",
       "Whose values the entries are."},
-     [](Reader& r, const Member& m, Draft& d) { d.list.of = r.texts(m); }},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.of = r.texts(m); }},
     {{"kind", R"({"enum":["allow","gray","deny"]})", "`allow`, `gray` or `deny`", "required",
       "An allow entry ends judging, a deny entry refuses, a gray entry has the list's effect."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ListDraft& d) {
        set(m,
            r.choice<ListKind>(
                m, {{"allow", ListKind::allow}, {"gray", ListKind::gray}, {"deny", ListKind::deny}}),
@@ -47,45 +47,45 @@ constexpr Row<Draft> kList[] = {
      }},
     {{"effect", shape::kEffect, "`flag`, `none`, `delay`, `challenge` or `deny`", "`flag`",
       "What becomes of requests whose key is on a gray list."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ListDraft& d) {
        d.effect = m.value;
        set(m, read_effect(r, m), d.list.effect);
      }},
     {{"hold", shape::kDuration, "duration, 1ms to 1m", "",
       "How long `effect: delay` holds a request."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ListDraft& d) {
        d.hold = m.key;
        set(r.duration(m, milliseconds{1}, std::chrono::minutes{1}), d.list.hold);
      }},
     {{"trusted", shape::kBoolean, "`true` or `false`", "`false`",
       "Accept an allow list of a field that the client itself asserts."},
-     [](Reader& r, const Member& m, Draft& d) { set(r.boolean(m), d.list.trusted); }},
+     [](Reader& r, const Member& m, ListDraft& d) { set(r.boolean(m), d.list.trusted); }},
     {{"max", shape::kCount, "1 to 10000000", "100000", "Entries at most."},
-     [](Reader& r, const Member& m, Draft& d) { set(r.integer(m, 1, 10'000'000), d.list.max); }},
+     [](Reader& r, const Member& m, ListDraft& d) { set(r.integer(m, 1, 10'000'000), d.list.max); }},
     {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`nothing`",
       "How much a refused caller is told."},
-     [](Reader& r, const Member& m, Draft& d) { d.list.tell = read_tell(r, m); }},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
     {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
-     [](Reader& r, const Member& m, Draft& d) { d.list.status = read_status(r, m); }},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.status = read_status(r, m); }},
     {{"entries",
       R"({"type":"array","items":{"anyOf":[{"type":["string","number"]},{"type":"array"},{"$ref":"#/$defs/entry"}]}})",
       "list of keys, of lists of keys (several fields), or of maps `{key, until, why}`", "",
       "Entries that stand in the file; addresses and CIDR blocks for `ip`."},
-     [](Reader&, const Member& m, Draft& d) { d.entries = &m; }},
+     [](Reader&, const Member& m, ListDraft& d) { d.entries = &m; }},
     {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
       "Whose entries they are: this process's, or those of all replicas, who tell each other "
       "through Redis (those that stand in the file stay local)."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ListDraft& d) {
        const auto redis = r.choice<bool>(m, {{"local", false}, {"redis", true}});
        if (redis && *redis) d.list.share = m.value->where;
      }},
     {{"release", shape::kName, "an event", "",
       "An event that has the list's fields and lifts the entry, such as a solved captcha; a list that "
       "challenges or denies lets such requests through."},
-     [](Reader& r, const Member& m, Draft& d) { d.list.release = r.text(m); }},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
     {{"forget", shape::kDuration, "duration, 1s to 366d", "",
       "After so long without an entry an escalation begins anew, where its rung does not say."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ListDraft& d) {
        const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366});
        if (v) d.list.forget = located(m, *v);
      }},
@@ -161,7 +161,7 @@ void read_entries(Reader& reader, const Member& entries, ListDef& list) {
   }
 }
 
-void check_list(Reader& reader, const Node& name, const Draft& draft) {
+void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
   const ListDef& list = draft.list;
   const ListKind kind = list.kind.value;
   if (draft.effect != nullptr && kind != ListKind::gray &&
@@ -192,7 +192,7 @@ void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out
   if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"lists\"")) return;
   for (const Member& m : section.value->items) {
-    Draft draft;
+    ListDraft draft;
     set(reader.name(Member{m.key, m.key}, "a list", true), draft.list.name);
     const std::size_t errors = reader.problems().errors();
     const Seen seen = reader.walk(*m.value, "a list", kList, draft);

@@ -8,27 +8,29 @@ namespace {
 
 constexpr std::size_t kMetricsMax = 16;
 
-struct Draft {
+struct NamedMetricDraft {
   NamedMetricDef named;
   const Node* window = nullptr;
 };
 
-constexpr Row<Draft> kNamedMetric[] = {
+constexpr Row<NamedMetricDraft> kNamedMetric[] = {
     {{"watch", shape::kNames, "an event, or a list of events", "required", "What is counted."},
-     [](Reader& r, const Member& m, Draft& d) { d.named.watch = read_event_names(r, m); }},
+     [](Reader& r, const Member& m, NamedMetricDraft& d) {
+       d.named.watch = read_event_names(r, m);
+     }},
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
-     [](Reader& r, const Member& m, Draft& d) { d.named.when = r.expression(m); }},
+     [](Reader& r, const Member& m, NamedMetricDraft& d) { d.named.when = r.expression(m); }},
     {{"key", shape::kKey, "as a policy's", "the policy's",
       "Whose events are counted together; each judged event must provide it too."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, NamedMetricDraft& d) {
        d.named.has_key = true;
        read_key(r, m, d.named.key);
      }},
     {{"metric", shape::kText, "as a policy's", "`count`", "What is measured."},
-     [](Reader& r, const Member& m, Draft& d) { read_metric(r, m, d.named.metric); }},
+     [](Reader& r, const Member& m, NamedMetricDraft& d) { read_metric(r, m, d.named.metric); }},
     {{"window", shape::kWindow, "duration, or a window", "required but for `in_flight`",
       "Over which time."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, NamedMetricDraft& d) {
        d.window = m.key;
        d.named.window = read_window(r, m);
      }},
@@ -42,7 +44,7 @@ void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetric
     return reader.error(*m.value, "a policy has at most 16 metrics");
   }
   for (const Member& item : m.value->items) {
-    Draft draft;
+    NamedMetricDraft draft;
     set(reader.name(Member{item.key, item.key}, "a metric", false), draft.named.name);
     if (is_reserved(item.key->text)) {
       reader.error(*item.key, quoted(item.key->text) + " is built in",

@@ -7,7 +7,7 @@
 namespace weir::config {
 namespace {
 
-struct Draft {
+struct NearDraft {
   NearDef near;
   const Node* lon = nullptr;
   const Node* lat = nullptr;
@@ -24,22 +24,22 @@ void read_field(Reader& reader, const Member& m, Text& out) {
   }
 }
 
-constexpr Row<Draft> kNear[] = {
+constexpr Row<NearDraft> kNear[] = {
     {{"lon", R"({"type":["string","null"]})", "a field; alone: `lon`", "required",
       "Degrees east of Greenwich, -180 to 180."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, NearDraft& d) {
        d.lon = m.key;
        read_field(r, m, d.near.lon);
      }},
     {{"lat", R"({"type":["string","null"]})", "a field; alone: `lat`", "required",
       "Degrees north of the equator, -90 to 90."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, NearDraft& d) {
        d.lat = m.key;
        read_field(r, m, d.near.lat);
      }},
     {{"radius", R"({"type":"string","pattern":"^[0-9.]+(m|km)$"})", "`1m` to `1000km`", "",
       "Events within so much of each other count together: true distance, on the sphere."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, NearDraft& d) {
        d.radius = m.key;
        const auto word = r.scalar(m);
        const auto metres = word ? r.take(*m.value, parse_distance(*word)) : std::nullopt;
@@ -51,7 +51,7 @@ constexpr Row<Draft> kNear[] = {
      }},
     {{"cell", R"({"type":"integer","minimum":1,"maximum":12})", "1 to 12", "",
       "Events in one geohash cell of so many letters count together."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, NearDraft& d) {
        d.cell = m.key;
        set(r.integer(m, 1, 12), d.near.cell);
      }},
@@ -120,7 +120,7 @@ void check_near(Reader& reader, const PolicyDef& policy) {
 
 std::optional<NearDef> read_near(Reader& reader, const Member& m) {
   const std::size_t errors = reader.problems().errors();
-  Draft draft;
+  NearDraft draft;
   draft.near.where = m.key->where;
   reader.walk(*m.value, "\"near\"", kNear, draft);
   if (reader.problems().errors() != errors) return std::nullopt;

@@ -9,8 +9,6 @@
 namespace weir::config {
 namespace {
 
-constexpr milliseconds kShortest{1};
-constexpr milliseconds kLongest = std::chrono::hours{24 * 31};
 constexpr std::size_t kStepsMax = 8;
 
 struct StepDraft {
@@ -42,11 +40,13 @@ constexpr Row<PatternDraft> kWithin[] = {
     {{"before", shape::kDuration, "duration, 0s to 31d", "`0s`",
       "How much earlier the second may be than the first, inclusive."},
      [](Reader& r, const Member& m, PatternDraft& d) {
-       if (const auto t = r.duration(m, milliseconds{0}, kLongest)) d.def.before = located(m, *t);
+       if (const auto t = r.duration(m, milliseconds{0}, kWindowLongest))
+         d.def.before = located(m, *t);
      }},
     {{"after", shape::kDuration, "duration, 0s to 31d", "`0s`", "How much later, inclusive."},
      [](Reader& r, const Member& m, PatternDraft& d) {
-       if (const auto t = r.duration(m, milliseconds{0}, kLongest)) d.def.after = located(m, *t);
+       if (const auto t = r.duration(m, milliseconds{0}, kWindowLongest))
+         d.def.after = located(m, *t);
      }},
 };
 
@@ -118,7 +118,7 @@ void check_timed_rung(Reader& reader, const Rung& rung) {
   }
 }
 
-void check_rungs(Reader& reader, const PolicyDef& policy) {
+void check_pattern_rungs(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
     const auto* number = std::get_if<Located<Number>>(&rung.limit);
     const auto* text = std::get_if<Text>(&rung.limit);
@@ -155,7 +155,7 @@ void read_within(Reader& reader, const Member& m, PatternDraft& draft) {
     draft.sides = m.value;
     reader.walk(*m.value, "\"within\"", kWithin, draft);
     if (m.value->items.empty()) reader.error(*m.value, "\"within\" is an empty map");
-  } else if (const auto t = reader.duration(m, kShortest, kLongest)) {
+  } else if (const auto t = reader.duration(m, kWindowShortest, kWindowLongest)) {
     draft.def.within = located(m, *t);
   }
 }
@@ -212,7 +212,7 @@ void check_pattern(Reader& reader, const PolicyDraft& policy_draft) {
   } else if (draft.within == nullptr && !pair) {
     reader.error(*draft.key, "a sequence needs \"within\", such as within: 15m");
   }
-  check_rungs(reader, policy);
+  check_pattern_rungs(reader, policy);
 }
 
 void add_pattern_tables(std::vector<TableDoc>& out) {

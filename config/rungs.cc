@@ -5,7 +5,7 @@
 namespace weir::config {
 namespace {
 
-struct Draft {
+struct RungDraft {
   Rung rung;
   const Node* threshold = nullptr;  // keys, where they stand
   const Node* action = nullptr;
@@ -18,7 +18,7 @@ struct Draft {
 };
 
 template <Rung::Compare Compare>
-void read_threshold(Reader& reader, const Member& m, Draft& draft) {
+void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
   if (draft.threshold != nullptr) {
     return reader.error(*m.key, "a rung has one of \"over\", \"at\" and \"under\"");
   }
@@ -33,7 +33,7 @@ void read_threshold(Reader& reader, const Member& m, Draft& draft) {
   }
 }
 
-void read_durations(Reader& reader, const Member& m, Draft& draft) {
+void read_durations(Reader& reader, const Member& m, RungDraft& draft) {
   constexpr milliseconds kShortest{1'000};
   constexpr milliseconds kLongest = std::chrono::hours{24 * 366};
   draft.durations = m.key;
@@ -58,7 +58,7 @@ void read_durations(Reader& reader, const Member& m, Draft& draft) {
   }
 }
 
-constexpr Row<Draft> kRung[] = {
+constexpr Row<RungDraft> kRung[] = {
     {{"over", shape::kLimit, "number, table or expression", "", "Holds when the value is greater."},
      read_threshold<Rung::Compare::over>},
     {{"at", shape::kLimit, "number, table or expression", "",
@@ -69,16 +69,16 @@ constexpr Row<Draft> kRung[] = {
      read_threshold<Rung::Compare::under>},
     {{"if", shape::kExpression, "expression", "",
       "Holds only when this does; knows `value` and `limit`."},
-     [](Reader& r, const Member& m, Draft& d) { d.rung.condition = r.expression(m); }},
+     [](Reader& r, const Member& m, RungDraft& d) { d.rung.condition = r.expression(m); }},
     {{"in", shape::kWindow,
       "duration, or a window", "the policy's window",
       "A window of its own, on the same key and metric."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto window = read_window(r, m)) d.rung.in = located(m, *window);
      }},
     {{"do", shape::kAction, "`flag`, `graylist`, `delay`, `challenge` or `deny`", "",
       "The action."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        d.action = m.key;
        set(m,
            r.choice<Action>(m, {{"flag", Action::flag},
@@ -94,51 +94,51 @@ constexpr Row<Draft> kRung[] = {
      read_durations},
     {{"forget", shape::kDuration, "duration, 1s to 366d", "",
       "After so long without a firing an escalation begins anew."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        d.forget = m.key;
        if (const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366}))
          d.rung.forget = located(m, *v);
      }},
     {{"hold", shape::kDuration, "duration, 1ms to 1m", "", "How long `do: delay` holds a request."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        d.hold = m.key;
        if (const auto v = r.duration(m, milliseconds{1}, std::chrono::minutes{1}))
          d.rung.hold = located(m, *v);
      }},
     {{"list", shape::kName, "a list", "a list of the policy's own",
       "The list that the key goes on."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        d.list = m.key;
        d.rung.list = r.text(m);
      }},
     {{"score", R"({"type":"integer","minimum":1,"maximum":1000000})", "1 to 1000000", "",
       "Added to the request's score, which goes upstream."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto n = r.integer(m, 1, 1'000'000)) d.rung.score = located(m, *n);
      }},
     {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the counter."},
-     [](Reader& r, const Member& m, Draft& d) { set(r.boolean(m), d.rung.clear); }},
+     [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
     {{"notify", shape::kName, "a notification", "", "Whom to tell."},
-     [](Reader& r, const Member& m, Draft& d) { d.rung.notify = r.text(m); }},
+     [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
     {{"status", shape::kStatus, "400 to 599", "429", "Status of the refusal."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        d.status = m.key;
        if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
      }},
     {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`retry`; with `for`: `nothing`",
       "How much a refused caller is told."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        d.tell = m.key;
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
      }},
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
       "This rung's own mode."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto v = read_mode(r, m)) d.rung.mode = located(m, *v);
      }},
 };
 
-void check_rung(Reader& reader, const Node& map, const Draft& d) {
+void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   const Rung& rung = d.rung;
   const Action action = rung.action.value;
   if (d.action == nullptr) {
@@ -189,7 +189,7 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
   if (then.value->items.size() > kMost)
     return reader.error(*then.value, "a policy has at most 64 rungs");
   for (const Member& item : then.value->items) {
-    Draft draft;
+    RungDraft draft;
     draft.rung.where = item.value->where;
     const std::size_t errors = reader.problems().errors();
     reader.walk(*item.value, "a rung", kRung, draft);

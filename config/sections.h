@@ -18,6 +18,8 @@ bool read_server(Reader& reader, const Member& section, Server& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
 
 // Parts that more than one section reads.
+inline constexpr milliseconds kWindowShortest{1};
+inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);

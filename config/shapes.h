@@ -6,6 +6,7 @@
 namespace weir::config::shape {
 
 inline constexpr std::string_view kText = R"({"type":"string","minLength":1})";
+inline constexpr std::string_view kTextMap = R"({"type":"object"})";
 inline constexpr std::string_view kTexts = R"({"$ref":"#/$defs/texts"})";
 inline constexpr std::string_view kName = R"({"$ref":"#/$defs/name"})";
 inline constexpr std::string_view kNames = R"({"$ref":"#/$defs/names"})";

@@ -8,24 +8,24 @@
 namespace weir::config {
 namespace {
 
-struct Draft {
+struct TableDraft {
   TableDef table;
   const Member* values = nullptr;
   const Node* file = nullptr;
 };
 
-constexpr Row<Draft> kTable[] = {
+constexpr Row<TableDraft> kTable[] = {
     {{"by", shape::kNames, "a field, or a list of fields", "required",
       "The dimensions, the outermost first."},
-     [](Reader& r, const Member& m, Draft& d) { d.table.by = r.texts(m); }},
+     [](Reader& r, const Member& m, TableDraft& d) { d.table.by = r.texts(m); }},
     {{"values", R"({"type":"object"})",
       "map of values of the first field to limits, or to maps of the next field; `\"*\"` = any "
       "other; `unlimited`",
       "", "The limits: exact first, then back to `*`."},
-     [](Reader&, const Member& m, Draft& d) { d.values = &m; }},
+     [](Reader&, const Member& m, TableDraft& d) { d.values = &m; }},
     {{"file", shape::kText, "path of a csv file, beside this file unless it begins with `/`", "",
       "The limits instead of `values`: a column for each field of `by`, then the limit."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, TableDraft& d) {
        d.file = m.key;
        d.table.file = r.text(m);
      }},
@@ -63,7 +63,7 @@ void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& o
   if (section.value->is_null()) return;  // all of it commented out
   if (!reader.is_map(*section.value, "\"tables\"")) return;
   for (const Member& m : section.value->items) {
-    Draft draft;
+    TableDraft draft;
     set(reader.name(Member{m.key, m.key}, "a table", true), draft.table.name);
     const std::size_t errors = reader.problems().errors();
     reader.walk(*m.value, "a table", kTable, draft);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kTopMax = 10'000;
 constexpr std::int64_t kSketchWindowsMax = 100;
 
-struct Draft {
+struct ViewDraft {
   ViewDef view;
   const Node* metric = nullptr;
   const Node* method = nullptr;
@@ -33,35 +33,35 @@ constexpr Row<ViewDef> kTop[] = {
      [](Reader& r, const Member& m, ViewDef& out) { out.per = r.text(m); }},
 };
 
-constexpr Row<Draft> kView[] = {
+constexpr Row<ViewDraft> kView[] = {
     {{"name", shape::kName, "name", "required", "In results, metrics and the admin API."},
-     [](Reader& r, const Member& m, Draft& d) { set(r.name(m, "a view", true), d.view.name); }},
+     [](Reader& r, const Member& m, ViewDraft& d) { set(r.name(m, "a view", true), d.view.name); }},
     {{"watch", shape::kNames, "an event, or a list of events", "required", "What is counted."},
-     [](Reader& r, const Member& m, Draft& d) { d.view.watch = read_event_names(r, m); }},
+     [](Reader& r, const Member& m, ViewDraft& d) { d.view.watch = read_event_names(r, m); }},
     {{"when", shape::kExpression, "expression", "`true`",
       "Only events for which this holds; lists are read as the policies left them."},
-     [](Reader& r, const Member& m, Draft& d) { d.view.when = r.expression(m); }},
+     [](Reader& r, const Member& m, ViewDraft& d) { d.view.when = r.expression(m); }},
     {{"by", shape::kKey, "field, or list of fields, as a policy's `key`", "one row for all",
       "What the events are grouped by."},
-     [](Reader& r, const Member& m, Draft& d) { read_key(r, m, d.view.by); }},
+     [](Reader& r, const Member& m, ViewDraft& d) { read_key(r, m, d.view.by); }},
     {{"metric",
       R"({"type":"string","pattern":"^(count|sum\\(.+\\)|avg\\(.+\\)|min\\(.+\\)|max\\(.+\\)|distinct\\(.+\\))(\\(\\))?$"})",
       "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`", "`count`",
       "What is measured."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ViewDraft& d) {
        d.metric = m.value;
        read_metric(r, m, d.view.metric);
      }},
     {{"window", shape::kWindow,
       "`{last: 10m, hop: 5s}`, `{every: 1h}` or `{calendar: day, tz: Asia/Shanghai}`", "required",
       "Over which time: `[start, end)`, named by both."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ViewDraft& d) {
        if (const auto window = read_view_window(r, m)) d.view.window = *window;
      }},
     {{"top", R"({"anyOf":[{"type":"integer","minimum":1,"maximum":10000},{"$ref":"#/$defs/top"}]})",
       "1 to 10000, or `{n: 5, per: category}`", "all rows",
       "Only the rows with the greatest values; `total` is before that."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ViewDraft& d) {
        if (m.value->is_map()) {
          r.walk(*m.value, "\"top\"", kTop, d.view);
        } else if (const auto n = r.integer(m, 1, kTopMax)) {
@@ -70,7 +70,7 @@ constexpr Row<Draft> kView[] = {
      }},
     {{"method", R"({"enum":["exact","bloom","hll"]})", "`exact`, `bloom` or `hll`", "`exact`",
       "How distinct is counted: all members kept, a Bloom filter, or HyperLogLog."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ViewDraft& d) {
        d.method = m.key;
        using Method = ViewDef::Method;
        set(r.choice<Method>(
@@ -79,14 +79,14 @@ constexpr Row<Draft> kView[] = {
      }},
     {{"expect", R"({"type":"integer","minimum":1,"maximum":100000000})", "1 to 100000000",
       "1000000", "With `bloom`: distinct members of a window, those of all keys together."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ViewDraft& d) {
        d.expect = m.key;
        set(r.integer(m, 1, 100'000'000), d.view.expect);
      }},
     {{"error", R"({"type":"number","minimum":0.0001,"maximum":0.5})",
       "0.0001 to 0.5; `hll`: from 0.002", "0.01",
       "With `bloom` and `hll`: how far a number may be off, as a part of it."},
-     [](Reader& r, const Member& m, Draft& d) {
+     [](Reader& r, const Member& m, ViewDraft& d) {
        d.error = m.key;
        const auto word = r.scalar(m);
        const auto number = word ? r.take(*m.value, parse_number(*word)) : std::nullopt;
@@ -99,7 +99,7 @@ constexpr Row<Draft> kView[] = {
      }},
 };
 
-void check_metric(Reader& reader, const Draft& draft) {
+void check_metric(Reader& reader, const ViewDraft& draft) {
   using Kind = MetricDef::Kind;
   const Kind kind = draft.view.metric.kind;
   if (kind == Kind::in_flight || kind == Kind::exists || kind == Kind::last) {
@@ -111,7 +111,7 @@ void check_metric(Reader& reader, const Draft& draft) {
   }
 }
 
-void check_method(Reader& reader, const Draft& draft) {
+void check_method(Reader& reader, const ViewDraft& draft) {
   const ViewDef& view = draft.view;
   using Method = ViewDef::Method;
   if (draft.expect != nullptr && view.method != Method::bloom) {
@@ -151,7 +151,7 @@ void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out
     return;
   }
   for (const Member& item : section.value->items) {
-    Draft draft;
+    ViewDraft draft;
     const std::size_t errors = reader.problems().errors();
     reader.walk(*item.value, "a view", kView, draft);
     if (reader.problems().errors() == errors) {

@@ -8,9 +8,6 @@
 namespace weir::config {
 namespace {
 
-constexpr milliseconds kShortest{1};
-constexpr milliseconds kLongest = std::chrono::hours{24 * 31};
-
 struct WindowDraft {
   WindowDef window;
   const Node* last = nullptr;
@@ -30,7 +27,7 @@ constexpr Row<WindowDraft> kWindow[] = {
     {{"last", shape::kDuration, "duration, 1ms to 31d", "", "A window that slides."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.last = m.key;
-       set(r.duration(m, kShortest, kLongest), d.window.length);
+       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.length);
      }},
     {{"buckets", R"({"type":"integer","minimum":1,"maximum":3600})", "1 to 3600", "60",
       "Parts of a sliding window: it never undercounts, and overcounts by at most one part."},
@@ -47,7 +44,7 @@ constexpr Row<WindowDraft> kWindow[] = {
     {{"every", shape::kDuration, "duration, 1ms to 31d", "", "Fixed windows, one after the other."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.every = m.key;
-       set(r.duration(m, kShortest, kLongest), d.window.length);
+       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.length);
      }},
     {{"from", R"({"enum":["epoch","first"]})", "`epoch` or `first`", "`epoch`",
       "Whether fixed windows begin at multiples of their length or at the key's first event."},
@@ -99,13 +96,13 @@ constexpr Row<WindowDraft> kWindow[] = {
       "The time in which one drains from the bucket."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.drain = m.key;
-       set(r.duration(m, kShortest, kLongest), d.window.drain);
+       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.drain);
      }},
     {{"hop", shape::kDuration, "duration, 1ms to `last`", "required with `last` in a view",
       "Only in views: a result every so often."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.hop = m.key;
-       set(r.duration(m, kShortest, kLongest), d.window.hop);
+       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.hop);
      }},
 };
 
@@ -207,7 +204,7 @@ std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
   WindowDraft draft;
   draft.window.where = m.value->where;
   if (m.value->is_scalar()) {
-    const auto length = reader.duration(m, kShortest, kLongest);
+    const auto length = reader.duration(m, kWindowShortest, kWindowLongest);
     if (!length) return std::nullopt;
     if (view) {
       reader.error(*m.value, "a view needs \"hop\", a result every so often",

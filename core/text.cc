@@ -106,6 +106,10 @@ std::string human_count(std::uint64_t n) {
   return digits;
 }
 
+std::string counted(std::uint64_t n, std::string_view one, std::string_view many) {
+  return human_count(n).append(" ").append(n == 1 ? one : many);
+}
+
 std::string human_duration(milliseconds duration) {
   std::int64_t left = duration.count();
   if (left <= 0) return "0s";

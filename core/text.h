@@ -24,6 +24,8 @@ std::string clock_time(TimePoint time);
 std::string human_size(std::uint64_t bytes);
 /// `12,345,678`
 std::string human_count(std::uint64_t n);
+/// `1 key`, `2 keys`.
+std::string counted(std::uint64_t n, std::string_view one, std::string_view many);
 /// `90 s` -> `1m30s`, `15m`, `1h`, `250ms`
 std::string human_duration(milliseconds duration);
 

@@ -53,7 +53,7 @@ Coded coded(const Datum* datum) noexcept {
   return out;
 }
 
-std::uint32_t mixed(const Coded& c) noexcept {
+std::uint32_t stamp_of(const Coded& c) noexcept {
   std::uint64_t h = c.head;
   for (const std::uint64_t chunk : c.chunk) h = std::rotl((h ^ chunk) * 0x9E37'79B9'7F4A'7C15U, 29);
   return static_cast<std::uint32_t>(h ^ h >> 32);
@@ -196,7 +196,7 @@ struct LastKind {
     if (s.counter.spec.window == Window::every_first)
       event_ms = std::max(event_ms, journal.head().at);
     undo.former_value = static_cast<std::uint64_t>(event_ms);
-    undo.stamp = mixed(c);
+    undo.stamp = stamp_of(c);
     std::uint32_t at = journal.place_of(event_ms);
     journal.insert(at++, Entry::of(event_ms, c.head));
     for (std::uint32_t i = 0; i < chunks; ++i)
@@ -214,7 +214,7 @@ struct LastKind {
     std::optional<std::uint32_t> last;  // of equal ones
     for (std::uint32_t at = 0; at < journal.size(); at += rows_of(journal, at)) {
       if (journal.entry(at).ms() == static_cast<std::int64_t>(undo.former_value) &&
-          mixed(decode(journal, at)) == undo.stamp) {
+          stamp_of(decode(journal, at)) == undo.stamp) {
         last = at;
       }
     }

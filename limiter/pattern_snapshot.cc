@@ -10,9 +10,9 @@
 namespace weir::limiter {
 namespace {
 
-constexpr std::uint8_t kBegin = 'P';
+constexpr std::uint8_t kPatternsBegin = 'P';
 constexpr std::uint8_t kMatches = 'M';
-constexpr std::uint8_t kEnd = 'E';
+constexpr std::uint8_t kPatternsEnd = 'E';
 constexpr std::size_t kPiece = 64 << 10;
 
 /// What decides how the states are written; `late` and `keep` may change from one start to the
@@ -46,7 +46,7 @@ void PatternBank::export_all(TimePoint now, std::string& out) const {
       put_shape(piece, impl_->entries[i]->spec);
     }
   }
-  append_frame(out, kBegin, piece);
+  append_frame(out, kPatternsBegin, piece);
   std::uint64_t keys = 0;
   for (const PatternShard& shard : impl_->shards) {
     const std::scoped_lock hold(shard.mutex);
@@ -65,13 +65,13 @@ void PatternBank::export_all(TimePoint now, std::string& out) const {
   }
   piece.clear();
   put(piece, keys);
-  append_frame(out, kEnd, piece);
+  append_frame(out, kPatternsEnd, piece);
 }
 
 Result<std::size_t> PatternBank::import(std::string_view snapshot, TimePoint now) {
   const auto malformed = [] { return make_error_code(Error::malformed); };
   const auto begin = take_frame(snapshot);
-  if (!begin || begin->kind != kBegin) return malformed();
+  if (!begin || begin->kind != kPatternsBegin) return malformed();
   Reader head(begin->payload);
   const TimePoint then = from_ms(head.get<std::int64_t>());
   const milliseconds back = then > now ? then - now : milliseconds{0};
@@ -115,7 +115,7 @@ Result<std::size_t> PatternBank::import(std::string_view snapshot, TimePoint now
     const auto frame = take_frame(snapshot);
     if (!frame) return malformed();
     Reader in(frame->payload);
-    if (frame->kind == kEnd) {
+    if (frame->kind == kPatternsEnd) {
       if (in.get<std::uint64_t>() != keys || !in.ok() || !in.at_end() || !snapshot.empty()) {
         return malformed();
       }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kTokenBytesMax = 4096;
 
-std::string_view trim(std::string_view text) noexcept {
+std::string_view without_blanks(std::string_view text) noexcept {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
@@ -42,7 +42,7 @@ bool TokenFile::refresh() {
   const ssize_t n = ::read(fd.get(), bytes.data(), bytes.size());
   token_.reset();
   if (n > 0 && static_cast<std::size_t>(n) <= kTokenBytesMax) {
-    const std::string_view token = trim({bytes.data(), static_cast<std::size_t>(n)});
+    const std::string_view token = without_blanks({bytes.data(), static_cast<std::size_t>(n)});
     if (!token.empty()) token_ = secret_.hash(token);
   }
   seen_ns_ = changed;
@@ -97,7 +97,7 @@ std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {
   const bool bearer = request.count("authorization") == 1 && credentials.size() > 7 &&
                       same_ignoring_case(credentials.substr(0, 7), "bearer ");
   const Result<void> checked =
-      token_->check(bearer ? trim(credentials.substr(7)) : std::string_view{});
+      token_->check(bearer ? without_blanks(credentials.substr(7)) : std::string_view{});
   if (!checked && checked.error() == Error::unavailable) {
     return Refusal{503, "the token file cannot be read or is empty: nobody can be let in"};
   }

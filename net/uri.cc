@@ -12,7 +12,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-bool is_port(std::string_view text) {
+bool is_port_or_empty(std::string_view text) {
   return text.size() <= 5 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -105,7 +105,7 @@ std::optional<std::string> host_of_authority(std::string_view authority) {
     host = authority.substr(0, colon);
     port = authority.substr(colon + 1);
   }
-  if (host.empty() || !is_port(port)) return std::nullopt;
+  if (host.empty() || !is_port_or_empty(port)) return std::nullopt;
   std::string out(host);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');

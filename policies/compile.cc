@@ -355,6 +355,16 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
   return boost::system::in_place_value;
 }
 
+void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
+  for (const SlotId slot : slots) {
+    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
+  }
+}
+
+bool is_amount(Type type) {
+  return type == Type::integer || type == Type::real || type == Type::dyn;
+}
+
 const Policy* PolicySet::find_policy(std::string_view name) const noexcept {
   const auto found = std::find_if(policies.begin(), policies.end(),
                                   [&](const Policy& policy) { return policy.name == name; });

@@ -9,23 +9,13 @@ namespace {
 
 using config::MetricDef;
 
-bool is_amount(Type type) {
-  return type == Type::integer || type == Type::real || type == Type::dyn;
-}
-
 bool takes_amount(MetricDef::Kind metric) {
   return metric == MetricDef::Kind::sum || metric == MetricDef::Kind::average ||
          metric == MetricDef::Kind::minimum || metric == MetricDef::Kind::maximum;
 }
 
-std::string_view name_of(MetricDef::Kind metric) {
+std::string_view metric_word(MetricDef::Kind metric) {
   return metric_name(spec_of(metric, false, false, nullptr, 1).metric);
-}
-
-void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
-  for (const SlotId slot : slots) {
-    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
-  }
 }
 
 }  // namespace
@@ -158,7 +148,7 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     }
     if (takes_amount(def.metric.kind) && !is_amount(expression->type())) {
       problems_.error(argument.where,
-                      std::string(name_of(def.metric.kind)) + "() needs a number, and this is " +
+                      std::string(metric_word(def.metric.kind)) + "() needs a number, and this is " +
                           std::string(type_name(expression->type())),
                       "convert it: int(...) or double(...)");
       continue;

@@ -15,13 +15,7 @@ constexpr milliseconds kToldLate{10'000};
 // An operation in the store is as slow as its key is full.
 constexpr std::size_t kKeepShared = 100;
 
-void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
-  for (const SlotId slot : slots) {
-    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
-  }
-}
-
-limiter::PatternSpec spec_of(const config::PolicyDef& def) {
+limiter::PatternSpec pattern_spec_of(const config::PolicyDef& def) {
   const PatternDef& from = *def.pattern;
   limiter::PatternSpec spec;
   spec.steps = static_cast<std::uint8_t>(from.steps.size());
@@ -58,7 +52,7 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
 
   Pattern pattern;
   pattern.policy = policy.index;
-  pattern.spec = spec_of(def);
+  pattern.spec = pattern_spec_of(def);
   pattern.always = def.charge.value == config::Charge::always;
   if (!bind_pattern(def, policy, pattern)) return;
   policy.key_is_address =

@@ -1,21 +1,10 @@
-#include <algorithm>
-
 #include "policies/compiler.h"
 #include "policies/extractors.h"
 
 namespace weir::policies {
-namespace {
 
 using config::MetricDef;
 using config::Mode;
-
-void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
-  for (const SlotId slot : slots) {
-    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
-  }
-}
-
-}  // namespace
 
 void Compiler::compile_tables() {
   for (const config::TableDef& def : model_.tables) {

@@ -8,18 +8,8 @@ namespace {
 
 using config::MetricDef;
 
-bool is_amount(Type type) {
-  return type == Type::integer || type == Type::real || type == Type::dyn;
-}
-
-void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
-  for (const SlotId slot : slots) {
-    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
-  }
-}
-
 /// The parts of the key, `per` among them.
-std::vector<config::KeyPart> key_of(const config::ViewDef& def) {
+std::vector<config::KeyPart> view_key_of(const config::ViewDef& def) {
   std::vector<config::KeyPart> out = def.by;
   const auto is_per = [&](const config::KeyPart& part) {
     return !part.near && part.field.value == def.per->value;
@@ -90,7 +80,7 @@ void Compiler::compile_views() {
 
 void Compiler::compile_view(const config::ViewDef& def) {
   const std::size_t errors = problems_.errors();
-  const std::vector<config::KeyPart> key = key_of(def);
+  const std::vector<config::KeyPart> key = view_key_of(def);
   View view;
   view.name = def.name.value;
   view.spec = view_spec(def, key);

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -109,6 +110,11 @@ class Compiler {
   std::map<std::string, ListIndex, std::less<>> list_index_;
   std::map<std::string, std::uint16_t, std::less<>> table_index_;
 };
+
+/// Adds the slots that are not there yet.
+void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots);
+/// Whether values of the type can be added up and compared.
+bool is_amount(Type type);
 
 /// The counter kind that a metric over a window asks for.
 limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, bool outcome,

@@ -15,8 +15,6 @@ using Kind = limiter::PatternSpec::Kind;
 using limiter::SharedPattern;
 using limiter::SharedVerb;
 
-constexpr std::uint16_t kNone = PlannedCounter::kNone;
-
 /// Whether an event with these steps may be the last of a match.
 bool may_complete(const limiter::PatternSpec& spec, std::uint8_t steps) {
   if (spec.kind == Kind::absence) return false;
@@ -38,7 +36,7 @@ void Evaluator::plan_asking(const Pattern& pattern, const Binding& binding,
 
 /// Whether this one must be asked about: then its view comes with the replies.
 bool Evaluator::must_ask(const Pattern& pattern, PlannedPattern& planned, bool traced) {
-  if (planned.shared_key == kNone) return false;
+  if (planned.shared_key == PlannedCounter::kNone) return false;
   planned.looks = traced || may_complete(pattern.spec, planned.steps);
   return planned.looks;
 }
@@ -67,7 +65,7 @@ void Evaluator::ask_about_patterns() {
 
 void Evaluator::take_pattern_replies(const Options& options) {
   for (PlannedPattern& planned : plan_.patterns) {
-    if (planned.asked == kNone) continue;
+    if (planned.asked == PlannedCounter::kNone) continue;
     const Pattern& pattern = set_->patterns[planned.pattern];
     const Policy& policy = set_->policies[pattern.policy];
     const limiter::SharedReply& reply = asking_.reply(planned.asked);
@@ -95,14 +93,15 @@ void Evaluator::take_pattern_replies(const Options& options) {
 bool Evaluator::is_told_later(const Policy& policy) const noexcept {
   return policy.pattern &&
          std::any_of(plan_.patterns.begin(), plan_.patterns.end(), [&](const auto& planned) {
-           return planned.pattern == *policy.pattern && planned.asked != kNone && !planned.away;
+           return planned.pattern == *policy.pattern && planned.asked != PlannedCounter::kNone &&
+                  !planned.away;
          });
 }
 
 /// An event that its own rung has refused, and the matches that it would have completed.
 void Evaluator::report_refused(const PlannedPattern& planned, const Policy& policy) {
   matches_.clear();
-  if (planned.asked != kNone && !planned.away) {
+  if (planned.asked != PlannedCounter::kNone && !planned.away) {
     matches_ = asking_.reply(planned.asked).pattern.matches;
     refused_matches_ += matches_.size();
   } else {

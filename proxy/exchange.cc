@@ -7,8 +7,6 @@ namespace {
 
 using telemetry::Metric;
 
-constexpr int kReadsPerTurn = 16;  // of one body; then the others get their turn
-constexpr std::size_t kReadMore = 4 << 10;
 constexpr int kInterimsMax = 16;
 constexpr std::string_view kRetryAfter = "Retry-After: 1\r\n";
 

@@ -12,7 +12,6 @@ using telemetry::Metric;
 // What is left of a body after a local answer is read and thrown away if it is no more than this:
 // that is cheaper for both sides than a new connection.
 constexpr std::uint32_t kDrainBytes = 64 << 10;
-constexpr std::size_t kReadMore = 4 << 10;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 bool is_idempotent(net::Method method) noexcept {

@@ -7,7 +7,6 @@ namespace {
 
 using telemetry::Metric;
 
-constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 // Requests, or reads of a body, that one connection may have served before others get their turn.
 constexpr int kStepsPerTurn = 32;
 

@@ -16,6 +16,9 @@
 
 namespace weir::proxy {
 
+inline constexpr int kReadsPerTurn = 16;  ///< of one body; then the others get their turn
+inline constexpr std::size_t kReadMore = 4 << 10;
+
 /// One downstream connection and the request that is under way on it: a plain state machine.
 ///
 ///     reading_head -> [reading_body] -> judge -> exchanging -> reading_head ...

@@ -4,12 +4,6 @@
 #include "proxy/session.h"
 
 namespace weir::proxy {
-namespace {
-
-constexpr int kReadsPerTurn = 16;
-
-}  // namespace
-
 void Session::begin_tunnel(std::span<char> first) {
   state_ = State::tunnelling;
   up_shut_ = down_shut_ = false;

@@ -9,10 +9,6 @@ namespace {
 
 using telemetry::Metric;
 
-// Writability is watched while connecting and after a short write only: a Unix socket would report
-// it each time that the app has read something.
-constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
-
 }  // namespace
 
 int UpstreamConnection::finish_connect() noexcept {

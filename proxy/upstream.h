@@ -27,6 +27,10 @@ class UpstreamUser {
   ~UpstreamUser() = default;
 };
 
+/// What is watched on both sides. Writability is so while connecting and after a short write only:
+/// a Unix socket would report it each time that its peer has read something.
+inline constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+
 /// One connection to the app: in use by one session, or idle in the pool. Registered with the
 /// reactor from its first to its last moment, so that the app's close is seen at once also while it
 /// is idle.

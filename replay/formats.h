@@ -16,6 +16,9 @@
 /// How rows of files become events. A new format is a file under formats/ and a row of the table.
 namespace weir::replay {
 
+/// What tells readers of bodies that a text is JSON.
+inline constexpr HeaderField kJsonType{"content-type", "application/json"};
+
 /// One event as a file tells it: a record, a request with its answer (access logs), or both (what
 /// `weir serve --record` has written). A view: alive until the format reads the next text, and as
 /// long as that text.

@@ -203,10 +203,6 @@ void tell_unknown(const Replay& replay, Report& out) {
 
 }  // namespace
 
-std::string counted(std::uint64_t n, const char* one, const char* many) {
-  return human_count(n) + " " + (n == 1 ? one : many);
-}
-
 std::string PolicyReport::summary() const {
   const std::string of_keys =
       std::string(" of ") + (keys_estimated ? "about " : "") + counted(keys, "key", "keys");

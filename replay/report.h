@@ -12,8 +12,6 @@
 /// clock and no random thing: equal replays give equal reports.
 namespace weir::replay {
 
-std::string counted(std::uint64_t n, const char* one, const char* many);  ///< `1 key`, `2 keys`
-
 struct RungReport {
   std::string text;  ///< `over 5: flag`
   std::string action;

@@ -72,7 +72,7 @@ std::string fixed(double value, int digits) {
   return buffer;
 }
 
-std::string percent(double share) {
+std::string percent_html(double share) {
   const double p = share * 100;
   if (p > 0 && p < 0.01) return "&lt; 0.01 %";
   return fixed(p, p > 0 && p < 1 ? 2 : 1) + " %";
@@ -119,7 +119,7 @@ class Page {
       const std::string colour = "var(--" + (effect.name == "pass" ? "none" : effect.name) + ")";
       bars += "<i style=\"width:" + fixed(share * 100, 3) + "%;background:" + colour + "\"></i>";
       legend += "<span><b style=\"background:" + colour + "\"></b>" + effect.name + " " +
-                human_count(effect.events) + " (" + percent(share) + ")</span>";
+                human_count(effect.events) + " (" + percent_html(share) + ")</span>";
     }
     out_ += "<div class=\"share\" role=\"img\" aria-label=\"shares of verdicts\">" + bars +
             "</div><div class=\"legend\">" + legend +
@@ -157,7 +157,7 @@ class Page {
     for (const RungReport& rung : policy.rungs) {
       out_ += "<tr><td>" + escaped(rung.text) + "</td><td class=\"n\">" +
               human_count(rung.verdicts) + "</td><td class=\"n\">" +
-              (rung.keys_share ? percent(*rung.keys_share) : "") + "</td></tr>\n";
+              (rung.keys_share ? percent_html(*rung.keys_share) : "") + "</td></tr>\n";
     }
     out_ += "</table></div>\n";
     if (policy.bars.size() > 1) histogram(policy);
@@ -231,7 +231,7 @@ class Page {
         body += "<line class=\"rung\" x1=\"0\" x2=\"400\" y1=\"" + at + "\" y2=\"" + at + "\"/>";
         y += kRow;
         body += "<text class=\"rt\" x=\"0\" y=\"" + fixed(y + 8, 1) + "\">" + escaped(rung.text) +
-                ": hits " + percent(*rung.keys_share) + " of keys</text>";
+                ": hits " + percent_html(*rung.keys_share) + " of keys</text>";
         y += kRow;
       }
     };

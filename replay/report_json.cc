@@ -7,11 +7,11 @@ namespace weir::replay {
 namespace {
 
 /// Writes members and items with their commas.
-class Json {
+class JsonWriter {
  public:
   std::string out;
 
-  Json& key(std::string_view name) {
+  JsonWriter& key(std::string_view name) {
     comma();
     append_json(out, name);
     out += ':';
@@ -38,7 +38,7 @@ class Json {
   bool first_ = true;
 };
 
-void write(Json& j, const FileReport& file) {
+void write(JsonWriter& j, const FileReport& file) {
   j.begin('{');
   j.key("event").text(file.event);
   j.key("path").text(file.path);
@@ -48,7 +48,7 @@ void write(Json& j, const FileReport& file) {
   j.end('}');
 }
 
-void write(Json& j, const RungReport& rung) {
+void write(JsonWriter& j, const RungReport& rung) {
   j.begin('{');
   j.key("rung").text(rung.text);
   j.key("do").text(rung.action);
@@ -59,7 +59,7 @@ void write(Json& j, const RungReport& rung) {
   j.end('}');
 }
 
-void write(Json& j, const PolicyReport& policy) {
+void write(JsonWriter& j, const PolicyReport& policy) {
   j.begin('{');
   j.key("policy").text(policy.name);
   j.key("counter").text(policy.counter);
@@ -99,7 +99,7 @@ void write(Json& j, const PolicyReport& policy) {
   j.end('}');
 }
 
-void write(Json& j, const ViewReport& view) {
+void write(JsonWriter& j, const ViewReport& view) {
   j.begin('{');
   j.key("view").text(view.name);
   j.key("columns").texts(view.columns);
@@ -117,7 +117,7 @@ void write(Json& j, const ViewReport& view) {
   j.end('}');
 }
 
-void write(Json& j, const Difference& d) {
+void write(JsonWriter& j, const Difference& d) {
   j.begin('{');
   j.key("policy").text(d.policy);
   j.key("here").boolean(d.here);
@@ -135,7 +135,7 @@ void write(Json& j, const Difference& d) {
 }  // namespace
 
 std::string report_json(const Report& report) {
-  Json j;
+  JsonWriter j;
   j.begin('{');
   j.key("rows").number(report.rows);
   j.key("bad").number(report.bad);

@@ -57,10 +57,10 @@ class Line final : public store::SharedStore {
   std::deque<Trip> under_way_;
 };
 
-struct Replica {
-  Replica(const CountsScenario& s, store::SharedStore& store, const TimePoint& now,
-          std::vector<std::uint64_t>& shards, const limiter::CounterSpec& spec,
-          std::uint64_t origin)
+struct CountingReplica {
+  CountingReplica(const CountsScenario& s, store::SharedStore& store, const TimePoint& now,
+                  std::vector<std::uint64_t>& shards, const limiter::CounterSpec& spec,
+                  std::uint64_t origin)
       : bank({std::uint64_t{16} << 20, s.keys}),
         table(2 * s.keys),
         line(store, now, milliseconds{s.way_ms}, shards),
@@ -100,9 +100,9 @@ CountsOutcome simulate(const CountsScenario& s) {
   const TimePoint end = now + std::chrono::seconds{s.seconds};
   store::MemoryStore store(room, [&now] { return now; });
   std::vector<std::uint64_t> shards(s.shards);
-  std::vector<std::unique_ptr<Replica>> fleet;
+  std::vector<std::unique_ptr<CountingReplica>> fleet;
   for (std::size_t i = 0; i < s.replicas; ++i) {
-    fleet.push_back(std::make_unique<Replica>(s, store, now, shards, spec, 100 + i));
+    fleet.push_back(std::make_unique<CountingReplica>(s, store, now, shards, spec, 100 + i));
   }
   CountsOutcome out;
   // What one process would have counted: by it, not by the window, an event is refused too early.

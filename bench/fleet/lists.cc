@@ -26,8 +26,8 @@ constexpr std::int64_t kEnds = 3'000;  // in which what was listed last is heard
 
 Hash128 key_of(std::size_t n) { return {n * 0x9e3779b97f4a7c15, n + 1}; }
 
-struct Replica {
-  Replica(std::uint64_t number, std::size_t most) : list(bank.open("gray", most).value()) {
+struct ListReplica {
+  ListReplica(std::uint64_t number, std::size_t most) : list(bank.open("gray", most).value()) {
     sync = std::make_unique<ListSync>(bank, list, most, store::ListOrigin::of(number), number);
     bank.share(list, true);
   }
@@ -60,7 +60,7 @@ class Fleet {
     const auto most =
         static_cast<std::size_t>(s.listings * static_cast<double>(s.seconds)) * 2 + 100;
     for (std::size_t i = 0; i < s.replicas; ++i) {
-      fleet_.push_back(std::make_unique<Replica>(1 + i, most));
+      fleet_.push_back(std::make_unique<ListReplica>(1 + i, most));
       push({.at = uniform(1'000), .replica = i});
     }
     const double end = static_cast<double>(kSettles + s.seconds * 1'000);
@@ -101,7 +101,7 @@ class Fleet {
   bool measured(double at) const { return at >= kSettles && at < end_ - kEnds; }
 
   void happen(const Event& event) {
-    Replica& replica = *fleet_[event.replica];
+    ListReplica& replica = *fleet_[event.replica];
     switch (event.what) {
       case Event::What::listing:
         list(replica, event);
@@ -118,7 +118,7 @@ class Fleet {
     call_if_due(replica, event);
   }
 
-  void list(Replica& replica, const Event& event) {
+  void list(ListReplica& replica, const Event& event) {
     constexpr milliseconds kTerm{3'600'000};
     limiter::Listing listing;
     listing.key = key_of(listed_.size());
@@ -130,12 +130,12 @@ class Fleet {
     listed_.push_back(event.at);
     mark(replica, listed_.size() - 1);
   }
-  static void mark(Replica& replica, std::size_t entry) {
+  static void mark(ListReplica& replica, std::size_t entry) {
     if (replica.heard.size() <= entry) replica.heard.resize(entry + 1);
     replica.heard[entry] = true;
   }
 
-  void call_if_due(Replica& replica, const Event& event) {
+  void call_if_due(ListReplica& replica, const Event& event) {
     const TimePoint now = time(event.at);
     replica.sync->gather(now);
     const TimePoint due = replica.sync->due();
@@ -176,7 +176,7 @@ class Fleet {
     push(std::move(back));
   }
 
-  void hear(Replica& replica, const Event& event) {
+  void hear(ListReplica& replica, const Event& event) {
     const TimePoint now = time(event.at);
     for (std::size_t i = replica.known; i < listed_.size(); ++i) {
       if (i < replica.heard.size() && replica.heard[i]) continue;
@@ -193,7 +193,7 @@ class Fleet {
   std::mt19937_64 random_;
   store::test::ListModel store_;
   double free_ = 0, end_ = 0;
-  std::vector<std::unique_ptr<Replica>> fleet_;
+  std::vector<std::unique_ptr<ListReplica>> fleet_;
   std::vector<double> listed_;  // when, by entry
   std::vector<std::uint64_t> histogram_;
   std::priority_queue<Event> queue_;

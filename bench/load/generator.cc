@@ -11,7 +11,7 @@
 namespace weir::load {
 namespace {
 
-std::array<char, 64 * 1024> scratch;
+std::array<char, 64 * 1024> received;
 constexpr Nanos kReconnectPause =
     10'000'000;  // after a refused connect: no spinning on a dead target
 
@@ -85,14 +85,14 @@ void Generator::ready(Connection& c, std::uint32_t events) {
 }
 
 void Generator::read(Connection& c) {
-  const ssize_t got = ::recv(c.fd, scratch.data(), scratch.size(), 0);
+  const ssize_t got = ::recv(c.fd, received.data(), received.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {
     if (c.state == State::waiting) return lose(c, &Counts::closed);
     ++counts_.reconnects;
     return shut(c, 0);
   }
-  std::string_view bytes(scratch.data(), static_cast<std::size_t>(got));
+  std::string_view bytes(received.data(), static_cast<std::size_t>(got));
   if (c.state != State::waiting) return lose(c, &Counts::malformed);  // bytes that nobody asked for
   if (!c.in.empty()) bytes = c.in.append(bytes);
   if (!take(c, bytes)) lose(c, &Counts::malformed);
@@ -104,8 +104,8 @@ bool Generator::take(Connection& c, std::string_view bytes) {
     const HeadScan head = scan_head(bytes, true);
     if (head.status == HeadScan::Status::malformed) return false;
     if (head.status == HeadScan::Status::incomplete) {
-      if (bytes.data() == scratch.data() || bytes.size() != c.in.size()) c.in = std::string(bytes);
-      return c.in.size() <= scratch.size();
+      if (bytes.data() == received.data() || bytes.size() != c.in.size()) c.in = std::string(bytes);
+      return c.in.size() <= received.size();
     }
     bytes.remove_prefix(head.head_bytes);
     if (head.code / 100 == 1) continue;

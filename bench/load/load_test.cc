@@ -10,7 +10,7 @@
 #include "bench/load/histogram.h"
 #include "bench/load/requests.h"
 
-namespace weir::load {
+namespace weir::load::load_test {
 namespace {
 
 TEST(Endpoint, TakesLoopbackAndUnixSocketsOnly) {
@@ -114,4 +114,4 @@ TEST(AnswerScan, FindsTheEndOfAMessage) {
 }
 
 }  // namespace
-}  // namespace weir::load
+}  // namespace weir::load::load_test

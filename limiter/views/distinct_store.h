@@ -138,7 +138,7 @@ class DistinctStore {
   Groups groups_;
   std::vector<Group> state_;
   Index index_;
-  Table<Member> members_;
+  HugeVector<Member> members_;
 };
 
 }  // namespace weir::limiter

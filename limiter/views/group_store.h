@@ -118,7 +118,7 @@ class GroupStore {
   }
 
   Groups groups_;
-  Table<Held> held_;  // apart from the names: a ranking reads all of them, and few names
+  HugeVector<Held> held_;  // apart from the names: a ranking reads all of them, and few names
   Cell whole_;
 };
 

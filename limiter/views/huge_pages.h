@@ -42,6 +42,6 @@ struct HugePages {
 };
 
 template <class T>
-using Table = std::vector<T, HugePages<T>>;
+using HugeVector = std::vector<T, HugePages<T>>;
 
 }  // namespace weir::limiter

@@ -40,8 +40,8 @@ void Index::remove(const Hash128& key) noexcept {
 }
 
 void Index::grow() {
-  Table<Slot> old = std::move(slots_);
-  slots_ = Table<Slot>(std::max<std::size_t>(16, old.size() * 2));
+  HugeVector<Slot> old = std::move(slots_);
+  slots_ = HugeVector<Slot>(std::max<std::size_t>(16, old.size() * 2));
   mask_ = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.id == kNone) continue;

@@ -61,7 +61,7 @@ class Index {
  private:
   void grow();
 
-  Table<Slot> slots_;
+  HugeVector<Slot> slots_;
   std::size_t mask_ = 0;
   std::size_t capacity_ = 0;
   std::vector<std::uint32_t> free_;
@@ -88,7 +88,7 @@ class Groups {
     std::string parts;
   };
   Index index_;
-  Table<Name> names_;
+  HugeVector<Name> names_;
 };
 
 }  // namespace weir::limiter

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint8_t kOr = 1, kAnd = 2, kRelation = 3, kSum = 4, kProduct = 5, kUnary = 6,
                        kPrimary = 7;
 
-std::string_view mark(Op op) noexcept {
+std::string_view infix(Op op) noexcept {
   switch (op) {
     case Op::logical_and:
       return " && ";
@@ -103,7 +103,7 @@ class Printer {
     }
     std::string out;
     for (const AstPtr& child : ast.children) {
-      if (!out.empty()) out += mark(ast.op);
+      if (!out.empty()) out += infix(ast.op);
       out += at_least(*child,
                       &child == &ast.children.front() ? own : static_cast<std::uint8_t>(own + 1));
     }

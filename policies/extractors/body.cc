@@ -20,7 +20,7 @@ Extracted read_answer_body(Frame& frame, const Argument& argument) noexcept {
                                   argument.path);
 }
 
-constexpr ExtractorRow kRows[] = {
+constexpr ExtractorRow kBodyRows[] = {
     {"body", ArgumentForm::path, Type::dyn, Side::request, true, true,
      "a member of the request's JSON or form body: body.user, body.items[0].sku, body[\"odd "
      "name\"]",
@@ -31,6 +31,6 @@ constexpr ExtractorRow kRows[] = {
 
 }  // namespace
 
-std::span<const ExtractorRow> body_extractors() { return kRows; }
+std::span<const ExtractorRow> body_extractors() { return kBodyRows; }
 
 }  // namespace weir::policies

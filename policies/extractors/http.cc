@@ -92,7 +92,7 @@ Extracted read_time(Frame& frame, const Argument&) noexcept {
 
 // The path decides what a request does, so it is no claim; a segment of it names whom the client
 // likes.
-constexpr ExtractorRow kRows[] = {
+constexpr ExtractorRow kHttpRows[] = {
     {"method", ArgumentForm::none, Type::text, Side::request, false, false, "GET, POST, ...",
      read_text<&Request::method>},
     {"path", ArgumentForm::none, Type::text, Side::request, false, false,
@@ -121,6 +121,6 @@ constexpr ExtractorRow kRows[] = {
 
 }  // namespace
 
-std::span<const ExtractorRow> http_extractors() { return kRows; }
+std::span<const ExtractorRow> http_extractors() { return kHttpRows; }
 
 }  // namespace weir::policies

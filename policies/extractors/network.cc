@@ -9,13 +9,13 @@ Extracted read_ip(Frame& frame, const Argument&) noexcept {
   return {Value::address(&frame.request()->client)};
 }
 
-constexpr ExtractorRow kRows[] = {
+constexpr ExtractorRow kNetworkRows[] = {
     {"ip", ArgumentForm::none, Type::address, Side::request, false, false,
      "the client's address, as the rules for trusted hops (proxy.client_ip) decide it", read_ip},
 };
 
 }  // namespace
 
-std::span<const ExtractorRow> network_extractors() { return kRows; }
+std::span<const ExtractorRow> network_extractors() { return kNetworkRows; }
 
 }  // namespace weir::policies

@@ -15,7 +15,7 @@ using policies::Preset;
 
 constexpr std::string_view kFew = "fewer values than columns";
 constexpr std::string_view kMany = "more values than columns";
-constexpr std::string_view kNoTime = "the time is empty";
+constexpr std::string_view kEmptyTime = "the time is empty";
 constexpr std::string_view kBadTime = "this is no such time";
 constexpr std::string_view kQuote = "text behind a closing quote";
 constexpr std::string_view kOpen = "a quote that nothing closes";
@@ -48,7 +48,7 @@ class Csv final : public Format {
                  ? static_cast<std::size_t>(time.data() - text.data())
                  : 0;
     };
-    if (time.empty()) return bad(offset(), kNoTime);
+    if (time.empty()) return bad(offset(), kEmptyTime);
     const auto at = time_.read(time);
     if (!at) return bad(offset(), kBadTime);
     row.time = *at;

@@ -16,15 +16,15 @@ namespace {
 using policies::Extracted;
 using policies::PathStep;
 
-constexpr HeaderField kJson{"content-type", "application/json"};
-constexpr std::string_view kBroken = "broken JSON";
+constexpr std::string_view kBrokenJson = "broken JSON";
 constexpr std::string_view kNoObject = "this is no JSON object";
-constexpr std::string_view kNoTime = "it has no such time";
-constexpr std::string_view kBadTime = "its time is none";
+constexpr std::string_view kNoSuchTime = "it has no such time";
+constexpr std::string_view kTimeIsNone = "its time is none";
 
-class Json final : public Format {
+class JsonLines final : public Format {
  public:
-  Json(const config::SourceDef& source, std::string_view event, const policies::SlotTable& slots)
+  JsonLines(const config::SourceDef& source, std::string_view event,
+            const policies::SlotTable& slots)
       : time_(source), time_path_{{source.time_field.value}} {
     for (const UsedColumn& used : used_columns(slots, event)) {
       paths_.push_back({{used.name}});
@@ -41,7 +41,7 @@ class Json final : public Format {
     const auto at = time.value.is_number() ? time_.from_number(time.value.as_number().as_real())
                     : time.value.is(Type::text) ? time_.read(time.value.as_text())
                                                 : std::nullopt;
-    if (!at) return bad(place_of_time(), kBadTime);
+    if (!at) return bad(place_of_time(), kTimeIsNone);
     row.time = *at;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       const Extracted got = find(paths_[i]);
@@ -58,7 +58,7 @@ class Json final : public Format {
 
  private:
   Extracted find(std::span<const PathStep> path) {
-    return body_.find(arena_, BodyState::complete, text_, {&kJson, 1}, path);
+    return body_.find(arena_, BodyState::complete, text_, {&kJsonType, 1}, path);
   }
 
   std::size_t place_of_time() const {
@@ -70,16 +70,16 @@ class Json final : public Format {
     const bool object =
         !text_.empty() && text_[std::min(text_.find_first_not_of(" \t"), text_.size() - 1)] == '{';
     if (why != policies::MissReason::unreadable) {
-      return object ? bad(place_of_time(), kNoTime) : bad(0, kNoObject);
+      return object ? bad(place_of_time(), kNoSuchTime) : bad(0, kNoObject);
     }
     // The fast parser does not say where: a slow one does, for the few that people look at.
     boost::json::stream_parser parser;
     boost::json::error_code error;
     const std::size_t used = parser.write_some(text_.data(), text_.size(), error);
     if (!error && parser.done() && used == text_.size())
-      return bad(place_of_time(), kBadTime);  // it is there, and beyond every number
+      return bad(place_of_time(), kTimeIsNone);  // it is there, and beyond every number
     const std::size_t past = error == boost::json::error::extra_data ? 1 : 0;
-    return bad(std::min(used >= past ? used - past : 0, text_.size()), kBroken);
+    return bad(std::min(used >= past ? used - past : 0, text_.size()), kBrokenJson);
   }
 
   RecordTime time_;
@@ -95,7 +95,7 @@ class Json final : public Format {
 
 std::unique_ptr<Format> make_json(const config::SourceDef& source, std::string_view event,
                                   const policies::SlotTable& slots) {
-  return std::make_unique<Json>(source, event, slots);
+  return std::make_unique<JsonLines>(source, event, slots);
 }
 
 }  // namespace weir::replay

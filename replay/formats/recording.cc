@@ -13,10 +13,9 @@ namespace {
 using policies::Preset;
 using policies::Slot;
 
-constexpr HeaderField kJson{"content-type", "application/json"};
-constexpr std::string_view kBroken = "broken JSON, or no recording of weir";
-constexpr std::string_view kNoTime = "it has no time: ts";
-constexpr std::string_view kNoRequest = "it has no path, method and ip of a request";
+constexpr std::string_view kBrokenRecording = "broken JSON, or no recording of weir";
+constexpr std::string_view kNoTs = "it has no time: ts";
+constexpr std::string_view kNoWholeRequest = "it has no path, method and ip of a request";
 constexpr std::string_view kNoEvent = "the configuration has no such event";
 
 class Recording final : public Format {
@@ -45,8 +44,8 @@ class Recording final : public Format {
     row = {};
     row.recorded = true;
     const policies::Extracted time = find(path("ts"));
-    if (time.why == policies::MissReason::unreadable) return bad(0, kBroken);
-    if (!time.value.is(Type::integer)) return bad(0, kNoTime);
+    if (time.why == policies::MissReason::unreadable) return bad(0, kBrokenRecording);
+    if (!time.value.is(Type::integer)) return bad(0, kNoTs);
     row.time = from_ms(time.value.as_integer());
     if (const Value event = find(path("event")).value; !event.is_null()) {
       row.event = event_named(event);
@@ -55,7 +54,7 @@ class Recording final : public Format {
     const Value ip = find(path("ip")).value;
     row.has_request = !ip.is_null();
     const bool good = row.has_request ? read_request(ip, row) : row.event.has_value();
-    if (!good) return bad(0, kNoRequest);
+    if (!good) return bad(0, kNoWholeRequest);
     const Value own = find(path("time")).value;
     row.own_time = own.is(Type::integer) ? from_ms(own.as_integer()) : row.time;
     row.request.time = row.own_time;
@@ -85,7 +84,7 @@ class Recording final : public Format {
     return word_;
   }
   policies::Extracted find(std::span<const policies::PathStep> at) {
-    return body_.find(arena_, BodyState::complete, text_, {&kJson, 1}, at);
+    return body_.find(arena_, BodyState::complete, text_, {&kJsonType, 1}, at);
   }
 
   std::optional<policies::EventIndex> event_named(const Value& name) const {

@@ -1,7 +1,7 @@
 #include "admin/metrics_page.h"
 #include "api_fixture.h"
 
-namespace weir::test {
+namespace weir::test::api_test {
 
 TEST_F(ApiTest, StatusTellsVersionConfigurationAndProblems) {
   process.facts.last_load = {
@@ -205,4 +205,4 @@ TEST_F(ApiTest, DrainBeginsAndEnds) {
   EXPECT_EQ(call("POST", "/v1/drain").status, 400);
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::api_test

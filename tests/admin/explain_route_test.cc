@@ -1,6 +1,6 @@
 #include "api_fixture.h"
 
-namespace weir::test {
+namespace weir::test::explain_route_test {
 namespace {
 
 // A stored key that does not occur is nullptr.
@@ -83,4 +83,4 @@ TEST_F(ApiTest, ExplainRefusesWhatIsNoRequest) {
   }
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::explain_route_test

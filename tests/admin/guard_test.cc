@@ -4,7 +4,7 @@
 #include "api_fixture.h"
 #include "tests/support/temp_path.h"
 
-namespace weir::test {
+namespace weir::test::guard_test {
 namespace {
 
 constexpr std::string_view kJson = "Content-Type: application/json\r\n";
@@ -135,4 +135,4 @@ TEST_F(ApiTest, AnyKeyComesBackAsJson) {
       "[\"\xef\xbf\xbd\\u0000\\\"\\n\xe2\x82\xac\"]");
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::guard_test

@@ -9,7 +9,7 @@
 #include "admin/metrics_page.h"
 #include "api_fixture.h"
 
-namespace weir::test {
+namespace weir::test::health_test {
 namespace {
 
 class HealthTest : public ::testing::Test {
@@ -199,4 +199,4 @@ TEST_F(HealthTest, AWorkersPoolAnswersThePulse) {
   for (auto& thread : threads) thread.join();
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::health_test

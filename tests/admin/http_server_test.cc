@@ -8,7 +8,7 @@
 #include "net/deadline.h"
 
 /// The server under both doors, by the admin tests' client; its limits with small numbers.
-namespace weir::test {
+namespace weir::test::http_server_test {
 namespace {
 
 struct Echo final : net::HttpHandler {
@@ -196,4 +196,4 @@ TEST_F(HttpServerTest, ATakenPortIsAnError) {
   EXPECT_FALSE(second.listen(server->address()));
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::http_server_test

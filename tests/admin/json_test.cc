@@ -6,7 +6,7 @@
 
 #include "limiter/lists.h"
 
-namespace weir::admin {
+namespace weir::admin::json_test {
 
 TEST(Json, WritesTimesAndWhatIsLeft) {
   boost::json::object out;
@@ -28,4 +28,4 @@ TEST(Json, WritesNumbersExactly) {
             boost::json::value("unlimited"));
 }
 
-}  // namespace weir::admin
+}  // namespace weir::admin::json_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::admin {
+namespace weir::admin::keys_test {
 namespace {
 
 TEST(Keys, APlaceIsLatitudeAndLongitude) {
@@ -20,4 +20,4 @@ TEST(Keys, APlaceIsLatitudeAndLongitude) {
 }
 
 }  // namespace
-}  // namespace weir::admin
+}  // namespace weir::admin::keys_test

@@ -1,6 +1,6 @@
 #include "api_fixture.h"
 
-namespace weir::test {
+namespace weir::test::lists_test {
 
 TEST_F(ApiTest, ListsAreShownWithHowFullTheyAre) {
   const json::value body = get("/v1/lists");
@@ -191,4 +191,4 @@ TEST_F(ApiTest, WrongEntriesAreRefusedWithAReason) {
             400);
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::lists_test

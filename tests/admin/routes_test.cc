@@ -2,7 +2,7 @@
 
 #include "api_fixture.h"
 
-namespace weir::test {
+namespace weir::test::routes_test {
 
 using admin::find_route;
 using admin::routes;
@@ -87,4 +87,4 @@ TEST_F(ApiTest, BeforeTheFirstPolicySetNothingIsAnswered) {
   EXPECT_EQ(reply.field("Retry-After"), "1");
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::routes_test

@@ -1,7 +1,7 @@
 #include "api_fixture.h"
 
 // Counters of all replicas: the store is asked, and which number is whose is said.
-namespace weir::test {
+namespace weir::test::shared_counters_test {
 
 constexpr std::string_view kShared = R"(weir: 1
 redis: {url: "redis://127.0.0.1:6379", secret: s}
@@ -83,4 +83,4 @@ TEST_F(SharedCounters, AreEmptiedThereAndHereOrNotAtAll) {
   EXPECT_EQ(process.asked_store.size(), 2U);
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::shared_counters_test

@@ -1,7 +1,7 @@
 #include "admin/metrics_page.h"
 #include "api_fixture.h"
 
-namespace weir::test {
+namespace weir::test::views_test {
 
 TEST_F(ApiTest, ViewsTellWhatTheyAreAndHold) {
   for (int i = 0; i < 3; ++i) process.judge("GET", "/a", "198.51.100.7");
@@ -71,4 +71,4 @@ TEST_F(ApiTest, MetricsTellWhatViewsHoldAndDrop) {
   }
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::views_test

@@ -4,7 +4,7 @@
 
 #include "api_world.h"
 
-namespace weir::api {
+namespace weir::api::batch_test {
 namespace {
 
 constexpr const char* kYaml = R"(
@@ -104,4 +104,4 @@ TEST_F(BatchTest, OneObjectMayStandOnSeveralLines) {
 }
 
 }  // namespace
-}  // namespace weir::api
+}  // namespace weir::api::batch_test

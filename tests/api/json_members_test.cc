@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace weir::api {
+namespace weir::api::json_members_test {
 namespace {
 
 using Kind = JsonMember::Kind;
@@ -141,4 +141,4 @@ TEST(JsonMembers, ViewsIntoEscapedTextStay) {
 }
 
 }  // namespace
-}  // namespace weir::api
+}  // namespace weir::api::json_members_test

@@ -3,7 +3,7 @@
 
 #include "api_world.h"
 
-namespace weir::api {
+namespace weir::api::late_events_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -55,4 +55,4 @@ TEST_F(LateEvents, without_a_time_it_happens_now) {
 }
 
 }  // namespace
-}  // namespace weir::api
+}  // namespace weir::api::late_events_test

@@ -4,7 +4,7 @@
 
 #include "api_world.h"
 
-namespace weir::api {
+namespace weir::api::line_judge_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -314,4 +314,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::api
+}  // namespace weir::api::line_judge_test

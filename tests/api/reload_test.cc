@@ -5,7 +5,7 @@
 
 // Events and queries that wait for the shared store while other policies come into force, or while
 // nobody waits for them any more.
-namespace weir::api {
+namespace weir::api::reload_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -102,4 +102,4 @@ TEST_F(AcrossReloads, AnAskerThatHasLeftIsNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace weir::api
+}  // namespace weir::api::reload_test

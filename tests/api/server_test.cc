@@ -12,7 +12,7 @@
 #include "tests/support/open_api.h"
 #include "tests/support/temp_path.h"
 
-namespace weir::api {
+namespace weir::api::server_test {
 namespace {
 
 namespace json = boost::json;
@@ -254,4 +254,4 @@ TEST(ApiOpenApi, DescribesBothPathsAndItsExamplesFit) {
 }
 
 }  // namespace
-}  // namespace weir::api
+}  // namespace weir::api::server_test

@@ -7,7 +7,7 @@
 #include "tests/support/golden.h"
 
 /// `weir test` and `weir init`, and every recipe by its own cases.
-namespace weir::app {
+namespace weir::app::cases_test {
 namespace {
 
 using testing::HasSubstr;
@@ -277,4 +277,4 @@ TEST(Recipes, ThePageInTheDocsNamesEachOfThem) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::cases_test

@@ -6,7 +6,7 @@
 #include "tests/support/golden.h"
 
 /// The program as people and scripts meet it: words, data and exit codes.
-namespace weir::app {
+namespace weir::app::commands_test {
 namespace {
 
 using testing::HasSubstr;
@@ -201,4 +201,4 @@ TEST_F(CommandsTest, serve_says_why_it_can_not_start) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::commands_test

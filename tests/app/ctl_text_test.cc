@@ -7,7 +7,7 @@
 #include "app/ctl_call.h"
 #include "app/verdict_line.h"
 
-namespace weir::app {
+namespace weir::app::ctl_text_test {
 namespace {
 
 boost::json::value read(std::string_view text) { return boost::json::parse(text); }
@@ -164,4 +164,4 @@ TEST(AdminTarget, EncodesNamesAndKeys) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::ctl_text_test

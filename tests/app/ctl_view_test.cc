@@ -4,7 +4,7 @@
 
 #include <boost/json/parse.hpp>
 
-namespace weir::app {
+namespace weir::app::ctl_view_test {
 namespace {
 
 TEST(CtlView, ViewsAreATable) {
@@ -43,4 +43,4 @@ TEST(CtlView, AnAnswerOfAnotherShapeIsNoCrash) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::ctl_view_test

@@ -109,7 +109,7 @@ struct Door {
     }
   }
 
-  Outcome outcome;
+  WhatCame outcome;
   policies::World world;
   TestStore store;
   telemetry::Metrics metrics{1};
@@ -135,7 +135,7 @@ std::string seen_by_caller_and_app(const Effect& effect) {
 
 }  // namespace
 
-Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
+WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
                           Store store) {
   struct Session final : gate::Waiter {
     void resume(TimePoint) override { go_on(); }
@@ -223,7 +223,7 @@ std::string json_of(const RandomEvent& event, Traffic traffic) {
 
 }  // namespace
 
-Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
+WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
                         Traffic traffic, Store store) {
   struct Teller final : api::Asker {
     void resume(TimePoint) override { go_on(); }
@@ -259,13 +259,13 @@ Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>&
 
 namespace {}  // namespace
 
-Outcome replayed(const std::string& yaml, const std::string& event, const std::string& text,
+WhatCame replayed(const std::string& yaml, const std::string& event, const std::string& text,
                  std::string_view log_format, std::size_t events) {
   const replay::ScratchFiles files;
   replay::Plan plan;
   plan.sources = {{event, files.write("events", text)}};
   plan.log_format = log_format;
-  Outcome out;
+  WhatCame out;
   const replay::TestEngine engine(yaml);
   replay::RowWriter rows([&](std::string_view piece) { out.rows += piece; },
                          std::vector<bool>(engine->set().policies.size(), true));
@@ -287,7 +287,7 @@ Outcome replayed(const std::string& yaml, const std::string& event, const std::s
 
 namespace {}  // namespace
 
-Outcome through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
+WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
                        Traffic traffic) {
   std::string text;
   for (const RandomEvent& event : events) {
@@ -359,8 +359,8 @@ std::string difference(const std::string& a, const std::string& b) {
 
 namespace {}  // namespace
 
-void expect_recorded(const std::string& yaml, const Outcome& live, std::size_t events) {
-  const Outcome again = replayed(yaml, "request", live.recording, {}, events);
+void expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events) {
+  const WhatCame again = replayed(yaml, "request", live.recording, {}, events);
   const std::string rows = with_numbered_keys(without_match_lines(live.rows));
   const std::string after = with_numbered_keys(without_match_lines(again.rows));
   EXPECT_TRUE(rows == after) << "live and its recording\n" << difference(rows, after);

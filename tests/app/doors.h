@@ -14,7 +14,7 @@ namespace weir::app {
 inline constexpr std::int64_t kStart = 1'800'000'000'000;
 
 /// What came of it, as far as every door can tell.
-struct Outcome {
+struct WhatCame {
   std::string rows;                   ///< readings, verdicts and matches as replay writes them
   std::vector<std::string> verdicts;  ///< of each event: a status, `held`, `pass`, `flag`, `gray`
   std::string recording;              ///< of a gate
@@ -31,19 +31,19 @@ enum class Store : std::uint8_t {
   away,      ///< one that can't be reached
 };
 /// What the proxy does, with the answer at once.
-Outcome through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
+WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
                           Store store = Store::none);
 /// What `POST /v1/events` does.
-Outcome through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
+WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
                         Traffic traffic, Store store = Store::none);
 /// What `weir replay --event EVENT=FILE` does with a file of this text.
-Outcome replayed(const std::string& yaml, const std::string& event, const std::string& text,
+WhatCame replayed(const std::string& yaml, const std::string& event, const std::string& text,
                  std::string_view log_format, std::size_t events);
 /// What it does with a log of the traffic, or with a file of JSON. Only of RandomPolicies.
-Outcome through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
+WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
                        Traffic traffic);
 /// Replays the recording of a door: everything but the keys is as it was.
-void expect_recorded(const std::string& yaml, const Outcome& live, std::size_t events);
+void expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events);
 
 /// Without the lines of a match's events, which only a file has, and without views.
 std::string without_match_lines(const std::string& rows);

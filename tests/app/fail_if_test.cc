@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::app::fail_if_test {
 namespace {
 
 bool holds(std::string_view text, std::uint64_t hits, std::uint64_t events) {
@@ -33,4 +33,4 @@ TEST(FailIf, what_is_no_condition) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::fail_if_test

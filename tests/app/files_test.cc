@@ -6,7 +6,7 @@
 
 #include "tests/app/scratch.h"
 
-namespace weir::app {
+namespace weir::app::files_test {
 namespace {
 
 TEST(Files, reads_a_whole_file_up_to_its_bound) {
@@ -64,4 +64,4 @@ TEST(Files, locks_once) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::files_test

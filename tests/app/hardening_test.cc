@@ -5,7 +5,7 @@
 #include <string>
 
 /// What the compiler and linker were told must be seen on the binary (checksec's list).
-namespace weir::app {
+namespace weir::app::hardening_test {
 namespace {
 
 using testing::AnyOf;
@@ -81,4 +81,4 @@ TEST(Hardening, is_looked_at_on_binaries_without_sanitizers) {
 #endif
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::hardening_test

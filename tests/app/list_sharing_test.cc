@@ -6,7 +6,7 @@
 #include "app/report.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::app {
+namespace weir::app::list_sharing_test {
 namespace {
 
 /// Lists of a process, and the loop of its control thread.
@@ -110,4 +110,4 @@ TEST(ListSharing, AsksWhoseListingMadeAnEntry) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::list_sharing_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::app::log_test {
 namespace {
 
 TEST(LogLine, is_one_JSON_object_whatever_a_client_sends) {
@@ -29,4 +29,4 @@ TEST(Log, knows_its_levels_by_name) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::log_test

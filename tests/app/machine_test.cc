@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::app::machine_test {
 namespace {
 
 TEST(Machine, reads_cgroup_texts) {
@@ -51,4 +51,4 @@ TEST(Machine, looks_at_this_one_without_trouble) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::machine_test

@@ -4,7 +4,7 @@
 
 #include "app/configuration.h"
 
-namespace weir::app {
+namespace weir::app::memory_plan_test {
 namespace {
 
 Configuration load(const char* text) { return compile(config::load_text("weir.yaml", text)); }
@@ -60,4 +60,4 @@ policies: [{name: a, watch: request, key: ip, window: 1m, keys: 10000000, then: 
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::memory_plan_test

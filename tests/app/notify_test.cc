@@ -4,7 +4,7 @@
 
 #include "app/verdict_line.h"
 
-namespace weir::app {
+namespace weir::app::notify_test {
 namespace {
 
 constexpr TimePoint kStart = from_ms(1'800'000'000'000);
@@ -176,4 +176,4 @@ TEST(Url, takes_webhook_addresses_apart) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::notify_test

@@ -4,7 +4,7 @@
 
 #include <boost/json/parse.hpp>
 
-namespace weir::app {
+namespace weir::app::outline_test {
 namespace {
 
 TEST(Outline, indents_what_is_nested_and_shortens_numbers) {
@@ -35,4 +35,4 @@ TEST(Outline, indents_what_is_nested_and_shortens_numbers) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::outline_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::app::progress_test {
 namespace {
 
 using std::chrono::seconds;
@@ -20,4 +20,4 @@ TEST(Progress, of_an_input_of_unknown_size) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::progress_test

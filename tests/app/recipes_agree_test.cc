@@ -10,7 +10,7 @@
 #include "tests/app/traffic_for.h"
 
 /// The recipes through every door: see same_verdict_test.cc.
-namespace weir::app {
+namespace weir::app::recipes_agree_test {
 namespace {
 
 class RecipesAgree : public testing::TestWithParam<std::string> {};
@@ -29,13 +29,13 @@ TEST_P(RecipesAgree, ThroughTheProxyAsEventsAndInTheirRecordings) {
   for (std::uint64_t seed = 1; seed <= last && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto events = traffic_for(*set, recipe->text, seed, 300, kStart);
-    const Outcome api = through_the_api(yaml, events, Traffic::requests);
+    const WhatCame api = through_the_api(yaml, events, Traffic::requests);
     EXPECT_FALSE(api.rows.empty() && !set->policies.empty() && set->patterns.empty());
     expect_recorded(yaml, api, events.size());
     const bool told = std::any_of(events.begin(), events.end(),
                                   [](const RandomEvent& event) { return !event.told.empty(); });
     if (told) continue;  // what is no request does not pass through a proxy
-    const Outcome proxy = through_the_proxy(yaml, events);
+    const WhatCame proxy = through_the_proxy(yaml, events);
     const std::string rows = without_match_lines(api.rows);
     const std::string proxied = without_match_lines(proxy.rows);
     EXPECT_TRUE(proxied == rows) << "proxy and events\n" << difference(proxied, rows);
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(all, RecipesAgree, testing::ValuesIn(names()),
                          [](const auto& name) { return name.param; });
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::recipes_agree_test

@@ -5,7 +5,7 @@
 
 #include "tests/app/scratch.h"
 
-namespace weir::app {
+namespace weir::app::recording_test {
 namespace {
 
 TEST(RotatedFile, MovesFullFilesAsideAndKeepsRowsWhole) {
@@ -60,4 +60,4 @@ TEST(RotatedFile, SaysThatItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::recording_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::app {
+namespace weir::app::redis_outage_test {
 namespace {
 
 using Line = RedisOutage::Line;
@@ -46,4 +46,4 @@ TEST(RedisOutage, AWorkerThatNeverGetsThereIsOneFromItsSecondWordOn) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::redis_outage_test

@@ -7,7 +7,7 @@
 #include "app/problem_log.h"
 #include "tests/app/scratch.h"
 
-namespace weir::app {
+namespace weir::app::reload_test {
 namespace {
 
 using telemetry::Metric;
@@ -229,4 +229,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::reload_test

@@ -4,7 +4,7 @@
 #include "tests/app/scratch.h"
 
 /// `weir replay` as people and scripts meet it.
-namespace weir::app {
+namespace weir::app::replay_test {
 namespace {
 
 using testing::EndsWith;
@@ -148,4 +148,4 @@ TEST_F(ReplayCommandTest, from_and_to_take_times) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::replay_test

@@ -5,7 +5,7 @@
 #include "app/configuration.h"
 #include "app/verdict_line.h"
 
-namespace weir::app {
+namespace weir::app::report_test {
 namespace {
 
 struct ReportTest : testing::Test {
@@ -92,4 +92,4 @@ policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: f
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::report_test

@@ -6,7 +6,7 @@
 
 /// One engine behind every door: the proxy's gate, `POST /v1/events`, replay and the replay of a
 /// recording give the same readings, verdicts and matches for the same traffic.
-namespace weir::app {
+namespace weir::app::same_verdict_test {
 namespace {
 
 struct Compared {
@@ -25,8 +25,8 @@ Compared compare_doors(Traffic traffic, std::uint64_t first, std::uint64_t seeds
     ++out.tried;
     const auto events = random.events(150, kStart);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + yaml);
-    const Outcome api = through_the_api(yaml, events, traffic);
-    const Outcome replay = through_replay(yaml, events, traffic);
+    const WhatCame api = through_the_api(yaml, events, traffic);
+    const WhatCame replay = through_replay(yaml, events, traffic);
     const std::string rows = without_match_lines(api.rows);
     const std::string replayed = without_match_lines(replay.rows);
     EXPECT_TRUE(rows == replayed) << "events and replay\n" << difference(rows, replayed);
@@ -37,7 +37,7 @@ Compared compare_doors(Traffic traffic, std::uint64_t first, std::uint64_t seeds
     }
     expect_recorded(yaml, api, events.size());
     if (traffic == Traffic::records) continue;
-    const Outcome proxy = through_the_proxy(yaml, events);
+    const WhatCame proxy = through_the_proxy(yaml, events);
     const std::string proxied = without_match_lines(proxy.rows);
     EXPECT_TRUE(proxied == rows) << "proxy and events\n" << difference(proxied, rows);
     EXPECT_EQ(proxy.verdicts, api.verdicts);
@@ -71,8 +71,8 @@ void expect_same_out_of_order(Traffic traffic) {
     ++out.tried;
     const auto events = random.events(150, kStart);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + yaml);
-    const Outcome api = through_the_api(yaml, events, traffic);
-    const Outcome replay = through_replay(yaml, events, traffic);
+    const WhatCame api = through_the_api(yaml, events, traffic);
+    const WhatCame replay = through_replay(yaml, events, traffic);
     EXPECT_TRUE(api.rows == replay.rows) << "events and replay\n"
                                          << difference(api.rows, replay.rows);
     EXPECT_EQ(api.words, replay.words);
@@ -97,8 +97,8 @@ TEST(SameVerdict, TheCardThroughTheProxyAndAsEvents) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE(seed);
     const auto events = card_events(seed, 2'000, kStart);
-    const Outcome proxy = through_the_proxy(yaml, events);
-    const Outcome api = through_the_api(yaml, events, Traffic::requests);
+    const WhatCame proxy = through_the_proxy(yaml, events);
+    const WhatCame api = through_the_api(yaml, events, Traffic::requests);
     EXPECT_TRUE(proxy.rows == api.rows) << difference(proxy.rows, api.rows);
     EXPECT_EQ(proxy.verdicts, api.verdicts);
     expect_recorded(yaml, proxy, events.size());
@@ -110,4 +110,4 @@ TEST(SameVerdict, TheCardThroughTheProxyAndAsEvents) {
 TEST(SameVerdict, RecordsAsEventsAndInReplay) { expect_same(Traffic::records); }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::same_verdict_test

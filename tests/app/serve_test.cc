@@ -10,7 +10,7 @@
 #include "tests/support/free_port.h"
 
 /// A whole process: what survives its death, and how it ends.
-namespace weir::app {
+namespace weir::app::serve_test {
 namespace {
 
 using testing::HasSubstr;
@@ -248,4 +248,4 @@ TEST(Serve, a_second_weir_goes_without_the_event_API_that_nobody_asked_for) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::serve_test

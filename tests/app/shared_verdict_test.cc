@@ -9,7 +9,7 @@
 /// One replica that asks the shared store about all or some of its policies says what it says when
 /// it counts alone: the same readings, verdicts, list entries and matches, event by event; whether
 /// the store replies at once or in another turn, and also while it is away (`on_error: local`).
-namespace weir::app {
+namespace weir::app::shared_verdict_test {
 namespace {
 
 /// With `share: redis` in the policies that can be shared; of every other one if not `all`.
@@ -64,17 +64,17 @@ TEST(SharedVerdict, OneReplicaJudgesAsIfItCountedAlone) {
     ++tried;
     const auto events = random.events(150, kStart);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + yaml);
-    const Outcome want = through_the_proxy(yaml, events);
+    const WhatCame want = through_the_proxy(yaml, events);
     const std::string rows = in_any_order(want.rows);
     const std::string told = in_any_order(without_match_lines(want.rows));
     for (const Store store : {Store::at_once, Store::later, Store::readable, Store::away}) {
       SCOPED_TRACE("store " + std::to_string(static_cast<int>(store)));
-      const Outcome got = through_the_proxy(yaml, events, store);
+      const WhatCame got = through_the_proxy(yaml, events, store);
       const std::string got_rows = in_any_order(got.rows);
       EXPECT_TRUE(rows == got_rows) << difference(rows, got_rows);
       EXPECT_EQ(want.verdicts, got.verdicts);
     }
-    const Outcome api = through_the_api(yaml, events, Traffic::requests, Store::later);
+    const WhatCame api = through_the_api(yaml, events, Traffic::requests, Store::later);
     const std::string api_rows = in_any_order(without_match_lines(api.rows));
     EXPECT_TRUE(told == api_rows) << difference(told, api_rows);
     EXPECT_EQ(want.verdicts, api.verdicts);
@@ -83,4 +83,4 @@ TEST(SharedVerdict, OneReplicaJudgesAsIfItCountedAlone) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::shared_verdict_test

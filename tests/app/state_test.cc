@@ -5,7 +5,7 @@
 
 #include "tests/app/scratch.h"
 
-namespace weir::app {
+namespace weir::app::state_test {
 namespace {
 
 constexpr TimePoint kNow = from_ms(1'800'000'000'000);
@@ -267,4 +267,4 @@ TEST(StateDirectory, says_what_is_wrong_with_it) {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::app::state_test

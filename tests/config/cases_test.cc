@@ -6,7 +6,7 @@
 #include "tests/support/golden.h"
 
 /// The files of `weir test`: what they say, and what is wrong with them.
-namespace weir::config {
+namespace weir::config::cases_test {
 namespace {
 
 CaseFile read(const std::string& text) {
@@ -140,4 +140,4 @@ cases:
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::cases_test

@@ -2,7 +2,7 @@
 #include "tests/config/example.h"
 #include "tests/config/golden_problems.h"
 
-namespace weir::config {
+namespace weir::config::file_problems_test {
 namespace {
 
 using namespace golden_problems;
@@ -119,4 +119,4 @@ TEST(Problems, suggestions) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::file_problems_test

@@ -12,7 +12,7 @@
 /// Configurations with a mistake each, and what people see of it: a golden file for each section.
 namespace weir::config::golden_problems {
 
-struct Case {
+struct Mistake {
   std::string_view name;
   std::string_view text;
 };
@@ -23,9 +23,9 @@ inline std::string shown(const Loaded& loaded) {
 }
 
 /// A golden file holds each case's name, and what people see.
-inline void expect_golden(std::string_view file, const std::vector<Case>& cases) {
+inline void expect_golden(std::string_view file, const std::vector<Mistake>& cases) {
   std::string all;
-  for (const Case& c : cases) {
+  for (const Mistake& c : cases) {
     all += "## " + std::string(c.name) + "\n" +
            shown(load_text("weir.yaml", "weir: 1\n" + std::string(c.text))) + "\n";
   }
@@ -39,10 +39,10 @@ inline std::string policy(std::string_view lines) {
   return "policies:\n  - name: p\n    watch: request\n" + std::string(lines);
 }
 
-inline void expect_golden_policies(std::string_view file, const std::vector<Case>& cases) {
+inline void expect_golden_policies(std::string_view file, const std::vector<Mistake>& cases) {
   std::vector<std::string> texts;
-  for (const Case& c : cases) texts.push_back(policy(c.text));
-  std::vector<Case> whole;
+  for (const Mistake& c : cases) texts.push_back(policy(c.text));
+  std::vector<Mistake> whole;
   for (std::size_t i = 0; i < cases.size(); ++i) whole.push_back({cases[i].name, texts[i]});
   expect_golden(file, whole);
 }

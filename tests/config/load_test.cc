@@ -12,7 +12,7 @@
 #include "tests/config/example.h"
 #include "tests/support/golden.h"
 
-namespace weir::config {
+namespace weir::config::load_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -406,4 +406,4 @@ TEST(Schema, is_as_the_tables_say) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::load_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace weir::config {
+namespace weir::config::log_format_test {
 namespace {
 
 using testing::ElementsAre;
@@ -38,4 +38,4 @@ TEST(LogFormat, keeps_literals_and_the_percent_sign) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::log_format_test

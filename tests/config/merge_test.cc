@@ -4,7 +4,7 @@
 
 #include "config/load.h"
 
-namespace weir::config {
+namespace weir::config::merge_test {
 namespace {
 
 std::string spelling_of(std::string_view text) {
@@ -75,4 +75,4 @@ TEST(MergeEqual, policies_and_views_are_never_merged) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::merge_test

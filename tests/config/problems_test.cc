@@ -1,6 +1,6 @@
 #include "tests/config/golden_problems.h"
 
-namespace weir::config {
+namespace weir::config::problems_test {
 namespace {
 
 using namespace golden_problems;
@@ -317,7 +317,7 @@ TEST(Problems, of_patterns) {
   const std::string head =
       "events: {a: {match: GET /a}, b: {match: GET /b}, c: {is: a, when: status == 200}}\n"
       "notify: {ops: {log: true}}\npolicies:\n  - name: p\n    ";
-  const std::vector<Case> patterns = {
+  const std::vector<Mistake> patterns = {
       {"whole",
        "sequence: [a, {event: b, when: x}, a]\n    within: 1m\n    strict: true\n    "
        "among: [c]\n    overlap: false\n    then: [{do: flag}]"},
@@ -367,11 +367,11 @@ TEST(Problems, of_patterns) {
        "1m}, {do: deny, for: 1m}, {notify: ops}, {notify: ops, score: 5}, {notify: ops, if: x}]"},
   };
   std::vector<std::string> texts;
-  for (const Case& c : patterns) texts.push_back(head + std::string(c.text) + "\n");
-  std::vector<Case> cases;
+  for (const Mistake& c : patterns) texts.push_back(head + std::string(c.text) + "\n");
+  std::vector<Mistake> cases;
   for (std::size_t i = 0; i < patterns.size(); ++i) cases.push_back({patterns[i].name, texts[i]});
   expect_golden("patterns.txt", cases);
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::problems_test

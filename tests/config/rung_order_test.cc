@@ -2,7 +2,7 @@
 
 #include "config/load.h"
 
-namespace weir::config {
+namespace weir::config::rung_order_test {
 namespace {
 
 /// The rungs that never act, by their index.
@@ -94,4 +94,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::rung_order_test

@@ -1,13 +1,13 @@
 #include "tests/config/golden_problems.h"
 
-namespace weir::config {
+namespace weir::config::rung_problems_test {
 namespace {
 
 using namespace golden_problems;
 
 TEST(Problems, of_rungs) {
   const std::string head = "    window: 10m\n";
-  const std::vector<Case> rungs = {
+  const std::vector<Mistake> rungs = {
       {"graylist without for", "{over: 5, do: graylist}"},
       {"neither threshold nor if", "{do: flag}"},
       {"over and at", "{over: 5, at: 6, do: flag}"},
@@ -29,8 +29,8 @@ TEST(Problems, of_rungs) {
       {"not a map", "over"},
   };
   std::vector<std::string> texts;
-  std::vector<Case> cases;
-  for (const Case& c : rungs)
+  std::vector<Mistake> cases;
+  for (const Mistake& c : rungs)
     texts.push_back(head + "    then:\n      - " + std::string(c.text) + "\n");
   for (std::size_t i = 0; i < rungs.size(); ++i) cases.push_back({rungs[i].name, texts[i]});
   expect_golden_policies("rungs.txt", cases);
@@ -72,4 +72,4 @@ TEST(Problems, of_thresholds_that_can_never_hold) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::rung_problems_test

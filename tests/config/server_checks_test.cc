@@ -2,7 +2,7 @@
 
 #include "config/load.h"
 
-namespace weir::config {
+namespace weir::config::server_checks_test {
 namespace {
 
 std::string shown(const Loaded& loaded) {
@@ -45,4 +45,4 @@ TEST(ServerChecks, loopback_unix_sockets_and_doors_with_a_token_are_well) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::server_checks_test

@@ -2,7 +2,7 @@
 
 #include "config/parse.h"
 
-namespace weir::config {
+namespace weir::config::share_test {
 namespace {
 
 /// Every problem as `LINE: message (hint)`.
@@ -195,4 +195,4 @@ TEST(Share, WhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::share_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::config {
+namespace weir::config::units_test {
 namespace {
 
 TEST(Units, durations) {
@@ -104,4 +104,4 @@ TEST(Units, names) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::units_test

@@ -1,6 +1,6 @@
 #include "tests/config/golden_problems.h"
 
-namespace weir::config {
+namespace weir::config::view_problems_test {
 namespace {
 
 using namespace golden_problems;
@@ -51,7 +51,7 @@ TEST(Problems, of_views) {
   texts.push_back(
       "views:\n  - {name: v, watch: nothing, window: {every: 1h}}\nlimits: {views: 1KiB}\n");
   texts.emplace_back("views: {v: {watch: request}}\n");
-  std::vector<Case> all;
+  std::vector<Mistake> all;
   for (std::size_t i = 0; i < cases.size(); ++i) all.push_back({cases[i].first, texts[i]});
   all.push_back({"twice the same name", texts[cases.size()]});
   all.push_back({"no such event, and no memory", texts[cases.size() + 1]});
@@ -66,4 +66,4 @@ TEST(Problems, of_windows_of_policies_with_a_hop) {
 }
 
 }  // namespace
-}  // namespace weir::config
+}  // namespace weir::config::view_problems_test

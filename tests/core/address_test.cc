@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::address_test {
 namespace {
 
 TEST(Address, SpellingsOfOneAddressAreOneAddress) {
@@ -76,4 +76,4 @@ TEST(Cidr, RefusesHostBitsAndBadLengths) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::address_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::calendar_test {
 namespace {
 
 constexpr std::int64_t kHour = 3'600'000;
@@ -58,4 +58,4 @@ TEST(Calendar, HoursOfZonesWithHalfHours) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calendar_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::geo_test {
 namespace {
 
 constexpr double kDegree = kEarthRadiusMetres * 3.14159265358979323846 / 180;
@@ -121,4 +121,4 @@ TEST(Geohash, RefusesWhatIsNoPlaceAndLengthsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::geo_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::http_status_test {
 namespace {
 
 TEST(HttpStatus, KnowsThePhraseOfEveryStatusThatWeirAnswersWith) {
@@ -23,4 +23,4 @@ TEST(HttpStatus, TellsTheStatusAsAProblem) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::http_status_test

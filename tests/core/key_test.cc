@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::key_test {
 namespace {
 
 std::string key_of(const std::vector<Value>& parts) {
@@ -49,4 +49,4 @@ TEST(HashSecret, HashesDependOnTheSecretAndOnNothingElse) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::key_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace weir {
+namespace weir::number_test {
 namespace {
 
 constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
@@ -52,4 +52,4 @@ TEST(Number, HasOneSpellingHoweverItWasWritten) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::number_test

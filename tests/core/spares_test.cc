@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::spares_test {
 namespace {
 
 TEST(Spares, LendWhatCameBackBeforeAnythingNew) {
@@ -22,4 +22,4 @@ TEST(Spares, LendWhatCameBackBeforeAnythingNew) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::spares_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::text_test {
 namespace {
 
 std::string json_of(std::string_view text) {
@@ -52,4 +52,4 @@ TEST(Text, writes_times_sizes_and_durations_for_people) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::text_test

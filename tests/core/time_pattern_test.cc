@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::time_pattern_test {
 namespace {
 
 std::int64_t read(std::string_view pattern, std::string_view text) {
@@ -107,4 +107,4 @@ TEST(TimePattern, reads_seconds_and_milliseconds) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::time_pattern_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::utf8_test {
 namespace {
 
 std::string encode(char32_t c) {
@@ -40,4 +40,4 @@ TEST(Utf8, OverlongAndStrayBytesAreMalformed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::utf8_test

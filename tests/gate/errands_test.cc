@@ -4,7 +4,7 @@
 #include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
 
-namespace weir::gate {
+namespace weir::gate::errands_test {
 namespace {
 
 struct Session final : Waiter {
@@ -60,4 +60,4 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::errands_test

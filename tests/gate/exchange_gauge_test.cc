@@ -6,7 +6,7 @@
 
 #include "tests/gate/fleet.h"
 
-namespace weir::gate {
+namespace weir::gate::exchange_gauge_test {
 namespace {
 
 constexpr milliseconds kInterval{200};
@@ -124,4 +124,4 @@ TEST(ExchangedGauges, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::exchange_gauge_test

@@ -7,7 +7,7 @@
 
 #include "tests/gate/fleet.h"
 
-namespace weir::gate {
+namespace weir::gate::exchange_test {
 namespace {
 
 constexpr milliseconds kInterval{200};
@@ -530,4 +530,4 @@ TEST(Exchange, RandomFleetsAgreeOnAveragesAndExtremes) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::exchange_test

@@ -6,7 +6,7 @@
 
 #include "tests/policies/world.h"
 
-namespace weir::gate {
+namespace weir::gate::gate_test {
 namespace {
 
 using policies::TestRequest;
@@ -224,4 +224,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::gate_test

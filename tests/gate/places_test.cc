@@ -6,7 +6,7 @@
 
 // Places of a shared `in_flight` counter: kept while their request is under way, however long that
 // takes, and free again once nobody says any more that it is.
-namespace weir::gate {
+namespace weir::gate::places_test {
 namespace {
 
 constexpr milliseconds kFlight{60'000};
@@ -111,4 +111,4 @@ TEST_F(Places, AreTakenAgainWhenAStoppedReplicaGoesOn) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::places_test

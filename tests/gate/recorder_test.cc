@@ -9,7 +9,7 @@
 #include "gate/gate.h"
 #include "tests/policies/world.h"
 
-namespace weir::gate {
+namespace weir::gate::recorder_test {
 namespace {
 
 using policies::TestRequest;
@@ -148,4 +148,4 @@ TEST(Recorder, WhatFindsNoRoomIsDroppedAndCounted) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::recorder_test

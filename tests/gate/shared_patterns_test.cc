@@ -6,7 +6,7 @@
 #include "store/memory_store.h"
 #include "tests/policies/world.h"
 
-namespace weir::gate {
+namespace weir::gate::shared_patterns_test {
 namespace {
 
 constexpr char kPolicies[] = R"(
@@ -229,4 +229,4 @@ TEST_F(SharedPatterns, AReloadKeepsWhatWaits) {
 }
 
 }  // namespace
-}  // namespace weir::gate
+}  // namespace weir::gate::shared_patterns_test

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace weir::limiter {
+namespace weir::limiter::arena_test {
 namespace {
 
 TEST(Arena, BlocksNeverOverlapAndWhatIsFreedIsWholeAgain) {
@@ -62,4 +62,4 @@ TEST(Arena, OrdersCoverTheBytes) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::arena_test

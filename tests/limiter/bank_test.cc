@@ -10,7 +10,7 @@
 
 #include "tests/support/allocations.h"
 
-namespace weir::limiter {
+namespace weir::limiter::bank_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'700'000'000'000;
@@ -431,4 +431,4 @@ TEST(Allocations, NoOperationAllocates) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::bank_test

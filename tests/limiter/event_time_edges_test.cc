@@ -12,7 +12,7 @@
 #include "limiter/bank.h"
 #include "limiter/footprint.h"
 
-namespace weir::limiter {
+namespace weir::limiter::event_time_edges_test {
 namespace {
 
 constexpr std::int64_t kStart = 1'700'000'000'123;
@@ -127,4 +127,4 @@ TEST(EventTimeFootprint, IsABlockForEachKey) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::event_time_edges_test

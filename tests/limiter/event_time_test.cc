@@ -14,7 +14,7 @@
 #include "limiter/kinds.h"
 #include "tests/support/allocations.h"
 
-namespace weir::limiter {
+namespace weir::limiter::event_time_test {
 namespace {
 
 constexpr std::int64_t kStart = 1'700'000'000'123;
@@ -517,4 +517,4 @@ TEST(EventTimeKinds, AreAllButWhatRunsOnAClock) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::event_time_test

@@ -10,7 +10,7 @@
 #include "limiter/bank.h"
 #include "limiter/kinds.h"
 
-namespace weir::limiter {
+namespace weir::limiter::heritage_test {
 namespace {
 
 constexpr std::int64_t kStart = 1'700'000'000'000;
@@ -189,4 +189,4 @@ TEST(Heritage, ComesWithASnapshotWhereTheWindowHasChangedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::heritage_test

@@ -12,7 +12,7 @@
 #include "limiter/bank.h"
 #include "tests/limiter/naive.h"
 
-namespace weir::limiter {
+namespace weir::limiter::kinds_test {
 namespace {
 
 using test::NaiveCounter;
@@ -406,4 +406,4 @@ TEST(Windows, ARingsQuantumKeepsTheInequalityForEveryLength) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::kinds_test

@@ -2,7 +2,7 @@
 
 #include "limiter/bank.h"
 
-namespace weir::limiter {
+namespace weir::limiter::leaky_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'700'000'000'000;
@@ -91,4 +91,4 @@ TEST(Leaky, ALateSettlementWasPouredAtItsOwnTime) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::leaky_test

@@ -3,7 +3,7 @@
 
 #include "limiter/lists.h"
 
-namespace weir::limiter {
+namespace weir::limiter::lists_shared_test {
 namespace {
 
 constexpr TimePoint kNow = from_ms(1'000'000);
@@ -152,4 +152,4 @@ TEST_F(SharedLists, TheStateWriterHearsOfThemToo) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::lists_shared_test

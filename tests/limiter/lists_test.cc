@@ -8,7 +8,7 @@
 
 #include "limiter/static_list.h"
 
-namespace weir::limiter {
+namespace weir::limiter::lists_test {
 namespace {
 
 using Kind = ListOutcome::Kind;
@@ -237,4 +237,4 @@ TEST(StaticList, MatchesKeysAndBlocksUntilTheyEnd) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::lists_test

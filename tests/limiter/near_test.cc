@@ -15,7 +15,7 @@
 #include "limiter/place_grid.h"
 #include "tests/support/allocations.h"
 
-namespace weir::limiter {
+namespace weir::limiter::near_test {
 namespace {
 
 constexpr std::int64_t kStart = 1'700'000'000'000;
@@ -449,4 +449,4 @@ TEST(Near, RefusesWhatIsNotBuilt) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::near_test

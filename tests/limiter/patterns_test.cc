@@ -6,7 +6,7 @@
 #include "limiter/pattern_bank.h"
 #include "tests/limiter/naive_patterns.h"
 
-namespace weir::limiter {
+namespace weir::limiter::patterns_test {
 namespace {
 
 using naive::Row;
@@ -540,4 +540,4 @@ TEST(PatternSnapshot, torn_or_spoilt_it_is_refused_and_changes_nothing) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::patterns_test

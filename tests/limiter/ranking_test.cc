@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::limiter {
+namespace weir::limiter::ranking_test {
 namespace {
 
 TEST(Ranking, DecimalIntegersAreNumbersAndStandFirstTextIsByCodePoint) {
@@ -74,4 +74,4 @@ TEST(Ranking, TopOfManyIsTheBeginningOfAll) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::ranking_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-namespace weir::limiter {
+namespace weir::limiter::shared_key_test {
 namespace {
 
 std::string readable(std::initializer_list<const char*> parts) {
@@ -48,4 +48,4 @@ TEST(SharedKey, HashedOnesKeepAllBits) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::shared_key_test

@@ -12,7 +12,7 @@
 #include "limiter/view.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::limiter {
+namespace weir::limiter::sketch_test {
 namespace {
 
 const HashSecret kSecret = HashSecret::from_bytes({9});
@@ -217,4 +217,4 @@ TEST(SketchView, AFilterThatFindsNoRoomDropsTheEvent) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::sketch_test

@@ -7,7 +7,7 @@
 #include "limiter/bank.h"
 #include "limiter/kinds.h"
 
-namespace weir::limiter {
+namespace weir::limiter::snapshot_test {
 namespace {
 
 constexpr std::int64_t kNow = 1'700'000'000'000;
@@ -167,4 +167,4 @@ TEST(Snapshot, TornOrRottenBytesChangeNothing) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::snapshot_test

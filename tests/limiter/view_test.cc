@@ -11,7 +11,7 @@
 
 #include "limiter/view_row.h"
 
-namespace weir::limiter {
+namespace weir::limiter::view_test {
 namespace {
 
 const HashSecret kSecret = HashSecret::from_bytes({3});
@@ -381,4 +381,4 @@ TEST(View, EveryMetricWindowAndTopAgreesWithAList) {
 }
 
 }  // namespace
-}  // namespace weir::limiter
+}  // namespace weir::limiter::view_test

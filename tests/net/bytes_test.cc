@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace weir::net {
+namespace weir::net::bytes_test {
 namespace {
 
 TEST(Bytes, agrees_with_a_string_over_random_appends_and_consumes) {
@@ -75,4 +75,4 @@ TEST(Bytes, the_pool_keeps_a_bounded_number_of_blocks) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::bytes_test

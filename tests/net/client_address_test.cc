@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::net::client_address_test {
 namespace {
 
 std::string hop(std::string_view text) {
@@ -118,4 +118,4 @@ TEST(ClientAddress, Forwarded) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::client_address_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/temp_path.h"
 
-namespace weir::test {
+namespace weir::test::door_guard_test {
 namespace {
 
 net::SocketAddress address(const char* text, std::uint16_t port = 8481) {
@@ -135,4 +135,4 @@ TEST(DoorGuard, TakesARotatedTokenAndLetsNobodyInWithoutOne) {
   EXPECT_EQ(token.check(std::string(5000, 'x')).error(), Error::unavailable);
 }
 
-}  // namespace weir::test
+}  // namespace weir::test::door_guard_test

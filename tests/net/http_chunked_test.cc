@@ -8,7 +8,7 @@
 
 #include "tests/support/head_cases.h"
 
-namespace weir::net {
+namespace weir::net::http_chunked_test {
 namespace {
 
 /// Decodes input given in the pieces that end at `ends`: "BODY+REST" (what follows the message),
@@ -46,7 +46,7 @@ struct Case {
 
 void expect_all(const std::vector<Case>& cases, const ChunkLimits& limits = {}) {
   for (const Case& c : cases) {
-    SCOPED_TRACE(testing::escaped(c.bytes));
+    SCOPED_TRACE(test::escaped(c.bytes));
     const std::size_t size = c.bytes.size();
     EXPECT_EQ(decode(c.bytes, {size}, limits), c.outcome) << "whole";
     std::vector<std::size_t> each;
@@ -227,4 +227,4 @@ TEST(Chunked, WhatIsWrittenIsReadBackUnderRandomSplits) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::http_chunked_test

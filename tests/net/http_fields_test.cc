@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::net {
+namespace weir::net::http_fields_test {
 namespace {
 
 TEST(MediaType, IsWithoutParametersAndBlanks) {
@@ -14,4 +14,4 @@ TEST(MediaType, IsWithoutParametersAndBlanks) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::http_fields_test

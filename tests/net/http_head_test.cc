@@ -8,11 +8,11 @@
 
 #include "tests/support/head_cases.h"
 
-namespace weir::net {
+namespace weir::net::http_head_test {
 namespace {
 
-using testing::expect_outcome;
-using testing::HeadCase;
+using test::expect_outcome;
+using test::HeadCase;
 
 /// What a head was decided to be, in words.
 std::string decision(const RequestHead& head) {
@@ -31,7 +31,7 @@ std::string decision(const RequestHead& head) {
   return out;
 }
 
-testing::MakeHeadReader reader(HeadLimits limits = {}) {
+test::MakeHeadReader reader(HeadLimits limits = {}) {
   return [limits] {
     auto head = std::make_shared<RequestHead>();
     auto progress = std::make_shared<HeadProgress>();
@@ -550,4 +550,4 @@ TEST(HttpRefusal, EveryRowHasAStatusAndAWord) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::http_head_test

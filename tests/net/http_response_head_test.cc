@@ -8,11 +8,11 @@
 
 #include "tests/support/head_cases.h"
 
-namespace weir::net {
+namespace weir::net::http_response_head_test {
 namespace {
 
-using testing::expect_outcome;
-using testing::HeadCase;
+using test::expect_outcome;
+using test::HeadCase;
 
 std::string decision(const ResponseHead& head) {
   std::string out = std::to_string(head.status);
@@ -38,7 +38,7 @@ std::string decision(const ResponseHead& head) {
   return out + (head.keep_alive ? " keep" : " close");
 }
 
-testing::MakeHeadReader reader(AnsweredRequest request, HeadLimits limits = {}) {
+test::MakeHeadReader reader(AnsweredRequest request, HeadLimits limits = {}) {
   return [request, limits] {
     auto head = std::make_shared<ResponseHead>();
     auto progress = std::make_shared<HeadProgress>();
@@ -195,4 +195,4 @@ TEST(ResponseHead, Incomplete) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::http_response_head_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <string_view>
 
-namespace weir::net::scan {
+namespace weir::net::scan::http_scan_test {
 namespace {
 
 template <class Class>
@@ -50,4 +50,4 @@ TYPED_TEST(Scan, finds_the_first_byte_that_stops_and_reads_no_other_text) {
 }
 
 }  // namespace
-}  // namespace weir::net::scan
+}  // namespace weir::net::scan::http_scan_test

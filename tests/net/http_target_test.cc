@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::net::http_target_test {
 namespace {
 
 constexpr PathRules kStrict{};
@@ -135,4 +135,4 @@ TEST(NormalTarget, IsIdempotent) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::http_target_test

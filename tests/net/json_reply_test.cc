@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::net {
+namespace weir::net::json_reply_test {
 
 TEST(JsonReply, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(utf8_text("a\xe2\x82\xac\xf0\x9f\x98\x80"), "a\xe2\x82\xac\xf0\x9f\x98\x80");
@@ -23,4 +23,4 @@ TEST(JsonReply, WritesProblems) {
             "\"detail\":\"no\"}\n");
 }
 
-}  // namespace weir::net
+}  // namespace weir::net::json_reply_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::net::outbox_test {
 namespace {
 
 struct Line : Sender {
@@ -76,4 +76,4 @@ TEST_F(OutboxTest, RefusesWhatIsLargeOrTooMuchAndHasRoomAgainAfterwards) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::outbox_test

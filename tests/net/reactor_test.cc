@@ -14,7 +14,7 @@
 
 #include "net/worker_pool.h"
 
-namespace weir::net {
+namespace weir::net::reactor_test {
 namespace {
 
 struct Pair {
@@ -176,4 +176,4 @@ TEST_F(ReactorTest, a_pool_stops_twice_and_runs_what_was_posted_before) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::reactor_test

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace weir::net {
+namespace weir::net::socket_test {
 namespace {
 
 TEST(SocketAddress, prints_what_it_is) {
@@ -79,4 +79,4 @@ TEST(StartConnect, a_refused_connection_shows_at_once_or_by_its_error) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::socket_test

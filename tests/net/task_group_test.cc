@@ -9,7 +9,7 @@
 
 #include "net/deadline.h"
 
-namespace weir::net {
+namespace weir::net::task_group_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -128,4 +128,4 @@ TEST(Deadline, PassesACancellationOn) {
   EXPECT_EQ(group.failures, 0);
 }
 
-}  // namespace weir::net
+}  // namespace weir::net::task_group_test

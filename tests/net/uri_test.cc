@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::net {
+namespace weir::net::uri_test {
 
 using ::testing::ElementsAre;
 
@@ -49,4 +49,4 @@ TEST(Uri, TakesTheHostOutOfAnAuthority) {
   }
 }
 
-}  // namespace weir::net
+}  // namespace weir::net::uri_test

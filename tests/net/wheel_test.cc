@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::net {
+namespace weir::net::wheel_test {
 namespace {
 
 struct Probe final : Timer {
@@ -162,4 +162,4 @@ TEST(Wheel, agrees_with_a_sorted_list_over_random_schedules) {
 }
 
 }  // namespace
-}  // namespace weir::net
+}  // namespace weir::net::wheel_test

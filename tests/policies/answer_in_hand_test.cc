@@ -7,7 +7,7 @@
 #include "policies/actions.h"
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::answer_in_hand_test {
 namespace {
 
 constexpr const char* kPolicies = R"(
@@ -117,4 +117,4 @@ TEST(AnswerInHand, ReservesNothingForWhatTheAnswerDecides) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::answer_in_hand_test

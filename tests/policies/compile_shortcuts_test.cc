@@ -5,7 +5,7 @@
 
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::compile_shortcuts_test {
 namespace {
 
 constexpr const char* kEvents = R"(
@@ -166,4 +166,4 @@ TEST(CompileShortcuts, SlotsOfAnswersAndThoseThatAreNotKeptUntilThenAreKnown) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::compile_shortcuts_test

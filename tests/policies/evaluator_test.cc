@@ -2,7 +2,7 @@
 
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::evaluator_test {
 namespace {
 
 using std::chrono::hours;
@@ -587,4 +587,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::evaluator_test

@@ -5,7 +5,7 @@
 #include "policies/row_sink.h"
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::event_time_test {
 namespace {
 
 using testing::ElementsAre;
@@ -329,4 +329,4 @@ TEST_F(EventTimePolicies, the_metric_counts_what_came_too_late) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::event_time_test

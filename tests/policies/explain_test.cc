@@ -3,7 +3,7 @@
 #include "tests/policies/world.h"
 #include "tests/support/golden.h"
 
-namespace weir::policies {
+namespace weir::policies::explain_test {
 namespace {
 
 /// One policy for every reason there is to be skipped, and some that judge.
@@ -86,4 +86,4 @@ TEST_F(ExplainTest, ChangesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::explain_test

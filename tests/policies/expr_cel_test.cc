@@ -5,7 +5,7 @@
 #include "tests/policies/expr_support.h"
 
 /// docs/expressions.md lists every difference from CEL as a row; each row is true.
-namespace weir::policies::test {
+namespace weir::policies::test::expr_cel_test {
 namespace {
 
 constexpr std::string_view kBody =
@@ -64,4 +64,4 @@ TEST(ExprCel, EveryRowOfThePageIsTrue) {
 }
 
 }  // namespace
-}  // namespace weir::policies::test
+}  // namespace weir::policies::test::expr_cel_test

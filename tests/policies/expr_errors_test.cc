@@ -2,7 +2,7 @@
 #include "tests/policies/expr_support.h"
 
 /// Every message of the expression compiler, with the column and length that it underlines.
-namespace weir::policies::test {
+namespace weir::policies::test::expr_errors_test {
 namespace {
 
 struct Case {
@@ -305,4 +305,4 @@ TEST(ExprFunctions, EveryRowHasHelp) {
 }
 
 }  // namespace
-}  // namespace weir::policies::test
+}  // namespace weir::policies::test::expr_errors_test

@@ -9,7 +9,7 @@
 /// Random expressions against a second evaluator, written naively over other data: values are a
 /// variant, integers are computed with 128 bits, doubles are compared with long double (exact for
 /// 64-bit integers).
-namespace weir::policies::test {
+namespace weir::policies::test::expr_random_test {
 namespace {
 
 struct Null {};
@@ -295,4 +295,4 @@ TEST(ExprRandom, AgreesWithANaiveEvaluator) {
 }
 
 }  // namespace
-}  // namespace weir::policies::test
+}  // namespace weir::policies::test::expr_random_test

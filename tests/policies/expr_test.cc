@@ -3,7 +3,7 @@
 #include "tests/policies/expr_support.h"
 
 /// What expressions mean: a table of texts and results, after what CEL's specification says.
-namespace weir::policies::test {
+namespace weir::policies::test::expr_test {
 namespace {
 
 constexpr std::string_view kBody =
@@ -511,4 +511,4 @@ TEST(ExprFacts, AreTransitive) {
 }
 
 }  // namespace
-}  // namespace weir::policies::test
+}  // namespace weir::policies::test::expr_test

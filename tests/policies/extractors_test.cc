@@ -3,7 +3,7 @@
 #include "policies/extractors/form.h"
 #include "tests/policies/expr_support.h"
 
-namespace weir::policies::test {
+namespace weir::policies::test::extractors_test {
 namespace {
 
 struct Got {
@@ -202,4 +202,4 @@ TEST(SlotTable, InternsAndIsBounded) {
 }
 
 }  // namespace
-}  // namespace weir::policies::test
+}  // namespace weir::policies::test::extractors_test

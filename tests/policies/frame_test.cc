@@ -3,7 +3,7 @@
 #include "tests/policies/expr_support.h"
 #include "tests/support/allocations.h"
 
-namespace weir::policies::test {
+namespace weir::policies::test::frame_test {
 namespace {
 
 struct World {
@@ -206,4 +206,4 @@ TEST(Frame, BoundsTheMemoryOfOneRequest) {
 }
 
 }  // namespace
-}  // namespace weir::policies::test
+}  // namespace weir::policies::test::frame_test

@@ -7,7 +7,7 @@
 #include "config/render.h"
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::language_test {
 namespace {
 
 using std::chrono::hours;
@@ -414,4 +414,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::language_test

@@ -13,7 +13,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/golden.h"
 
-namespace weir::policies {
+namespace weir::policies::near_test {
 namespace {
 
 std::string at(double lat, double lon, const std::string& more = {}) {
@@ -153,9 +153,9 @@ policies:
     const Place place{random() % 2 == 0 ? 89 + some(1) : some(3), lon};
     TestRequest request(at(place.lat, place.lon));
     const Request& view = request.view(world.now);
-    const std::size_t before = test::allocations();
+    const std::size_t before = weir::test::allocations();
     world.evaluator.judge(view, world.instant(), {});
-    if (n > 500) allocated += test::allocations() - before;
+    if (n > 500) allocated += weir::test::allocations() - before;
     seen.push_back({place, world.now});
     std::int64_t expected = 0;
     for (const Seen& s : seen) {
@@ -180,7 +180,7 @@ policies:
   TestRequest request(at(31.3, 121.5, "&who=a&n=5"));
   const Explanation explanation =
       explain(world.evaluator, request.view(world.now), world.instant());
-  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "explain/near.txt", explanation.to_text(false)),
+  EXPECT_EQ(weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/near.txt", explanation.to_text(false)),
             "");
 
   const Policy& policy = *world.set_->find_policy("crowd");
@@ -205,4 +205,4 @@ TEST(PlaceText, ReadsTwoNumbersInRange) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::near_test

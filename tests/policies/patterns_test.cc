@@ -8,7 +8,7 @@
 #include "tests/limiter/naive_patterns.h"
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::patterns_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -530,4 +530,4 @@ TEST(PatternProblems, each_is_told_where_it_stands) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::patterns_test

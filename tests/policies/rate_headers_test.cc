@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::policies {
+namespace weir::policies::rate_headers_test {
 namespace {
 
 using std::chrono::minutes;
@@ -40,4 +40,4 @@ TEST(RateHeaders, QuotasSpellTheDraft) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::rate_headers_test

@@ -4,7 +4,7 @@
 
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::recorded_test {
 namespace {
 
 TEST(Recorded, WhatOnlySaysWhoItWasIsHashedAndWhatIsReadIsPlain) {
@@ -90,4 +90,4 @@ policies: [{name: a, watch: [login, request], key: user, window: 1m, missing: sk
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::recorded_test

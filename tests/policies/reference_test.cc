@@ -5,7 +5,7 @@
 #include "config/schema.h"
 #include "tests/support/golden.h"
 
-namespace weir::policies {
+namespace weir::policies::reference_test {
 namespace {
 
 TEST(Reference, ThePageInTheDocsIsWhatTheTablesSay) {
@@ -16,4 +16,4 @@ TEST(Reference, ThePageInTheDocsIsWhatTheTablesSay) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::reference_test

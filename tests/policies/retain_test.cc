@@ -3,7 +3,7 @@
 
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::retain_test {
 namespace {
 
 constexpr const char* kEvents = R"(
@@ -128,4 +128,4 @@ TEST(Retain, SurvivesARestart) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::retain_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace weir::policies {
+namespace weir::policies::routes_test {
 namespace {
 
 class RoutesTest : public testing::Test {
@@ -73,4 +73,4 @@ TEST(PathSegment, CountsFromZero) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::routes_test

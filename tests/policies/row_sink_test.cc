@@ -5,7 +5,7 @@
 #include "policies/actions.h"
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::row_sink_test {
 namespace {
 
 using testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST_F(RowSinkTest, missing_key_parts_are_null_and_rules_have_no_reading) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::row_sink_test

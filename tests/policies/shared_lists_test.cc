@@ -1,7 +1,7 @@
 // Which lists replicas share, and what is told of their entries.
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::shared_lists_test {
 namespace {
 
 TEST(SharedLists, AreThoseThatSaySoAndTheOwnOnesOfPoliciesThatDo) {
@@ -35,4 +35,4 @@ policies:
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::shared_lists_test

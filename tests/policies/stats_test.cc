@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace weir::policies {
+namespace weir::policies::stats_test {
 namespace {
 
 std::ptrdiff_t series(const std::string& page) {
@@ -42,4 +42,4 @@ TEST(StatsBank, ThePageStaysBoundedWhateverIsLoaded) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::stats_test

@@ -6,7 +6,7 @@
 
 #include "tests/policies/world.h"
 
-namespace weir::policies {
+namespace weir::policies::views_test {
 namespace {
 
 constexpr std::int64_t kStart = 1'800'000'000'000;  // a multiple of 10 s
@@ -269,4 +269,4 @@ TEST(Views, ManyWorkersCountIntoOneView) {
 }
 
 }  // namespace
-}  // namespace weir::policies
+}  // namespace weir::policies::views_test

@@ -1,7 +1,7 @@
 // SIGTERM, as the server sees it: nothing in flight is lost.
 #include "tests/proxy/proxy_fixture.h"
 
-namespace weir::testing {
+namespace weir::test::drain_test {
 namespace {
 
 using telemetry::Metric;
@@ -152,4 +152,4 @@ TEST_F(Drain, nothing_is_lost_when_two_workers_stop_under_load) {
 }
 
 }  // namespace
-}  // namespace weir::testing
+}  // namespace weir::test::drain_test

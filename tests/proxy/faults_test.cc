@@ -25,7 +25,7 @@ extern "C" int accept4(int fd, sockaddr* address, socklen_t* size, int flags) {
 }
 #endif
 
-namespace weir::testing {
+namespace weir::test::faults_test {
 namespace {
 
 /// While it lives, the process gets no new descriptor.
@@ -473,4 +473,4 @@ TEST_F(Faults, out_of_descriptors_the_worker_rests_and_recovers) {
 }
 
 }  // namespace
-}  // namespace weir::testing
+}  // namespace weir::test::faults_test

@@ -1,7 +1,7 @@
 // What passes: framing both ways, keep-alive, pipelining, upgrades.
 #include "tests/proxy/proxy_fixture.h"
 
-namespace weir::testing {
+namespace weir::test::forward_test {
 namespace {
 
 using telemetry::Metric;
@@ -312,4 +312,4 @@ TEST_F(Forward, a_unix_socket_serves_as_upstream_and_as_listener) {
 }
 
 }  // namespace
-}  // namespace weir::testing
+}  // namespace weir::test::forward_test

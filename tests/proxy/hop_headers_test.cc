@@ -10,7 +10,7 @@
 #include "tests/support/head_cases.h"
 #include "tests/support/round_trip.h"
 
-namespace weir::proxy {
+namespace weir::proxy::hop_headers_test {
 namespace {
 
 using net::HeadStatus;
@@ -358,14 +358,14 @@ class RandomMessages {
     std::string body(below(3) ? below(40) : below(5000), '\0');
     for (char& c : body) c = static_cast<char>(random_());
     const std::size_t framing = below(3);
-    testing::Cuts cuts{number()};
+    test::Cuts cuts{number()};
     std::string wire;
     if (framing == 1) {
       lines.push_back("content-length: " + std::to_string(body.size()));
       wire = body;
     } else if (framing == 2) {
       lines.push_back("Transfer-Encoding:chunked");
-      testing::write_body(wire, body, net::Framing::chunked, cuts);
+      test::write_body(wire, body, net::Framing::chunked, cuts);
     }
     std::shuffle(lines.begin(), lines.end(), random_);
     for (const std::string& line : lines) out += "\r\n" + line;
@@ -383,8 +383,8 @@ TEST(RoundTrip, RandomRequestsReparseToTheSameMeaning) {
   for (int i = 0; i < 4000; ++i) {
     const std::string bytes = messages.request();
     HeadStatus status;
-    ASSERT_EQ(testing::check_request(bytes, messages.number(), &status), "")
-        << testing::escaped(bytes);
+    ASSERT_EQ(test::check_request(bytes, messages.number(), &status), "")
+        << test::escaped(bytes);
     complete += status == HeadStatus::complete;
   }
   EXPECT_GT(complete, 3500);  // the rest: chunked in HTTP/1.0
@@ -398,8 +398,8 @@ TEST(RoundTrip, RandomResponsesReparseToTheSameMeaning) {
   for (int i = 0; i < 4000; ++i) {
     const std::string bytes = messages.response();
     HeadStatus status;
-    ASSERT_EQ(testing::check_response(bytes, messages.number(), &status), "")
-        << testing::escaped(bytes);
+    ASSERT_EQ(test::check_response(bytes, messages.number(), &status), "")
+        << test::escaped(bytes);
     complete += status == HeadStatus::complete;
   }
   EXPECT_GT(complete, 3500);
@@ -423,10 +423,10 @@ TEST(RoundTrip, DamagedMessagesAreRefusedOrMeanTheSameToBoth) {
     }
     const std::uint32_t cuts = messages.number();
     ASSERT_EQ(
-        i % 2 == 0 ? testing::check_request(bytes, cuts) : testing::check_response(bytes, cuts), "")
-        << testing::escaped(bytes);
+        i % 2 == 0 ? test::check_request(bytes, cuts) : test::check_response(bytes, cuts), "")
+        << test::escaped(bytes);
   }
 }
 
 }  // namespace
-}  // namespace weir::proxy
+}  // namespace weir::proxy::hop_headers_test

@@ -1,7 +1,7 @@
 // What the judge says, and what becomes of it on every path.
 #include "tests/proxy/proxy_fixture.h"
 
-namespace weir::testing {
+namespace weir::test::judging_test {
 namespace {
 
 using telemetry::Metric;
@@ -368,4 +368,4 @@ TEST_F(Judging, the_client_address_comes_from_trusted_hops_only) {
 }
 
 }  // namespace
-}  // namespace weir::testing
+}  // namespace weir::test::judging_test

@@ -14,7 +14,7 @@
 #include "tests/support/http_client.h"
 #include "tests/support/origin_server.h"
 
-namespace weir::testing {
+namespace weir::test {
 
 /// A proxy with `workers` workers before an origin, on real sockets. Set settings and judges, then
 /// start().
@@ -101,4 +101,4 @@ class ProxyFixture : public ::testing::Test {
   std::uint16_t port_ = 0;
 };
 
-}  // namespace weir::testing
+}  // namespace weir::test

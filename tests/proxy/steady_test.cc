@@ -9,7 +9,7 @@
 #include "tests/proxy/proxy_fixture.h"
 #include "tests/support/allocations.h"
 
-namespace weir::testing {
+namespace weir::test::steady_test {
 namespace {
 
 using telemetry::Metric;
@@ -247,4 +247,4 @@ TEST_F(Steady, random_cuts_and_partial_writes_change_no_byte) {
 }
 
 }  // namespace
-}  // namespace weir::testing
+}  // namespace weir::test::steady_test

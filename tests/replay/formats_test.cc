@@ -8,7 +8,7 @@
 #include "replay/stream.h"
 #include "tests/replay/world.h"
 
-namespace weir::replay {
+namespace weir::replay::formats_test {
 namespace {
 
 using testing::ElementsAre;
@@ -294,4 +294,4 @@ TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
 }
 
 }  // namespace
-}  // namespace weir::replay
+}  // namespace weir::replay::formats_test

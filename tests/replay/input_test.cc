@@ -9,7 +9,7 @@
 #include "replay/lines.h"
 #include "tests/replay/scratch_file.h"
 
-namespace weir::replay {
+namespace weir::replay::input_test {
 namespace {
 
 std::string gzip(const std::string& text) {
@@ -177,4 +177,4 @@ TEST(LineReader, records_extend_over_lines_and_can_be_taken_back) {
 }
 
 }  // namespace
-}  // namespace weir::replay
+}  // namespace weir::replay::input_test

@@ -4,7 +4,7 @@
 
 #include "tests/replay/world.h"
 
-namespace weir::replay {
+namespace weir::replay::patterns_test {
 namespace {
 
 using testing::ElementsAre;
@@ -105,4 +105,4 @@ TEST_F(ReplayPatterns, two_sets_are_compared_by_their_matches) {
 }
 
 }  // namespace
-}  // namespace weir::replay
+}  // namespace weir::replay::patterns_test

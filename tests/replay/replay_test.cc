@@ -10,7 +10,7 @@
 #include "tests/replay/world.h"
 #include "tests/support/golden.h"
 
-namespace weir::replay {
+namespace weir::replay::replay_test {
 namespace {
 
 using std::chrono::seconds;
@@ -322,4 +322,4 @@ TEST(KeyMaxima, counts_exactly_and_beyond_its_bound_by_a_fair_sample) {
 }
 
 }  // namespace
-}  // namespace weir::replay
+}  // namespace weir::replay::replay_test

@@ -15,7 +15,7 @@ using limiter::SharedPart;
 using limiter::SharedVerb;
 using limiter::Window;
 
-std::uint64_t fresh() {
+std::uint64_t fresh_exchange() {
   static std::mt19937_64 random(std::random_device{}());
   return random();
 }
@@ -26,10 +26,10 @@ void what_a_replica_has_open_is_said_anew(World& world, SharedStore& store) {
   spec.metric = Metric::in_flight;
   spec.window = Window::none;
   spec.real = true;
-  const SharedCounter counter({fresh(), 1}, spec);
+  const SharedCounter counter({fresh_exchange(), 1}, spec);
   SharedPart part;
   part.counter = &counter;
-  const SharedId a{fresh(), 1}, b{fresh(), 1};
+  const SharedId a{fresh_exchange(), 1}, b{fresh_exchange(), 1};
   const auto ask = [&](SharedVerb verb, const SharedId& who, std::int64_t n, std::int64_t at) {
     Ask one;
     SharedOp& op = one.add(verb, {part}, "open");
@@ -43,7 +43,7 @@ void what_a_replica_has_open_is_said_anew(World& world, SharedStore& store) {
   const auto say = [&](const SharedId& who, std::int64_t n, std::int64_t at) {
     return ask(SharedVerb::add, who, n, at);
   };
-  const auto read = [&](std::int64_t at) { return ask(SharedVerb::read, {fresh(), 1}, 1, at); };
+  const auto read = [&](std::int64_t at) { return ask(SharedVerb::read, {fresh_exchange(), 1}, 1, at); };
   EXPECT_EQ(say(a, 3, t), Number(3));
   EXPECT_EQ(say(b, 40'000, t + 1), Number(40'003));
   EXPECT_EQ(say(a, 5, t + 2), Number(40'005)) << "in the place of the three";
@@ -62,7 +62,7 @@ void a_window_says_which_event_opened_it(World& world, SharedStore& store) {
     spec.metric = metric;
     spec.window = Window::every_first;
     spec.length = milliseconds(10'000);
-    const SharedCounter counter({fresh(), 1}, spec);
+    const SharedCounter counter({fresh_exchange(), 1}, spec);
     SharedPart part;
     part.counter = &counter;
     std::uint64_t events = 0;
@@ -70,7 +70,7 @@ void a_window_says_which_event_opened_it(World& world, SharedStore& store) {
       Ask ask;
       SharedOp& op = ask.add(verb, {part}, "first");
       op.now = from_ms(at);
-      op.id = {fresh(), ++events};
+      op.id = {fresh_exchange(), ++events};
       op.again = verb == SharedVerb::add;
       ask.run(world, store);
       return to_ms(ask.answers[0].parts[0].began);

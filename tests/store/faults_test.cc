@@ -11,7 +11,7 @@
 #include "tests/support/origin_server.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::faults_test {
 namespace {
 
 using limiter::SharedCounter;
@@ -413,7 +413,7 @@ TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
 
 /// A peer between us and Redis that loses the answers of its first connection.
 struct LossyPeer {
-  using Stream = weir::testing::Stream;
+  using Stream = weir::test::Stream;
   explicit LossyPeer(const RedisServer& redis)
       : path(redis.directory() + "/between.sock"),
         peer(
@@ -432,7 +432,7 @@ struct LossyPeer {
             },
             path) {}
   std::string path;
-  weir::testing::OriginServer peer;
+  weir::test::OriginServer peer;
 };
 
 TEST(Faults, WhatIsSentAgainCountsOnce) {
@@ -554,4 +554,4 @@ TEST(Faults, ADecisionThatTheStoreDoesNotRememberIsSentOnce) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::faults_test

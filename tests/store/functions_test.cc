@@ -9,7 +9,7 @@
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::functions_test {
 namespace {
 
 using limiter::SharedCounter;
@@ -116,4 +116,4 @@ TEST(Functions, HaveNamesOfTheirVersion) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::functions_test

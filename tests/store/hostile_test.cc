@@ -7,7 +7,7 @@
 #include "tests/support/origin_server.h"
 #include "tests/support/temp_path.h"
 
-namespace weir::store {
+namespace weir::store::hostile_test {
 namespace {
 
 using limiter::SharedCounter;
@@ -16,8 +16,8 @@ using limiter::SharedPart;
 using limiter::SharedVerb;
 using test::Ask;
 using test::World;
-using weir::testing::OriginServer;
-using weir::testing::Stream;
+using weir::test::OriginServer;
+using weir::test::Stream;
 
 /// Reads one command (our own RESP); false at the end.
 bool read_command(Stream& stream, std::vector<std::string>& words) {
@@ -284,4 +284,4 @@ TEST(Hostile, NodesThatSendKeysInACircleAreGivenUp) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::hostile_test

@@ -10,7 +10,7 @@
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::list_redis_test {
 namespace {
 
 using test::list_key;
@@ -298,4 +298,4 @@ TEST(ListScript, DoesWhatItsModelDoes) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::list_redis_test

@@ -10,7 +10,7 @@
 
 #include "tests/store/list_model.h"
 
-namespace weir::store {
+namespace weir::store::list_sync_test {
 namespace {
 
 using limiter::ListBank;
@@ -466,4 +466,4 @@ TEST(ListSync, RandomSchedulesEndInWhatHappenedLast) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::list_sync_test

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-namespace weir::store {
+namespace weir::store::near_reading_test {
 namespace {
 
 using limiter::CounterSpec;
@@ -81,4 +81,4 @@ TEST(NearReading, RefusesWhatIsNoCell) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::near_reading_test

@@ -10,7 +10,7 @@
 #include "store/redis/settings.h"
 #include "store/redis/slots.h"
 
-namespace weir::store {
+namespace weir::store::parts_test {
 namespace {
 
 using limiter::SharedError;
@@ -160,4 +160,4 @@ TEST(Ring, KeepsOrderWhileItGrowsAndTurns) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::parts_test

@@ -11,7 +11,7 @@
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::plain_calls_test {
 namespace {
 
 using limiter::Ceiling;
@@ -173,4 +173,4 @@ TEST(PlainCalls, RandomTurnsCountAsOneByOne) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::plain_calls_test

@@ -7,7 +7,7 @@
 #include "store/redis/resp_reader.h"
 #include "store/redis/resp_writer.h"
 
-namespace weir::store {
+namespace weir::store::resp_test {
 namespace {
 
 struct Case {
@@ -113,4 +113,4 @@ TEST(RespWriter, NeverLetsTextBecomeACommand) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::resp_test

@@ -5,7 +5,7 @@
 #include "tests/store/pattern_contract.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::shared_stores_test {
 namespace {
 
 using store::test::World;
@@ -38,4 +38,4 @@ TEST(SharedStores, ASingleRedis) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::shared_stores_test

@@ -7,7 +7,7 @@
 #include "tests/support/redis_server.h"
 #include "tests/support/tcp_segments.h"
 
-namespace weir::store {
+namespace weir::store::steady_test {
 namespace {
 
 using limiter::Ceiling;
@@ -196,4 +196,4 @@ TEST(Steady, WhatATurnAsksIsOneWrite) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::steady_test

@@ -4,7 +4,7 @@
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::store_clock_test {
 namespace {
 
 using limiter::PatternAsk;
@@ -80,4 +80,4 @@ TEST(StoreClock, AnEventThatLayInASocketKeepsItsTime) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::store_clock_test

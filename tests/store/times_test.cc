@@ -9,7 +9,7 @@
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::times_test {
 namespace {
 
 using limiter::Ceiling;
@@ -224,4 +224,4 @@ TEST(Times, WhatElseTheKeyHoldsIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::times_test

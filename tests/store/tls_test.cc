@@ -6,7 +6,7 @@
 #include "tests/support/free_port.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::tls_test {
 namespace {
 
 using limiter::SharedError;
@@ -205,4 +205,4 @@ TEST(Tls, FilesThatCannotBeUsedAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::tls_test

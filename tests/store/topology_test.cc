@@ -6,7 +6,7 @@
 #include "tests/support/free_port.h"
 #include "tests/support/redis_server.h"
 
-namespace weir::store {
+namespace weir::store::topology_test {
 namespace {
 
 using limiter::SharedCounter;
@@ -270,4 +270,4 @@ TEST(SharedStores, ATrioOfSentinels) {
 }
 
 }  // namespace
-}  // namespace weir::store
+}  // namespace weir::store::topology_test

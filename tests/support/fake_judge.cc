@@ -4,7 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 
-namespace weir::testing {
+namespace weir::test {
 namespace {
 
 const char* name(gate::End end) {
@@ -165,4 +165,4 @@ void FakeJudge::tick(TimePoint now) {
   for (const Parked& p : due) p.waiter->resume(now);
 }
 
-}  // namespace weir::testing
+}  // namespace weir::test

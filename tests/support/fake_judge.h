@@ -18,7 +18,7 @@ class Ticket {
 };
 }  // namespace weir::gate
 
-namespace weir::testing {
+namespace weir::test {
 
 /// A Judge that does what a test says and notes what it was told. Runs on its worker's thread;
 /// log() and the waits may be called from the test's. Every ticket must be finished exactly once.
@@ -67,4 +67,4 @@ class FakeJudge final : public gate::Judge {
   std::list<Parked> resumed_;  // what waiting_until() still knows
 };
 
-}  // namespace weir::testing
+}  // namespace weir::test

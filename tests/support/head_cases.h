@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::testing {
+namespace weir::test {
 
 /// A head and what must become of it: a decision in words, or `refused: WORD`.
 struct HeadCase {
@@ -68,4 +68,4 @@ inline void expect_outcome(const MakeHeadReader& make, const HeadCase& c) {
   }
 }
 
-}  // namespace weir::testing
+}  // namespace weir::test

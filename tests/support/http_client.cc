@@ -1,6 +1,6 @@
 #include "tests/support/http_client.h"
 
-namespace weir::testing {
+namespace weir::test {
 
 HttpAnswer HttpClient::read(bool head_request) {
   HttpAnswer answer;
@@ -48,4 +48,4 @@ std::string ok(std::string_view body, std::string_view lines) {
   return out;
 }
 
-}  // namespace weir::testing
+}  // namespace weir::test

@@ -5,7 +5,7 @@
 
 #include "tests/support/origin_server.h"
 
-namespace weir::testing {
+namespace weir::test {
 
 /// One answer as it came over the wire.
 struct HttpAnswer {
@@ -41,4 +41,4 @@ std::string request_text(std::string_view method, std::string_view target,
 /// `HTTP/1.1 200 OK` with Content-Length.
 std::string ok(std::string_view body, std::string_view lines = {});
 
-}  // namespace weir::testing
+}  // namespace weir::test

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace weir::testing {
+namespace weir::test {
 namespace {
 
 constexpr int kDeadlineMs = 20'000;
@@ -277,4 +277,4 @@ OriginServer::Script OriginServer::answering(
   };
 }
 
-}  // namespace weir::testing
+}  // namespace weir::test

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-namespace weir::testing {
+namespace weir::test {
 
 /// One end of a blocking stream with a generous deadline on every call (20 s, then the test fails).
 class Stream {
@@ -83,4 +83,4 @@ class OriginServer {
   std::list<int> fds_;
 };
 
-}  // namespace weir::testing
+}  // namespace weir::test

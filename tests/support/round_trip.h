@@ -20,7 +20,7 @@
 /// converse need not hold: weir refuses more.
 ///
 /// Every check returns what is wrong, or an empty string.
-namespace weir::testing {
+namespace weir::test {
 
 namespace http = boost::beast::http;
 
@@ -461,4 +461,4 @@ inline std::string check_response(std::string_view bytes, std::uint32_t seed,
   return {};
 }
 
-}  // namespace weir::testing
+}  // namespace weir::test

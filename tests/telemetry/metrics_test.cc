@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace weir::telemetry {
+namespace weir::telemetry::metrics_test {
 namespace {
 
 TEST(Metrics, SumsTheCellsOfAllWriters) {
@@ -59,4 +59,4 @@ TEST(Metrics, HistogramsAddTheirBucketsUp) {
 TEST(Metrics, LabelValuesAreEscaped) { EXPECT_EQ(escape_label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd"); }
 
 }  // namespace
-}  // namespace weir::telemetry
+}  // namespace weir::telemetry::metrics_test
