@@ -9,6 +9,10 @@ target_compile_definitions(weir_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 takes the operator delete of Asio's coroutine frames for a mismatched one when it optimises.
   target_compile_options(weir_flags INTERFACE -fstack-clash-protection -Wno-mismatched-new-delete)
+  if(CMAKE_UNITY_BUILD)
+    # Meant for headers: g++ takes the sources of a unit for such.
+    target_compile_options(weir_flags INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 
 if(WEIR_SANITIZE)

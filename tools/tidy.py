@@ -137,6 +137,13 @@ def check_tests_mirror_rooms(report) -> None:
             report(f"tests/{room}", 1, "a room without tests")
 
 
+def check_test_namespaces(report) -> None:
+    """Sources of a unit see each other: what a test calls its own must be so (cmake's unity builds)."""
+    for path in sorted([*(ROOT / "tests").rglob("*_test.cc"), *(ROOT / "bench").rglob("*_test.cc")]):
+        if not re.search(rf"^namespace weir(::\w+)*::{path.stem} \{{$", path.read_text(encoding="utf-8"), re.M):
+            report(path.relative_to(ROOT).as_posix(), 1, f"a test's namespace ends with the file's name: ::{path.stem}")
+
+
 def check_commands(report) -> None:
     for command in [ROOT / ".ci" / "run", *sorted((ROOT / "scripts").iterdir())]:
         if command.is_file() and command.read_bytes().startswith(b"#!") and not command.stat().st_mode & 0o100:
@@ -152,6 +159,7 @@ def main() -> int:
     check_rooms(report)
     check_tables(report)
     check_tests_mirror_rooms(report)
+    check_test_namespaces(report)
     check_commands(report)
     print("\n".join(findings) if findings else "tidy: nothing out of place")
     return 1 if findings else 0
