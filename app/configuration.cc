@@ -27,10 +27,22 @@ bool same_value(const std::optional<config::Located<T>>& a,
   return a.has_value() == b.has_value() && (!a || a->value == b->value);
 }
 
+/// Adds what is wrong with the sound policies; not what may only seem so for want of the others.
+void look_for_more(const config::Model& draft, config::Problems& problems) {
+  config::Problems more;
+  policies::compile(draft, more);
+  for (const config::Problem& problem : more.all()) {
+    if (problem.severity == config::Problem::Severity::error)
+      problems.error(problem.where, problem.message, problem.hint);
+  }
+  problems.sort();
+}
+
 }  // namespace
 
 Configuration compile(config::Loaded loaded) {
   Configuration out{std::move(loaded), nullptr};
+  if (out.loaded.draft) look_for_more(*out.loaded.draft, out.loaded.problems);
   if (!out.loaded.model) return out;
   std::shared_ptr<policies::PolicySet> set =
       policies::compile(*out.loaded.model, out.loaded.problems);

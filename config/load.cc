@@ -198,9 +198,14 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
   }
   for (std::size_t i = out.files.size(); i < model.files.size(); ++i)
     out.files.push_back({model.files[i], {}, {}});
+  const std::size_t errors = out.problems.errors();
   read_tables(model, directory, out.problems, out, all);
   out.hash = content_hash(all);
-  if (!out.problems.has_errors()) out.model = std::move(model);
+  if (!out.problems.has_errors()) {
+    out.model = std::move(model);
+  } else if (model.compilable && out.problems.errors() == errors) {
+    out.draft = std::move(model);
+  }
   return out;
 }
 

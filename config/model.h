@@ -252,6 +252,7 @@ struct OnErrorDef {
 
 struct PolicyDef {
   Text name;
+  bool sound = true;  ///< else what is wrong with it has been told: nothing more is looked at
   std::vector<Text> watch;
   std::optional<Text> when;
   std::vector<KeyPart> key;
@@ -281,6 +282,7 @@ struct PolicyDef {
 struct ViewDef {
   enum class Method : std::uint8_t { exact, bloom, hll };
   Text name;
+  bool sound = true;  ///< as a policy's
   std::vector<Text> watch;
   std::optional<Text> when;
   std::vector<KeyPart> by;
@@ -381,6 +383,9 @@ struct Server {
 };
 
 struct Model {
+  /// Whatever is wrong is so in the server's settings, or in policies and views that are not sound:
+  /// the others can be compiled, to tell what is wrong with them too.
+  bool compilable = true;
   /// As the user named them; after them `$NAME` of each environment variable that set something.
   std::vector<std::string> files;
   Server server;

@@ -13,16 +13,26 @@ namespace {
 struct FileDraft {
   Model* model;
   bool main;
+  std::size_t apart = 0;  ///< errors in sections that no other section rests on
 };
+
+/// A section that policies and views do not rest on: of what is wrong there nothing else is wrong.
+template <class Read>
+void read_apart(Reader& reader, FileDraft& d, Read read) {
+  const std::size_t errors = reader.problems().errors();
+  read();
+  d.apart += reader.problems().errors() - errors;
+}
 
 /// A section that only the main file may hold.
 void read_main_only(Reader& reader, const Member& m, FileDraft& d) {
   if (!d.main) {
-    reader.error(*m.key, quoted(m.key->text) + " stands only in the main file",
-                 "an included file holds fields, events, lists, tables, policies, views and notify");
+    reader.error(
+        *m.key, quoted(m.key->text) + " stands only in the main file",
+        "an included file holds fields, events, lists, tables, policies, views and notify");
     return;
   }
-  read_server(reader, m, d.model->server);
+  read_apart(reader, d, [&] { read_server(reader, m, d.model->server); });
 }
 
 constexpr Row<FileDraft> kFile[] = {
@@ -60,15 +70,19 @@ constexpr Row<FileDraft> kFile[] = {
       "What is counted, and what follows."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (m.value->is_list() && m.value->items.empty()) d.model->no_policies = true;
-       read_policies(r, m, d.model->policies);
+       read_apart(r, d, [&] { read_policies(r, m, d.model->policies); });
      }},
     {{"views", R"({"type":"array","items":{"$ref":"#/$defs/view"}})", "list of views", "",
       "Numbers without a verdict."},
-     [](Reader& r, const Member& m, FileDraft& d) { read_views(r, m, d.model->views); }},
+     [](Reader& r, const Member& m, FileDraft& d) {
+       read_apart(r, d, [&] { read_views(r, m, d.model->views); });
+     }},
     {{"notify",
       R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/notification"}})",
       "map name: notification", "", "Webhooks and log lines."},
-     [](Reader& r, const Member& m, FileDraft& d) { read_notify(r, m, d.model->notify); }},
+     [](Reader& r, const Member& m, FileDraft& d) {
+       read_apart(r, d, [&] { read_notify(r, m, d.model->notify); });
+     }},
     {{"proxy", R"({"$ref":"#/$defs/proxy"})", "map", "", "The reverse proxy."}, read_main_only},
     {{"admin", R"({"$ref":"#/$defs/admin"})", "map", "", "The admin API."}, read_main_only},
     {{"health", R"({"$ref":"#/$defs/health"})", "map", "", "Probes and metrics."}, read_main_only},
@@ -116,6 +130,8 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   set_defaults(model.server);
   Reader reader(problems);
   bool complete = true;
+  std::size_t apart = problems.errors();  // that leave what policies rest on whole
+  const bool found = apart == 0;          // all files, that is
   for (std::uint32_t file = 0; file < texts.size(); ++file) {
     model.files.push_back(texts[file].name);
     const Tree tree = parse_tree(texts[file].text, file, problems);
@@ -124,12 +140,19 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
     if (tree.root() == nullptr || tree.root()->is_null()) continue;
     FileDraft draft{&model, file == 0};
     reader.walk(*tree.root(), file == 0 ? "the main file" : "an included file", kFile, draft);
+    apart += draft.apart;
   }
+  const auto alone = [&](auto step) {
+    const std::size_t errors = problems.errors();
+    step();
+    apart += problems.errors() - errors;
+  };
   Tree settings;
-  read_environment(environment, reader, settings, model);
+  alone([&] { read_environment(environment, reader, settings, model); });
   merge_equal(model);
-  check_references(model, complete, problems);
-  check_server(model.server, problems);
+  apart += check_references(model, complete, problems);
+  alone([&] { check_server(model.server, problems); });
+  model.compilable = found && complete && problems.errors() == apart;
   problems.sort();
   return model;
 }

@@ -191,6 +191,7 @@ void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>
     if (draft.pattern.key != nullptr) draft.policy.pattern = draft.pattern.def;
     draft.sound = reader.problems().errors() == errors;
     check_policy(reader, draft);
+    draft.policy.sound = reader.problems().errors() == errors;
     if (!draft.policy.name.value.empty()) out.push_back(std::move(draft.policy));
   }
 }

@@ -118,20 +118,28 @@ bool has_own_list(const PolicyDef& policy) {
 
 }  // namespace
 
-void check_references(const Model& model, bool complete, Problems& problems) {
+std::size_t check_references(Model& model, bool complete, Problems& problems) {
   Names events(model, model.events, "event", problems);
   events.allow("request");
   const Names lists(model, model.lists, "list", problems);
   const Names tables(model, model.tables, "table", problems);
   const Names notify(model, model.notify, "notification", problems);
-  const Names policies(model, model.policies, "policy", problems);
-  const Names views(model, model.views, "view", problems);
   check_fields(model, model.fields, problems);
   check_cycles(model, problems);
+  if (complete) {
+    for (const EventDef& event : model.events) {
+      if (event.is) events.check(*event.is, problems);
+    }
+  }
 
+  const std::size_t before = problems.errors();
+  const Names policies(model, model.policies, "policy", problems);
+  const Names views(model, model.views, "view", problems);
+  if (complete) check_shared_store(model, problems);
   std::unordered_map<std::string_view, ListKind> kinds;
   for (const ListDef& list : model.lists) kinds.emplace(list.name.value, list.kind.value);
-  for (const PolicyDef& policy : model.policies) {
+  for (PolicyDef& policy : model.policies) {
+    const std::size_t errors = problems.errors();
     const Where* list = lists.find(policy.name.value);
     if (list != nullptr && has_own_list(policy)) {
       problems.error(
@@ -148,28 +156,30 @@ void check_references(const Model& model, bool complete, Problems& problems) {
                        quoted(rung.list->value) + " is an allow list: no rung adds to it");
       }
     }
-  }
-  if (!complete) return;
-  check_shared_store(model, problems);
-  for (const EventDef& event : model.events) {
-    if (event.is) events.check(*event.is, problems);
-  }
-  for (const ViewDef& view : model.views) {
-    for (const Text& watched : view.watch) events.check(watched, problems);
-  }
-  for (const PolicyDef& policy : model.policies) {
-    for (const Text& watched : policy.watch) events.check(watched, problems);
-    for (const Text& guarded : policy.guard) events.check(guarded, problems);
-    if (policy.reset) events.check(*policy.reset, problems);
-    if (policy.pattern) {
-      for (const PatternDef::Step& step : policy.pattern->steps) events.check(step.event, problems);
-      for (const Text& event : policy.pattern->among) events.check(event, problems);
+    if (complete) {
+      for (const Text& watched : policy.watch) events.check(watched, problems);
+      for (const Text& guarded : policy.guard) events.check(guarded, problems);
+      if (policy.reset) events.check(*policy.reset, problems);
+      if (policy.pattern) {
+        for (const PatternDef::Step& step : policy.pattern->steps)
+          events.check(step.event, problems);
+        for (const Text& event : policy.pattern->among) events.check(event, problems);
+      }
+      for (const Rung& rung : policy.then) {
+        if (rung.list) lists.check(*rung.list, problems);
+        if (rung.notify) notify.check(*rung.notify, problems);
+      }
     }
-    for (const Rung& rung : policy.then) {
-      if (rung.list) lists.check(*rung.list, problems);
-      if (rung.notify) notify.check(*rung.notify, problems);
-    }
+    policy.sound = policy.sound && problems.errors() == errors;
   }
+  for (ViewDef& view : model.views) {
+    const std::size_t errors = problems.errors();
+    if (complete) {
+      for (const Text& watched : view.watch) events.check(watched, problems);
+    }
+    view.sound = view.sound && problems.errors() == errors;
+  }
+  return problems.errors() - before;
 }
 
 }  // namespace weir::config

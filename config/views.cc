@@ -159,6 +159,7 @@ void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out
       check_method(reader, draft);
       check_key(reader, draft.view);
     }
+    draft.view.sound = reader.problems().errors() == errors;
     if (!draft.view.name.value.empty()) out.push_back(std::move(draft.view));
   }
 }

@@ -19,6 +19,7 @@ void Compiler::compile_tables() {
 void Compiler::compile_policies() {
   set_.notify = model_.notify;
   for (const config::PolicyDef& def : model_.policies) {
+    if (!def.sound) continue;
     if (def.mode.value == Mode::disabled) {
       set_.disabled.push_back(def.name.value);
     } else {

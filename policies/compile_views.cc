@@ -75,7 +75,9 @@ std::string describe_view(const limiter::ViewSpec& spec) {
 
 void Compiler::compile_views() {
   set_.view_memory = model_.server.limits.views;
-  for (const config::ViewDef& def : model_.views) compile_view(def);
+  for (const config::ViewDef& def : model_.views) {
+    if (def.sound) compile_view(def);
+  }
 }
 
 void Compiler::compile_view(const config::ViewDef& def) {
