@@ -71,6 +71,12 @@ Result<void> rename_file(const std::string& from, const std::string& to) noexcep
   return {};
 }
 
+Result<void> link_file(const std::string& path, const std::string& name) noexcept {
+  if (::unlink(name.c_str()) != 0 && errno != ENOENT) return last_error();
+  if (::link(path.c_str(), name.c_str()) != 0) return last_error();
+  return {};
+}
+
 Result<void> make_directory(const std::string& path, mode_t mode) noexcept {
   if (::mkdir(path.c_str(), mode) == 0) return {};
   const auto error = last_error();

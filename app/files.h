@@ -17,6 +17,8 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 /// Writes everything, whatever it takes; EINTR is no error.
 Result<void> write_all(int fd, std::string_view bytes) noexcept;
 Result<void> rename_file(const std::string& from, const std::string& to) noexcept;
+/// Another name for the file, in place of what had it.
+Result<void> link_file(const std::string& path, const std::string& name) noexcept;
 /// Creates the directory (its parent must be there) unless it is there.
 Result<void> make_directory(const std::string& path, mode_t mode) noexcept;
 

@@ -123,6 +123,16 @@ void State::set_aside(const std::string& path, const char* why) {
                  .add("kept_as", moved ? path + ".bad" : "(" + moved.error().message() + ")"));
 }
 
+// The file itself stays until it is rewritten: its good records are all there is of the entries.
+void State::keep_spoilt(const std::string& path, std::size_t bytes) {
+  const auto kept = link_file(path, path + ".bad");
+  log_.write(Level::error,
+             LogLine("state file is spoilt; what can be read of it is used")
+                 .add("file", path)
+                 .add("bytes_lost", static_cast<std::int64_t>(bytes))
+                 .add("kept_as", kept ? path + ".bad" : "(" + kept.error().message() + ")"));
+}
+
 void State::restore(TimePoint now, TimePoint wall) {
   std::size_t entries = 0;
   std::size_t keys = 0;
@@ -132,7 +142,8 @@ void State::restore(TimePoint now, TimePoint wall) {
   if (journal && !journal->empty()) {
     const auto taken = lists_.import(*journal, now);
     if (taken) {
-      entries = *taken;
+      entries = taken->records;
+      if (taken->spoilt != 0) keep_spoilt(directory_.journal(), taken->spoilt);
     } else {
       set_aside(directory_.journal(), "torn or foreign");
     }

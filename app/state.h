@@ -20,17 +20,17 @@
 /// What survives a restart, in `state.dir`:
 ///
 ///   lock               taken while weir runs: one directory, one process
-///   secret             the 16 bytes that key every hash, mode 0600; the files below are worth
-///   nothing
-///                      without it
+///   secret             the 16 bytes that key every hash, mode 0600; without it the files below
+///                      are worth nothing
 ///   lists.journal      list entries: first all of them, then every change as it came
 ///   counters.snapshot  all settled counts at some instant
 ///   patterns.snapshot  the patterns' open matches and their timers, written with it
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
-/// file that can't be read is kept as *.bad and weir starts without it; a torn end of the journal
-/// is what was being written when the process died, and is left out.
+/// file that can't be read is kept as *.bad and weir starts without it. Of a journal that is spoilt
+/// in the middle the good records count, and it is kept so, too; its torn end is what was being
+/// written when the process died, and is left out.
 namespace weir::app {
 
 /// Takes the directory: makes it if need be, locks it, reads or makes the secret.
@@ -99,6 +99,7 @@ class State {
   void snapshot_patterns(TimePoint now);
   void failed(const char* what, const std::string& path, const boost::system::error_code& error);
   void set_aside(const std::string& path, const char* why);
+  void keep_spoilt(const std::string& path, std::size_t bytes);
 
   StateDirectory& directory_;
   limiter::Bank& counters_;

@@ -1,5 +1,7 @@
 #include "limiter/frame.h"
 
+#include <algorithm>
+
 namespace weir::limiter {
 
 std::uint64_t checksum(std::uint8_t kind, std::string_view bytes) noexcept {
@@ -18,7 +20,7 @@ std::uint64_t checksum(std::uint8_t kind, std::string_view bytes) noexcept {
 }
 
 void append_frame(std::string& out, std::uint8_t kind, std::string_view payload) {
-  out.append("WEIR");
+  out.append(kFrameMark);
   put(out, kFrameVersion);
   put(out, kind);
   put(out, std::uint16_t{0});
@@ -27,8 +29,14 @@ void append_frame(std::string& out, std::uint8_t kind, std::string_view payload)
   out.append(payload);
 }
 
+std::size_t skip_to_frame(std::string_view& bytes) noexcept {
+  const std::size_t skipped = std::min(bytes.find(kFrameMark, 1), bytes.size());
+  bytes.remove_prefix(skipped);
+  return skipped;
+}
+
 std::optional<Frame> take_frame(std::string_view& bytes) noexcept {
-  if (bytes.size() < kFrameHead || !bytes.starts_with("WEIR")) return std::nullopt;
+  if (bytes.size() < kFrameHead || !bytes.starts_with(kFrameMark)) return std::nullopt;
   Reader reader(bytes.substr(4, kFrameHead - 4));
   const auto version = reader.get<std::uint8_t>();
   const auto kind = reader.get<std::uint8_t>();

@@ -17,6 +17,7 @@ struct Frame {
   std::string_view payload;
 };
 
+inline constexpr std::string_view kFrameMark = "WEIR";
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::size_t kFrameHead = 20;
 static_assert(std::endian::native == std::endian::little);
@@ -25,6 +26,8 @@ std::uint64_t checksum(std::uint8_t kind, std::string_view bytes) noexcept;
 void append_frame(std::string& out, std::uint8_t kind, std::string_view payload);
 /// Takes the first frame off `bytes`; nullopt (and `bytes` as it was) if it is torn or foreign.
 std::optional<Frame> take_frame(std::string_view& bytes) noexcept;
+/// Where no frame begins `bytes`: drops them up to where the next may. Returns how many.
+std::size_t skip_to_frame(std::string_view& bytes) noexcept;
 
 // The payload's words: fixed integers as they are in memory, lengths and small numbers as LEB128.
 template <class T>

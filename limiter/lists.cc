@@ -259,17 +259,19 @@ void ListBank::export_all(TimePoint now, std::string& out) const {
   }
 }
 
-Result<std::size_t> ListBank::import(std::string_view records, TimePoint now) {
-  std::size_t taken = 0;
+Result<ListBank::Imported> ListBank::import(std::string_view records, TimePoint now) {
+  Imported out;
+  std::size_t skipped = 0;
   while (!records.empty()) {
     const std::optional<Frame> frame = take_frame(records);
     std::optional<ListChange> change;
     if (frame && frame->kind == kListFrame) change = decode(frame->payload);
     if (!change) {
-      if (taken == 0) return Error::malformed;
-      break;
+      if (!frame) skipped += skip_to_frame(records);
+      continue;
     }
-    ++taken;
+    ++out.records;
+    out.spoilt += std::exchange(skipped, 0);
     std::optional<ListId> id = by_name(change->list);
     if (!id) {
       const Result<ListId> opened = open(change->list);
@@ -288,7 +290,8 @@ Result<std::size_t> ListBank::import(std::string_view records, TimePoint now) {
       list.refused.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  return taken;
+  if (out.records == 0) return Error::malformed;
+  return out;
 }
 
 }  // namespace weir::limiter

@@ -151,10 +151,14 @@ class ListBank {
   /// All entries of all lists, in force or not yet forgotten, as records.
   void export_all(TimePoint now, std::string& out) const;
   /// Takes in records in order, the later one of a key winning; lists that are not open are opened.
-  /// Stops at the first torn or foreign record: what stands before it counts. Skips what has ended
-  /// and is forgotten. Error::malformed if not even the first record is good. Returns how many
-  /// records were taken.
-  Result<std::size_t> import(std::string_view records, TimePoint now);
+  /// Skips what has ended and is forgotten, and what is no record: at the end, where a write was
+  /// torn, and before good records, where the file is spoilt. Error::malformed if no record is
+  /// good.
+  struct Imported {
+    std::size_t records = 0;
+    std::size_t spoilt = 0;  ///< bytes before good records
+  };
+  Result<Imported> import(std::string_view records, TimePoint now);
 
  private:
   struct Impl;

@@ -136,6 +136,39 @@ TEST(State, loses_of_a_torn_journal_its_torn_end_alone) {
   }
 }
 
+TEST(State, loses_of_a_spoilt_journal_what_is_spoilt_and_says_so) {
+  const Scratch scratch;
+  std::vector<std::size_t> ends;
+  {
+    Life life(scratch / "state");
+    for (int key = 1; key <= 3; ++key) {
+      life.enlist(key);
+      life.state->flush(kNow);
+      ends.push_back(scratch.read("state/lists.journal").size());
+    }
+  }
+  const std::string whole = scratch.read("state/lists.journal");
+  // In the head's mark, version, length and sum; in the payload.
+  for (const std::size_t at : {0U, 4U, 8U, 9U, 15U, 25U}) {
+    std::string spoilt = whole;
+    spoilt[ends[0] + at] = static_cast<char>(spoilt[ends[0] + at] ^ 0x40);
+    scratch.write("state/lists.journal", spoilt);
+    for (int start = 0; start < 2; ++start) {
+      Life life(scratch / "state");
+      EXPECT_TRUE(life.listed(1)) << "byte " << at;
+      EXPECT_FALSE(life.listed(2)) << "byte " << at;
+      EXPECT_TRUE(life.listed(3)) << "byte " << at;
+      EXPECT_EQ(scratch.read("state/lists.journal.bad"), spoilt);
+    }
+  }
+  std::string first = whole;
+  first[1] = 'x';
+  scratch.write("state/lists.journal", first);
+  Life life(scratch / "state");
+  EXPECT_FALSE(life.listed(1));
+  EXPECT_TRUE(life.listed(2));
+}
+
 TEST(State, keeps_a_file_aside_that_it_can_not_read_and_starts_without_it) {
   const Scratch scratch;
   {
