@@ -6,6 +6,7 @@
 #include "admin/routes.h"
 #include "config/units.h"
 #include "net/http_fields.h"
+#include "net/http_scan.h"
 #include "net/http_target.h"
 
 namespace weir::admin {
@@ -26,11 +27,7 @@ struct Made {
 };
 
 bool is_token(std::string_view text) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kMarks.find(c) != std::string_view::npos;
-  });
+  return !text.empty() && std::all_of(text.begin(), text.end(), net::scan::is_token);
 }
 
 std::string_view trim(std::string_view text) {

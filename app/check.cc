@@ -59,7 +59,10 @@ std::string recording_json(const policies::PolicySet& set) {
 int check(const CheckFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths = flags.paths;
-  if (paths.empty()) paths.push_back(default_config_path(environment));
+  if (paths.empty()) {
+    if (no_default_config(environment)) return kNo;
+    paths.push_back(default_config_path(environment));
+  }
   const bool json = globals.output == Output::json;
   bool errors = false;
   bool warnings = false;

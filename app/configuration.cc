@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/command.h"
 #include "policies/compile.h"
 #include "policies/extractors.h"
 
@@ -11,6 +12,8 @@ extern char** environ;
 
 namespace weir::app {
 namespace {
+
+constexpr const char* kSystemConfig = "/etc/weir/weir.yaml";
 
 bool same(const config::Endpoint& a, const config::Endpoint& b) {
   return a.host == b.host && a.port == b.port && a.path == b.path;
@@ -67,7 +70,17 @@ config::Environment process_environment() {
 std::string default_config_path(const config::Environment& environment) {
   const auto named = environment.find("WEIR_CONFIG");
   if (named != environment.end() && !named->second.empty()) return named->second;
-  return ::access("weir.yaml", F_OK) == 0 ? "weir.yaml" : "/etc/weir/weir.yaml";
+  return ::access("weir.yaml", F_OK) == 0 ? "weir.yaml" : kSystemConfig;
+}
+
+bool no_default_config(const config::Environment& environment) {
+  const std::string path = default_config_path(environment);
+  if (path != kSystemConfig || ::access(kSystemConfig, F_OK) == 0) return false;
+  complain(
+      "no configuration: $WEIR_CONFIG is not set, and there is neither ./weir.yaml nor "
+      "/etc/weir/weir.yaml\nname a file (--config), begin with \"weir init\", or try \"weir dev "
+      "PORT\" without one");
+  return true;
 }
 
 admin::LoadReport report_of(const Configuration& configuration, TimePoint at) {

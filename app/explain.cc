@@ -71,6 +71,7 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
 
 int explain(const ExplainFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
+  if (flags.config.empty() && no_default_config(environment)) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const Configuration configuration = compile(config::load_file(path, environment));
   if (!configuration.good()) {

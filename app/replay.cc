@@ -181,6 +181,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     conditions.push_back(*condition);
   }
   const config::Environment environment = process_environment();
+  if (flags.config.empty() && no_default_config(environment)) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const auto configuration = load(path, environment, globals);
   if (!configuration) return kNo;

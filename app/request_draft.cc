@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "net/http_scan.h"
 #include "net/http_target.h"
 
 namespace weir::app {
@@ -88,6 +89,8 @@ std::string RequestDraft::fill(RequestText text, std::size_t body_max) {
   take_host();
   take_body(body_max);
   if (text_.method.empty()) text_.method = text_.body.empty() ? "GET" : "POST";
+  if (!std::all_of(text_.method.begin(), text_.method.end(), net::scan::is_token))
+    return "\"" + text_.method + "\" is no method: a word, such as GET";
   request_.method = text_.method;
   request_.client = text_.client;
   for (const auto& [name, value] : text_.headers) fields_.push_back({name, value});

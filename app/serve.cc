@@ -25,7 +25,21 @@ struct ServeFlags {
   Recording::Options record;
 };
 
+/// A flag stands in for a setting's variable; but it is what is wrong, if something is.
+template <class T>
+bool is_good(const char* flag, const std::string& given,
+             config::Parsed<T> (*parse)(std::string_view)) {
+  if (given.empty()) return true;
+  const auto parsed = parse(given);
+  if (!parsed) complain(std::string(flag) + ": " + parsed.message);
+  return static_cast<bool>(parsed);
+}
+
 int serve(const ServeFlags& flags, const Globals& globals) {
+  if (!is_good("--listen", flags.listen, config::parse_listen) ||
+      !is_good("--upstream", flags.upstream, config::parse_upstream)) {
+    return kUsage;
+  }
   config::Environment environment = process_environment();
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const auto set = [&](const char* name, const std::string& value) {
@@ -38,6 +52,7 @@ int serve(const ServeFlags& flags, const Globals& globals) {
   const bool no_file = flags.config.empty() && !environment.contains("WEIR_CONFIG") &&
                        ::access(path.c_str(), F_OK) != 0 &&
                        environment.contains("WEIR_PROXY_UPSTREAM");
+  if (!no_file && flags.config.empty() && no_default_config(environment)) return kNo;
 
   Wiring::Options options;
   options.record = flags.record;
@@ -68,7 +83,8 @@ std::function<int()> declare_serve(CLI::App& app, const Globals& globals) {
       ->type_name("ADDRESS");
   app.add_option("--upstream", flags->upstream, "The app (proxy.upstream)")->type_name("URL");
   app.add_option("--log-level", flags->log_level, "trace, debug, info, warn or error")
-      ->type_name("LEVEL");
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}).description(""));
   app.add_option("--record", flags->record.path,
                  "Write every event to this file, for weir replay --event request=FILE; what only "
                  "says who it was is hashed")

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "policies/compiler.h"
 #include "policies/extractors.h"
 

@@ -6,10 +6,10 @@
 
 #include "policies/expr/access.h"
 #include "policies/expr/functions.h"
-#include "policies/threshold_table.h"
 #include "policies/expr/pattern.h"
 #include "policies/expr/quote.h"
 #include "policies/extractors.h"
+#include "policies/threshold_table.h"
 
 namespace weir::policies::expr {
 namespace {
@@ -162,11 +162,19 @@ class CallCheck {
     const auto parsed = Cidr::parse(text);
     if (!parsed) {
       const auto slash = text.find('/');
-      const bool host_bits =
-          slash != std::string::npos && Address::parse(text.substr(0, slash)).has_value();
-      return checker_.fail(
-          at, quoted(text) + " is no network",
-          host_bits ? "the bits after the prefix must be zero" : "such as \"10.0.0.0/8\"");
+      const auto address =
+          slash == std::string::npos ? std::nullopt : Address::parse(text.substr(0, slash));
+      std::string hint = "such as \"10.0.0.0/8\"";
+      if (address) {
+        const char* most = address->is_v4() ? "32" : "128";
+        const std::string bits = text.substr(slash + 1);
+        const bool fits = !bits.empty() && bits.size() <= 3 &&
+                          bits.find_first_not_of("0123456789") == std::string::npos &&
+                          std::stoi(bits) <= std::stoi(most);
+        hint = fits ? "the bits after the prefix must be zero"
+                    : std::string("a prefix has 0 to ") + most + " bits";
+      }
+      return checker_.fail(at, quoted(text) + " is no network", std::move(hint));
     }
     if (!std::holds_alternative<std::vector<Cidr>>(*payload_)) *payload_ = std::vector<Cidr>{};
     std::get<std::vector<Cidr>>(*payload_).push_back(*parsed);

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
@@ -83,6 +84,10 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"ctl", "view", "a/b"}, "is no name of a view"},
       {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},
       {{"health", "ftp://x"}, "is neither an http:// URL"},
+      {{"serve", "--listen", "nowhere"}, "weir: --listen: "},
+      {{"serve", "--upstream", "ftp://x"}, "weir: --upstream: "},
+      {{"serve", "--log-level", "loud"}, "--log-level: loud not in {trace,debug,info,warn,error}"},
+      {{"explain", "-c", "good.yaml", "-X", "GE T", "/"}, "\"GE T\" is no method"},
   };
   for (const Case& c : kCases) {
     const Outcome outcome = run(c.arguments);
@@ -103,6 +108,20 @@ TEST_F(CommandsTest, check_says_what_is_wrong_and_what_fits) {
   EXPECT_EQ(run({"check", "warned.yaml", "--strict"}).code, 3);
   EXPECT_EQ(run({"check", "warned.yaml", "bad.yaml", "--strict"}).code, 1);
   EXPECT_EQ(run({"check", "missing.yaml"}).code, 1);
+}
+
+TEST_F(CommandsTest, says_where_a_configuration_was_looked_for) {
+  if (::access("/etc/weir/weir.yaml", F_OK) == 0) return;  // then it is that one, as it should be
+  const Scratch empty;
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"check"},
+                                                    {"serve"},
+                                                    {"explain", "/"},
+                                                    {"replay", "--event", "request=x.log"}}) {
+    const Outcome outcome = run_weir(arguments, empty.path());
+    EXPECT_EQ(outcome.code, 1) << arguments.front();
+    EXPECT_THAT(outcome.err, HasSubstr("neither ./weir.yaml nor /etc/weir/weir.yaml"));
+    EXPECT_EQ(outcome.out, "");
+  }
 }
 
 TEST_F(CommandsTest, check_says_the_same_as_data) {

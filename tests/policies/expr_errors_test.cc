@@ -184,6 +184,8 @@ const Case kCalls[] = {
     {"user.matches('a$b')", "warning 14+5: this pattern matches nothing\n"},
     {"ip.cidr('10.0.0.1/8')",
      "error 9+12: \"10.0.0.1/8\" is no network | the bits after the prefix must be zero\n"},
+    {"ip.cidr('10.0.0.0/99')", "error 9+13: \"10.0.0.0/99\" is no network | a prefix has 0 to 32 bits\n"},
+    {"ip.cidr('2001:db8::/129')", "error 9+16: \"2001:db8::/129\" is no network | a prefix has 0 to 128 bits\n"},
     {"ip.cidr('10.0.0.0/8', 'x')", "error 23+3: \"x\" is no network | such as \"10.0.0.0/8\"\n"},
     {"ip.cidr()",
      "error 1+9: cidr() has the wrong number of arguments | it is cidr(ip, network, ...)\n"},
