@@ -52,7 +52,6 @@ int serve(const ServeFlags& flags, const Globals& globals) {
   const bool no_file = flags.config.empty() && !environment.contains("WEIR_CONFIG") &&
                        ::access(path.c_str(), F_OK) != 0 &&
                        environment.contains("WEIR_PROXY_UPSTREAM");
-  if (!no_file && flags.config.empty() && no_default_config(environment)) return kNo;
 
   Wiring::Options options;
   options.record = flags.record;
@@ -62,6 +61,7 @@ int serve(const ServeFlags& flags, const Globals& globals) {
     return kUsage;
   }
   options.record.size = *size.value;
+  if (!no_file && flags.config.empty() && no_default_config(environment)) return kNo;
   options.colours = globals.colours(STDERR_FILENO);
   options.watch_files = !no_file;
   if (no_file) {

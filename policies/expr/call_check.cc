@@ -166,13 +166,10 @@ class CallCheck {
           slash == std::string::npos ? std::nullopt : Address::parse(text.substr(0, slash));
       std::string hint = "such as \"10.0.0.0/8\"";
       if (address) {
-        const char* most = address->is_v4() ? "32" : "128";
-        const std::string bits = text.substr(slash + 1);
-        const bool fits = !bits.empty() && bits.size() <= 3 &&
-                          bits.find_first_not_of("0123456789") == std::string::npos &&
-                          std::stoi(bits) <= std::stoi(most);
-        hint = fits ? "the bits after the prefix must be zero"
-                    : std::string("a prefix has 0 to ") + most + " bits";
+        const bool v4 = address->is_v4();
+        const bool good = Cidr::parse((v4 ? "0.0.0.0" : "::") + text.substr(slash)).has_value();
+        hint = good ? "the bits after the prefix must be zero"
+                    : std::string("a prefix has 0 to ") + (v4 ? "32" : "128") + " bits";
       }
       return checker_.fail(at, quoted(text) + " is no network", std::move(hint));
     }
