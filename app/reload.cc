@@ -20,8 +20,7 @@ constexpr std::chrono::seconds kPoll{5};
 
 Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
                telemetry::MetricCells& cells)
-    : control_(control),
-      loader_(std::move(loader)),
+    : loader_(std::move(loader)),
       swap_(swap),
       log_(log),
       cells_(cells),

@@ -60,7 +60,6 @@ class Reload {
   void tell(const Configuration& configuration, const std::string& cause,
             const std::string& refusal);
 
-  boost::asio::io_context& control_;
   Loader loader_;
   Swap& swap_;
   Log& log_;
