@@ -54,9 +54,6 @@ std::string_view Reader::unknown_key(const Node& key, std::string_view what,
       hint += (i == 0 ? "" : ", ") + std::string(allowed[i]);
     }
   }
-  if (!key.text.empty() && key.text.find_first_not_of("0123456789") == std::string_view::npos) {
-    hint = "between braces a comma ends the value before: write \"ip/24,56\" in quotes";
-  }
   error(key, "unknown key " + quoted(key.text) + " in " + std::string(what), std::move(hint));
   return meant;
 }

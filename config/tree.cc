@@ -245,10 +245,14 @@ class Builder : public YAML::EventHandler {
           member.value = mended(node, *value, members_[last]);
           i = last;
         }
-      } else if (node.is_list() && value->is_scalar() && torn_mask(i, first)) {
-        problems_.error(members_[i - 1].value->where, "in [ ] a key with two masks must be quoted",
-                        "write \"" + std::string(members_[i - 1].value->text) + "," +
-                            std::string(value->text) + "\"");
+      } else if (torn_mask(i, first)) {
+        const Node& before = *members_[i - 1].value;
+        problems_.error(before.where,
+                        std::string(node.is_list() ? "in [ ]" : "in { }") +
+                            " a key with two masks must be quoted",
+                        "write \"" + std::string(before.text) + "," +
+                            std::string(member.key != nullptr ? member.key->text : value->text) +
+                            "\"");
         continue;
       }
       members_[out++] = member;
@@ -256,13 +260,19 @@ class Builder : public YAML::EventHandler {
     members_.resize(out);
   }
 
-  /// `[user, ip/24,56]`: the item 56 after the item ip/24.
+  /// `[user, ip/24,56]`: the item 56 after the item ip/24. `{key: ip/24,56}`: the key 56, which has
+  /// no value, after that one.
   bool torn_mask(std::size_t i, std::size_t first) const {
     if (i == first) return false;
     const Node& before = *members_[i - 1].value;
-    const Node& node = *members_[i].value;
-    return before.is_scalar() && before.plain && node.plain && is_digits(node.text) &&
-           is_masked_name(before.text);
+    const Member& member = members_[i];
+    if (member.key != nullptr &&
+        (!member.value->is_null() || member.key->where.line != before.where.line)) {
+      return false;
+    }
+    const Node& torn = member.key != nullptr ? *member.key : *member.value;
+    return before.is_scalar() && before.plain && torn.is_scalar() && torn.plain &&
+           is_digits(torn.text) && is_masked_name(before.text);
   }
 
   const Node* mended(const Node& container, const Node& value, const Member& last) {

@@ -69,6 +69,9 @@ TEST(Problems, of_yaml_itself) {
           {"masks torn in a flow list",
            "policies: [{name: p, watch: request, key: [user, ip/24,56], window: 1m, then: [{over: "
            "1, do: flag}]}]\n"},
+          {"masks torn in a flow map",
+           "policies: [{name: p, watch: request, key: ip/24,56, window: 1m, then: [{over: 1, do: "
+           "flag}]}]\n"},
           {"IPv6 endpoint without quotes", "health: {listen: [::]:8480}\n"},
           {"bare booleans",
            "admin: {token_file: Yes}\nlists: {l: {of: ip, kind: deny, trusted: on}}\nfields: {no: "
