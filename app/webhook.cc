@@ -7,6 +7,10 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <charconv>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "core/address.h"
 #include "net/deadline.h"

@@ -130,8 +130,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   set_defaults(model.server);
   Reader reader(problems);
   bool complete = true;
-  std::size_t apart = problems.errors();  // that leave what policies rest on whole
-  const bool found = apart == 0;          // all files, that is
+  std::size_t apart = 0;  // errors that leave what policies rest on whole
   for (std::uint32_t file = 0; file < texts.size(); ++file) {
     model.files.push_back(texts[file].name);
     const Tree tree = parse_tree(texts[file].text, file, problems);
@@ -152,7 +151,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   merge_equal(model);
   apart += check_references(model, complete, problems);
   alone([&] { check_server(model.server, problems); });
-  model.compilable = found && complete && problems.errors() == apart;
+  model.compilable = complete && problems.errors() == apart;
   problems.sort();
   return model;
 }
