@@ -8,6 +8,7 @@
 #include "net/http_fields.h"
 #include "net/http_scan.h"
 #include "net/http_target.h"
+#include "net/uri.h"
 
 namespace weir::admin {
 namespace {
@@ -94,9 +95,9 @@ std::string read_url(std::string_view url, Made& made) {
   const std::string* const field = find_field(made, "host");
   if (field != nullptr) authority = *field;
   if (authority.empty()) authority = "localhost";
-  const auto host = net::host_of_authority(authority);
+  auto host = net::host_word_of(authority);
   if (!host) return "the host is neither HOST nor HOST:PORT";
-  made.host = authority.starts_with('[') ? "[" + *host + "]" : *host;
+  made.host = std::move(*host);
   return {};
 }
 

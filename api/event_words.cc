@@ -142,7 +142,7 @@ EventReader::Wrong EventReader::read_url(const Member& member) {
     if (!url.starts_with(scheme) || !url.substr(scheme.size()).starts_with("://")) continue;
     url.remove_prefix(scheme.size() + 3);
     const std::size_t end = std::min(url.find_first_of("/?"), url.size());
-    const auto host = net::host_of_authority(url.substr(0, end));
+    const auto host = net::host_word_of(url.substr(0, end));
     if (!host) return wrong(member, "the host of `url` is neither HOST nor HOST:PORT");
     if (request_.scheme.empty()) request_.scheme = scheme;
     if (request_.host.empty()) request_.host = keep(*host);
@@ -166,9 +166,9 @@ EventReader::Wrong EventReader::read_url(const Member& member) {
 }
 
 EventReader::Wrong EventReader::read_host(const Member& member) {
-  const auto host = member.kind == Kind::text ? net::host_of_authority(member.text) : std::nullopt;
+  const auto host = member.kind == Kind::text ? net::host_word_of(member.text) : std::nullopt;
   if (!host) return wrong(member, "`host` is neither HOST nor HOST:PORT");
-  request_.host = keep(member.text.starts_with('[') ? "[" + *host + "]" : *host);
+  request_.host = keep(*host);
   return std::nullopt;
 }
 
@@ -327,6 +327,13 @@ void EventReader::finish_request() {
   };
   settle_type(headers_);
   settle_type(answer_headers_);
+  if (request_.host.empty()) {
+    const auto field = std::find_if(headers_.begin(), headers_.end(), [](const HeaderField& one) {
+      return net::same_ignoring_case(one.name, "host");
+    });
+    const auto host = field != headers_.end() ? net::host_word_of(field->value) : std::nullopt;
+    if (host) request_.host = keep(*host);
+  }
   request_.headers = headers_;
   answer_.headers = answer_headers_;
 }

@@ -113,4 +113,10 @@ std::optional<std::string> host_of_authority(std::string_view authority) {
   return out;
 }
 
+std::optional<std::string> host_word_of(std::string_view authority) {
+  auto host = host_of_authority(authority);
+  if (host && authority.starts_with('[')) *host = "[" + *host + "]";
+  return host;
+}
+
 }  // namespace weir::net

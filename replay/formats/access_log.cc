@@ -182,9 +182,9 @@ class RequestLog final : public Format {
       return c == ':' || c == '[' || (c >= 'A' && c <= 'Z');
     });
     if (is_plain) return authority;
-    const auto host = net::host_of_authority(authority);
+    auto host = net::host_word_of(authority);
     if (!host) return {};
-    host_ = authority.starts_with('[') ? "[" + *host + "]" : *host;
+    host_ = std::move(*host);
     return host_;
   }
 

@@ -275,6 +275,21 @@ policies:
       << "the other answer did not match";
 }
 
+TEST(LineJudge, TheHostIsToldByItselfTheUrlOrTheHeader) {
+  ApiWorld api(R"(
+policies:
+  - {name: p, watch: request, key: host, window: 1m, then: [{over: 9, do: flag}]}
+)");
+  const auto says = [](const std::string& host) { return HasSubstr("\"key\":[\"" + host + "\"]"); };
+  EXPECT_THAT(api.query(R"({"path":"/a","host":"Shop.example:80"})"), says("shop.example"));
+  EXPECT_THAT(api.query(R"({"url":"http://[::1]:80/a"})"), says("[::1]"));
+  EXPECT_THAT(api.query(R"({"path":"/a","header":{"host":"Shop.example:80"}})"),
+              says("shop.example"));
+  EXPECT_THAT(api.query(R"({"path":"/a","host":"one","header":{"Host":"two"}})"), says("one"));
+  EXPECT_THAT(api.query(R"({"path":"/a","header":{"host":"a:b"}})"),
+              HasSubstr(R"("skipped":"a key part is missing: host")"));
+}
+
 TEST(LineJudge, RecordsAreDatedByTheColumnThatTheirSourceNames) {
   ApiWorld api(R"(
 events:
