@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "config/units.h"
 #include "config/yaml_text.h"
@@ -96,12 +97,11 @@ void fill_table(TableDef& table, std::string_view text, Problems& problems) {
                             "then the limit");
       continue;
     }
-    if (first) {
-      first = false;
-      bool names = true;
-      for (std::size_t i = 0; i < table.by.size(); ++i)
-        names = names && cells[i] == table.by[i].value;
-      if (names) continue;
+    const bool may_be_header = std::exchange(first, false);
+    if (may_be_header &&
+        std::equal(table.by.begin(), table.by.end(), cells.begin(),
+                   [](const Text& by, const std::string& cell) { return by.value == cell; })) {
+      continue;
     }
     std::optional<Number> limit;
     if (cells.back() == "unlimited") {
@@ -109,7 +109,9 @@ void fill_table(TableDef& table, std::string_view text, Problems& problems) {
     } else if (const auto number = parse_number(cells.back())) {
       limit = *number.value;
     } else {
-      tell(line_number, quoted(cells.back()) + " is no limit: a number or unlimited");
+      std::string what = quoted(cells.back()) + " is no limit: a number or unlimited";
+      if (may_be_header) what += "; a header names the fields of \"by\", in their order";
+      tell(line_number, what);
       continue;
     }
     if (lines.size() == kRowsMax) return tell(line_number, "a table has at most 1,000,000 lines");

@@ -302,6 +302,13 @@ policies:
             "limits.csv:3: \"many\" is no limit: a number or unlimited\n"
             "limits.csv:6: a quote that does not end\n"
             "limits.csv:5: these values stood in a line before\n");
+
+  std::ofstream(directory / "limits.csv") << "os,ocpc,limit\nios,baidu,7\n";
+  loaded = config::load_file((directory / "weir.yaml").string(), {});
+  ASSERT_EQ(loaded.problems.all().size(), 1U);
+  EXPECT_EQ(loaded.problems.all().front().message,
+            "limits.csv:1: \"limit\" is no limit: a number or unlimited; a header names the fields "
+            "of \"by\", in their order");
   std::filesystem::remove_all(directory);
 }
 
