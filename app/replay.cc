@@ -223,14 +223,21 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   if (globals.output == Output::ndjson)
     rows.emplace([](std::string_view text) { print(text); }, readings);
   const std::vector<replay::Plan::Source> sources = plan.sources;
+  bool any_log = false;
   for (const replay::Plan::Source& source : sources) {
-    if (!engine->find_event(source.event)) {
+    const auto kind = engine->find_event(source.event);
+    any_log = any_log || (kind && kind->request);
+    if (!kind) {
       std::vector<std::string_view> known;
       for (const policies::Event& event : engine->set().events) known.push_back(event.name);
       const std::string hint = config::suggest(source.event, known);
       return wrong("there is no event \"" + source.event + "\"" +
                    (hint.empty() ? "" : "; " + hint));
     }
+  }
+  if (!plan.log_format.empty() && !any_log) {
+    return wrong(
+        "--log is how access logs are written, and no --event is one: they have a `source`");
   }
   const auto replay =
       replay::Replay::make(std::move(plan), *engine, other.get(), rows ? &*rows : nullptr, problem);
