@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "core/assert.h"
 #include "net/http_target.h"
@@ -136,8 +137,12 @@ class RequestLog final : public Format {
     std::vector<Named> headers, answers;
   };
 
+  /// 0: it does not stand there as it is.
   static std::size_t offset_of(std::string_view text, std::string_view part) {
-    return part.data() == nullptr ? 0 : static_cast<std::size_t>(part.data() - text.data());
+    const std::less<> before;
+    const bool inside =
+        !before(part.data(), text.data()) && before(part.data(), text.data() + text.size());
+    return inside ? static_cast<std::size_t>(part.data() - text.data()) : 0;
   }
 
   Got build(const Kind& kind, std::string_view text, Row& row) {

@@ -47,6 +47,33 @@ std::size_t closing_quote(std::string_view line, std::size_t at) noexcept {
   }
 }
 
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// What servers write in quotes for bytes that would spoil the line: `\xHH` (nginx, Apache), `\"`,
+/// `\\` and C's letters (Apache). Other backslashes stand for themselves.
+void unescape(std::string_view value, std::string& out) {
+  constexpr std::string_view kLetters = "\"\\nrtvb", kMeant = "\"\\\n\r\t\v\b";
+  for (std::size_t at = 0; at < value.size(); ++at) {
+    const std::string_view rest = value.substr(at);
+    if (rest.size() >= 4 && rest.starts_with("\\x") && hex_digit(rest[2]) >= 0 &&
+        hex_digit(rest[3]) >= 0) {
+      out += static_cast<char>(16 * hex_digit(rest[2]) + hex_digit(rest[3]));
+      at += 3;
+    } else if (const auto letter = rest.size() < 2 ? kLetters.npos : kLetters.find(rest[1]);
+               rest.front() == '\\' && letter != kLetters.npos) {
+      out += kMeant[letter];
+      ++at;
+    } else {
+      out += rest.front();
+    }
+  }
+}
+
 }  // namespace
 
 LogSplitter::Literal::Literal(std::string_view literal) noexcept : text(literal) {
@@ -137,8 +164,19 @@ inline bool LogSplitter::take_literal(const Literal& literal, std::string_view l
   return true;
 }
 
-bool LogSplitter::split(std::string_view line, bool tail) noexcept {
+std::string_view LogSplitter::unescaped(std::string_view value) {
+  const std::size_t start = unescaped_.size();
+  unescape(value, unescaped_);
+  return std::string_view(unescaped_).substr(start);
+}
+
+bool LogSplitter::split(std::string_view line, bool tail) {
   std::size_t at = 0;
+  const bool escapes = line.find('\\') != std::string_view::npos;
+  if (escapes) {
+    unescaped_.clear();
+    unescaped_.reserve(line.size());  // what is read never grows: views into it stay good
+  }
   if (!take_literal(front_, line, at)) return false;
   for (const Step& step : steps_) {
     if (step.kind == Kind::time) {
@@ -151,7 +189,8 @@ bool LogSplitter::split(std::string_view line, bool tail) noexcept {
       } else if (tail || step.kind != Kind::request) {
         end = std::min(line.find(' ', at), line.size());
       }
-      put(step, {line.data() + at, end - at});
+      const std::string_view value(line.data() + at, end - at);
+      put(step, escapes && step.quoted ? unescaped(value) : value);
       at = end;
     }
     if (!take_literal(step.behind, line, at)) return false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,8 +11,9 @@
 
 namespace weir::replay {
 
-/// Cuts lines of an access log into columns, as a LogFormat says. Values are views into the line;
-/// one without data() is null. Not thread-safe.
+/// Cuts lines of an access log into columns, as a LogFormat says. Values are views into the line,
+/// or until the next one into what the escapes of a value in quotes mean; one without data() is
+/// null. Not thread-safe.
 class LogSplitter {
  public:
   LogSplitter(config::LogFormat format, RecordTime time);
@@ -19,7 +21,7 @@ class LogSplitter {
 
   /// `tail`: text behind the last value's end is no fault. False: offset() and why() say where.
   /// LineReader::kPadding bytes behind the line can be read.
-  bool split(std::string_view line, bool tail = false) noexcept;
+  bool split(std::string_view line, bool tail = false);
 
   const std::vector<std::string>& columns() const noexcept { return format_.columns; }
   std::string_view operator[](std::size_t column) const noexcept {
@@ -56,6 +58,7 @@ class LogSplitter {
   }
   bool take_literal(const Literal& literal, std::string_view line, std::size_t& at) noexcept;
   bool take_time(std::string_view line, std::size_t& at) noexcept;
+  std::string_view unescaped(std::string_view value);
   void put(const Step& step, std::string_view value) noexcept;
   static void put_request(std::string_view* values, std::string_view value) noexcept;
   static void put_url(std::string_view* values, std::string_view url) noexcept;
@@ -65,6 +68,7 @@ class LogSplitter {
   std::vector<Step> steps_;
   RecordTime time_;
   std::vector<std::string_view> values_;
+  std::string unescaped_;
   TimePoint at_{};
   std::size_t offset_ = 0;
   std::string_view why_;

@@ -162,12 +162,24 @@ TEST(AccessLog, combined) {
           "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /\" 200 5 \"http://r/\" \"\"\n"
           "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"x\" tail\n"),
       ElementsAre("1 1431857103000 method=GET url=/a?b status=200 bytes=null referer=null "
-                  "user_agent=Mo \\\"x\\\" z protocol=HTTP/1.1",
+                  "user_agent=Mo \"x\" z protocol=HTTP/1.1",
                   "2 1431857103000 method=null url=null status=408 bytes=0 referer=null "
                   "user_agent=null protocol=null",
                   "3 1431857103000 method=GET url=/ status=200 bytes=5 referer=http://r/ "
                   "user_agent=null protocol=null",
                   "4!72 text behind the last value"));
+}
+
+TEST(AccessLog, values_in_quotes_mean_what_their_escapes_say) {
+  const std::string front = "1.2.3.4 - DOM\\\\ann [17/May/2015:10:05:03 +0000] ";
+  EXPECT_THAT(
+      rows_of("{log: combined}", {"user", "url", "path", "referer", "user_agent"},
+              front + "\"GET /a\\x22b?q=\\xC3\\xa9 HTTP/1.1\" 200 5 \"-\" \"a\\x5Cb\\\\\\\"c\"\n" +
+                  front + "\"GET / HTTP/1.1\" 200 5 \"\\q\\x4\\x4g\\\\\" \"\\t\\b\\n\"\n"),
+      ElementsAre("1 1431857103000 user=DOM\\\\ann url=/a\"b?q=\xC3\xA9 path=/a\"b referer=null "
+                  "user_agent=a\\b\\\"c",
+                  "2 1431857103000 user=DOM\\\\ann url=/ path=/ referer=\\q\\x4\\x4g\\ "
+                  "user_agent=\t\b\n"));
 }
 
 /// `ts METHOD path?query ip host status headers...` of each request.
