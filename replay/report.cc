@@ -19,11 +19,12 @@ constexpr std::size_t kKeysShown = 10;
 std::string shown(double value) { return Number::real(value).to_string(); }
 
 /// Bars by powers of two: 1, 2, 3-4, 5-8, ...; what is at most 0 is one bar.
-void fill_bars(const KeyMaxima& maxima, PolicyReport& out) {
+void fill_bars(const PolicyTally& tally, PolicyReport& out) {
   std::map<int, std::uint64_t> counts;  // exponent of the upper bound; -1000: 0 or less
   bool whole = true;
-  maxima.each([&](double value) {
+  tally.maxima.each([&](double value) {
     if (std::isinf(value) && value < 0) return;  // never had a value
+    if (tally.under) value = -value;
     whole = whole && value == std::floor(value);
     const int exponent =
         value <= 0 ? -1000 : std::clamp(static_cast<int>(std::ceil(std::log2(value))), -20, 62);
@@ -66,18 +67,19 @@ RungReport rung_report(const policies::PolicySet& set, const policies::Policy& p
   out.action = policies::action_row(rung.action).name;
   out.shadow = rung.shadow;
   out.verdicts = tally.rungs[r];
-  const bool upward =
-      rung.compare == config::Rung::Compare::over || rung.compare == config::Rung::Compare::at;
+  const bool drawn = tally.under ? rung.compare == config::Rung::Compare::under
+                                 : rung.compare == config::Rung::Compare::over ||
+                                       rung.compare == config::Rung::Compare::at;
   const bool plain = policy.bindings.empty() || !policy.bindings.front().rungs[r].condition;
-  if (rung.counter != 0 || !upward || !plain) return out;  // not of the reading that is drawn
+  if (rung.counter != 0 || !drawn || !plain) return out;  // not of the reading that is drawn
   out.limit = constant_limit(policy, r);
   if (!out.limit || tally.maxima.held() == 0) return out;
-  std::uint64_t over = 0;
+  std::uint64_t held = 0;
+  const double limit = tally.under ? -*out.limit : *out.limit;
   tally.maxima.each([&](double value) {
-    if (rung.compare == config::Rung::Compare::over ? value > *out.limit : value >= *out.limit)
-      ++over;
+    held += rung.compare == config::Rung::Compare::at ? value >= limit : value > limit;
   });
-  out.keys_share = static_cast<double>(over) / static_cast<double>(tally.maxima.held());
+  out.keys_share = static_cast<double>(held) / static_cast<double>(tally.maxima.held());
   return out;
 }
 
@@ -111,7 +113,8 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
     out.hardest.push_back({hit->text, hit->first, policy.has_metric ? hit->hardest.to_string() : "",
                            std::string(why), hit->verdicts});
   }
-  if (tally.has_values) fill_bars(tally.maxima, out);
+  out.lowest = tally.under;
+  if (tally.has_values) fill_bars(tally, out);
   return out;
 }
 

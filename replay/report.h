@@ -18,10 +18,10 @@ struct RungReport {
   bool shadow = false;
   std::uint64_t verdicts = 0;
   std::optional<double> limit;       ///< if it is one number for all
-  std::optional<double> keys_share;  ///< of the keys whose highest reading held it; needs the limit
+  std::optional<double> keys_share;  ///< of the keys whose hardest reading held it; needs the limit
 };
 
-/// A bar of the histogram of the highest reading per key: readings in (above, upto].
+/// A bar of the histogram of the hardest reading per key: readings in (above, upto].
 struct Bar {
   double above = 0, upto = 0;
   std::string label;  ///< `3-4`
@@ -51,6 +51,7 @@ struct PolicyReport {
   std::array<std::uint64_t, 3> matches{};  ///< by limiter::MatchKind
   std::vector<RungReport> rungs;
   std::vector<KeyReport> hardest;
+  bool lowest = false;  ///< the hardest reading is the lowest: rungs are `under`; else the highest
   std::vector<Bar> bars;
   std::uint64_t bar_keys = 0;  ///< of all bars
 };

@@ -247,9 +247,11 @@ class Page {
       y += kRow;
     }
     rungs(std::numeric_limits<double>::infinity());
-    out_ += "<h3>Highest reading per key</h3>\n<svg viewBox=\"0 0 400 " + fixed(y + 4, 0) +
-            "\" role=\"img\" aria-label=\"histogram of the highest reading per key\">" + body +
-            "</svg>\n";
+    const std::string which = policy.lowest ? "lowest" : "highest";
+    out_ += "<h3>" + std::string(policy.lowest ? "Lowest" : "Highest") +
+            " reading per key</h3>\n<svg viewBox=\"0 0 400 " + fixed(y + 4, 0) +
+            "\" role=\"img\" aria-label=\"histogram of the " + which + " reading per key\">" +
+            body + "</svg>\n";
   }
 
   void differences() {

@@ -88,6 +88,7 @@ void write(JsonWriter& j, const PolicyReport& policy) {
     j.end('}');
   }
   j.end(']');
+  j.key("histogram_of").text(policy.lowest ? "lowest" : "highest");
   j.key("histogram").begin('[');
   for (const Bar& bar : policy.bars) {
     j.begin('{');

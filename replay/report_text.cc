@@ -150,7 +150,7 @@ class Text {
 
   void histogram(const PolicyReport& policy) {
     if (policy.bars.size() < 2) return;
-    out_ += "  highest reading per key\n";
+    out_ += policy.lowest ? "  lowest reading per key\n" : "  highest reading per key\n";
     std::uint64_t most = 1;
     std::size_t width = 0;
     for (const Bar& bar : policy.bars) {

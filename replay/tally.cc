@@ -49,7 +49,8 @@ void Tally::reading(const Row& row) {
   ++tally.events;
   if (row.value.is_number()) {
     tally.has_values = true;
-    tally.maxima.add(row.hash, row.value.as_number().as_real());
+    const double value = row.value.as_number().as_real();
+    tally.maxima.add(row.hash, tally.under ? -value : value);
   } else {
     tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
   }

@@ -33,7 +33,8 @@ struct PolicyTally {
   std::uint64_t events = 0;                        ///< counted or read; of a pattern its matches
   std::array<std::uint64_t, 3> matches{};          ///< of a pattern, by MatchKind
   std::vector<std::uint64_t> rungs;                ///< verdicts, by rung
-  KeyMaxima maxima;                                ///< highest reading by key
+  KeyMaxima maxima;                                ///< highest reading by key; `under`: the lowest,
+                                                   ///< negated; -infinity: it never had a value
   bool has_values = false;                         ///< some reading was a number
   bool under = false;                              ///< its rungs hold below their limits
   std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key

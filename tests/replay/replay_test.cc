@@ -304,6 +304,28 @@ TEST_F(ReplayTest, reports_are_as_written_down) {
             "");
 }
 
+TEST_F(ReplayTest, where_rungs_are_under_the_lowest_reading_of_a_key_is_drawn) {
+  Plan plan;
+  plan.sources = {{"a", files.write("a", "u,1,8\nu,2,2\nv,3,6\nv,4,20\nw,5,1\nw,6,-3\nx,7,8\n")}};
+  const Replayed out = replay_files(
+      "events:\n  a: {source: {csv: [user, ts, n], time: {field: ts, as: seconds}}, fields: {m: "
+      "int(n)}}\npolicies:\n  - {name: p, watch: a, key: user, metric: last(m), window: 1h, then: "
+      "[{under: 3, do: flag}]}\n  - {name: q, watch: a, key: user, metric: min(m), window: 1h, "
+      "then: [{under: 3, do: flag}, {under: 0, do: flag}, {over: 7, do: flag}]}\n",
+      plan);
+  ASSERT_EQ(out.report.policies.size(), 2U);
+  const PolicyReport& q = out.report.policies[1];
+  EXPECT_TRUE(q.lowest);
+  ASSERT_EQ(q.bars.size(), 3U);  // w: -3; u: 2; v: 6 and x: 8
+  EXPECT_EQ(q.bars[0].label, "0 or less");
+  EXPECT_EQ(q.bars[2].label, "5-8");
+  EXPECT_EQ(q.bars[2].keys, 2U);
+  EXPECT_EQ(q.rungs[0].keys_share, 0.5);
+  EXPECT_EQ(q.rungs[1].keys_share, 0.25);
+  EXPECT_EQ(q.rungs[2].keys_share, std::nullopt) << "of the highest readings nothing is known";
+  EXPECT_THAT(report_text(out.report, false), HasSubstr("lowest reading per key"));
+}
+
 TEST(KeyMaxima, counts_exactly_and_beyond_its_bound_by_a_fair_sample) {
   KeyMaxima maxima;
   const HashSecret secret = HashSecret::from_bytes({1});
