@@ -31,7 +31,7 @@ std::variant<EntryTarget, net::HttpReply> target_of(const Call& call,
   auto parts = canonical_parts(given, slots_of(*call.set, first), first.of);
   if (auto* wrong = std::get_if<std::string>(&parts)) return problem(400, *wrong);
   target.parts = std::move(std::get<std::vector<std::string>>(parts));
-  if (first.of_address) target.address = Address::parse(target.parts.front());
+  if (first.of_address) target.address = Address::parse(given.front());
   return target;
 }
 

@@ -322,7 +322,7 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
   }
   KeyBuilder builder;
   for (List& list : lists) {
-    auto id = list_bank.open(list.name, list.max);
+    auto id = list_bank.open(list.kept_as, list.max);
     if (!id) return id.error();
     list.id = *id;
     for (const config::ListEntryDef& def : list.entries) {
@@ -339,11 +339,11 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
       }
       builder.start();
       for (std::size_t i = 0; i < def.key.size(); ++i) {
-        const bool address =
-            i < list.bindings.front().key.size() && list.bindings.front().key[i].is_address;
+        const auto& parts = list.bindings.front().key;
+        const bool address = i < parts.size() && parts[i].is_address;
         const auto parsed = address ? Address::parse(def.key[i].value) : std::nullopt;
         if (parsed) {
-          builder.add_address(*parsed);
+          builder.add_address(parsed->masked(parts[i].v4_bits, parts[i].v6_bits));
         } else {
           builder.add_text(def.key[i].value);
         }

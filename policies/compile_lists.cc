@@ -40,23 +40,34 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
 std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const Event& event) {
   std::vector<KeySlot> key;
   for (const std::string& name : list.of) {
+    // IPv6 by /64, as in keys: who has one address of it has all, and could fill the list.
     const auto part = key_slot({name, {}}, event, false);
     if (!part) return std::nullopt;
-    KeySlot slot = *part;
-    // A list holds full addresses: an entry is what was listed, not its network.
-    slot.v4_bits = 32;
-    slot.v6_bits = 128;
-    key.push_back(slot);
+    key.push_back(*part);
   }
   return key;
 }
+
+namespace {
+
+/// Entries go with what they say of whom: where a reload makes a list allow, or of other fields, those
+/// of before are not on it.
+std::string kept_as(const List& list) {
+  std::string out = list.kind == config::ListKind::allow ? "allow " + list.name : list.name;
+  for (const std::string& name : list.of) out += (&name == list.of.data() ? " of " : ",") + name;
+  return out;
+}
+
+}  // namespace
 
 void Compiler::declare_lists() {
   for (const config::ListDef& def : model_.lists) {
     List list;
     list.name = def.name.value;
-    list.identity = identity_of("list " + list.name);
+    list.kind = def.kind.value;
     for (const config::Text& name : def.of) list.of.push_back(name.value);
+    list.kept_as = kept_as(list);
+    list.identity = identity_of("list " + list.kept_as);
     list.of_address = list.of.size() == 1 && list.of.front() == "ip";
     list_index_.emplace(list.name, static_cast<ListIndex>(set_.lists.size()));
     set_.lists.push_back(std::move(list));
@@ -67,7 +78,6 @@ void Compiler::compile_lists() {
   for (std::size_t at = 0; at < model_.lists.size(); ++at) {
     const config::ListDef& def = model_.lists[at];
     List& list = set_.lists[at];
-    list.kind = def.kind.value;
     list.effect = def.effect.value;
     list.hold = def.hold;
     list.max = def.max;
@@ -164,7 +174,8 @@ ListIndex Compiler::own_list(Policy& policy, Action action, bool shadow) {
   list.of_address = policy.key_is_address;
   list.tell = config::Tell::nothing;
   list.status = action == Action::deny ? 403 : status_of(action);
-  list.identity = identity_of("list " + list.name);
+  list.kept_as = kept_as(list);
+  list.identity = identity_of("list " + list.kept_as);
   const auto index = static_cast<ListIndex>(set_.lists.size());
   policy.own_lists.push_back(index);
   set_.lists.push_back(std::move(list));

@@ -209,9 +209,13 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
     if (!hash_key(slots, list.bindings[use.binding].key_id)) return std::nullopt;
     const Hash128 key = hash_.owned_by(list.identity);
-    const bool blocks = list.of_address && !list.fixed.empty() && load_key(slots);
-    const Address* address =
-        blocks && parts_[0].is(Type::address) ? &parts_[0].as_address() : nullptr;
+    Address whole;  // entries of the configuration may be single IPv6 addresses
+    const Address* address = nullptr;
+    if (list.of_address && !list.fixed.empty()) {
+      KeySlot unmasked = slots.front();
+      unmasked.v6_bits = 128;
+      if (key_part(unmasked, frame_.load(unmasked.slot), whole).is(Type::address)) address = &whole;
+    }
     if (const auto* entry = list.fixed.find(key, address, at.now)) {
       if (trace != nullptr) trace->list(list, entry->until, entry->why);
       return entry->until;
@@ -249,8 +253,10 @@ bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) con
   const List& list = set_->lists[list_index];
   if (list.fixed.empty() && list_bank_.size(list.id) == 0) return false;
   list_builder_.start();
+  const KeySlot* slot = list.bindings.front().key.data();
   for (const Value& part : key) {
-    if (!list_builder_.add(part)) return false;
+    Address masked;
+    if (!list_builder_.add(key_part(*slot++, part, masked))) return false;
   }
   const Hash128 hash = list_builder_.hash(secret_).owned_by(list.identity);
   const Address* address =

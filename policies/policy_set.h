@@ -188,6 +188,7 @@ struct Pattern {
 
 struct List {
   std::string name;
+  std::string kept_as;  ///< the name of its dynamic entries in a ListBank
   Hash128 identity;
   config::ListKind kind = config::ListKind::gray;
   Action effect = Action::flag;

@@ -99,7 +99,9 @@ policies:
       - {if: 'known == 0 && query.card != last_card', do: graylist, list: changed, for: 1h}
       - {if: 'known == 1 && query.card == last_card', do: graylist, list: same, for: 1h}
 )");
-  const auto size = [&](const char* list) { return world.lists.size(*world.lists.by_name(list)); };
+  const auto size = [&](const std::string& list) {
+    return world.lists.size(*world.lists.by_name(list + " of user"));
+  };
   EXPECT_EQ(world.send(by("POST /pay?card=c1", "anna")), "pass");
   EXPECT_EQ(size("changed"), 1U) << "nothing was there before, and null is not c1";
   EXPECT_EQ(size("same"), 0U);
