@@ -106,6 +106,9 @@ EventReader::Wrong EventReader::read_method(const Member& member) {
   if (member.kind != Kind::text || !is_token(member.text) || member.text.size() > 32) {
     return wrong(member, "`method` is no HTTP method");
   }
+  if (std::any_of(member.text.begin(), member.text.end(),
+                  [](char c) { return c >= 'a' && c <= 'z'; }))
+    return wrong(member, "a method is written in capitals; the proxy answers others with 400");
   request_.method = member.text;
   return std::nullopt;
 }

@@ -30,10 +30,14 @@ void Evaluator::match(const Record& record, Trace* trace) {
     }
   }
   if (plan_.bases.empty() || base != kRequestEvent) plan_.bases.push_back(base);
-  for (const EventIndex index : plan_.bases) match_family(index, trace);
-  if (record.event == base) return;
   // What was reported by its own name happened, and what it is besides, whatever could not be told;
-  // and nobody will tell what else the base event might have been.
+  // and nobody will tell what else the base event might have been. Rows of a source are told apart
+  // by its own `when`.
+  for (EventIndex event = record.event; event != base; event = set_->events[event].parent) {
+    mark_happened(event);
+  }
+  if (set_->events[base].source.empty()) mark_happened(base);
+  for (const EventIndex index : plan_.bases) match_family(index, trace);
   const auto is_kind_of = [this](EventIndex event, EventIndex what) {
     while (event != what && set_->events[event].parent != event) event = set_->events[event].parent;
     return event == what;
@@ -43,12 +47,6 @@ void Evaluator::match(const Record& record, Trace* trace) {
     event_marks_[event] = 0;
     return true;
   });
-  for (EventIndex event = record.event; event != base; event = set_->events[event].parent) {
-    if (happened(event)) continue;
-    std::erase(plan_.open_events, event);
-    event_marks_[event] = epoch_ * 4 + kHappened;
-    plan_.events.push_back(event);
-  }
 }
 
 void Evaluator::match(const Request& request, Trace* trace) {
@@ -83,9 +81,10 @@ void Evaluator::match_family(EventIndex base, Trace* trace) {
   // Parents stand before their children, so one pass decides all of them.
   for (const EventIndex index : set_->family[base]) {
     const Event& event = set_->events[index];
-    if (index != base && !may_happen(event.parent)) continue;
-    std::uint32_t state = index == base || happened(event.parent) ? kHappened : kOpen;
-    if (event.when) {
+    const bool told = happened(index);  // by a record
+    if (index != base && !told && !may_happen(event.parent)) continue;
+    std::uint32_t state = told || index == base || happened(event.parent) ? kHappened : kOpen;
+    if (event.when && !told) {
       if (event.when->side() == Side::answer) {
         state = kOpen;
       } else {

@@ -205,6 +205,7 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
            {R"({"url":"/a?b","query":"c"})", "23 the query is given twice"},
            {R"({"url":"http:///a"})", "8 the host of `url`"},
            {R"({"host":"a:b"})", "9 `host` is neither HOST nor HOST:PORT"},
+           {R"({"method":"Get","path":"/"})", "11 a method is written in capitals"},
            {R"({"scheme":"ftp"})", "11 `scheme` is"},
            {R"({"query":{"a":{}}})", "15 a parameter is a text"},
            {R"({"header":"x"})", "11 `header` is an object"},
@@ -228,7 +229,7 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
        }) {
     EXPECT_THAT(api.ask(c.event), StartsWith(c.wrong)) << c.event;
   }
-  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 39);
+  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 40);
   EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_events), 0);
 }
 
@@ -273,6 +274,33 @@ policies:
   EXPECT_THAT(api.query(R"({"method":"GET","path":"/a/7"})"),
               HasSubstr(R"("policy":"answers","event":"all","key":[],"value":2)"))
       << "the other answer did not match";
+}
+
+TEST(LineJudge, AnEventReportedByItsNameHappenedWhateverItsWhenAsks) {
+  ApiWorld api(R"(
+lists: {held: {of: ip, kind: gray, release: solved}}
+events:
+  failed: {match: POST /login, when: 'status == 401'}
+  big: {match: POST /put, when: 'header.x_big == "1"'}
+  bigger: {is: big, when: 'header.x_bigger == "1"'}
+  solved: {match: POST /captcha, when: 'status == 200'}
+policies:
+  - {name: failed, watch: failed, key: ip, window: 1m, then: [{over: 1, do: graylist, list: held, for: 1h}]}
+  - {name: big, watch: big, key: ip, window: 1m, then: [{over: 1, do: deny}]}
+  - {name: bigger, watch: bigger, key: ip, window: 1m, then: [{over: 0, do: deny}]}
+)");
+  const std::string failed = R"({"event":"failed","ip":"9.9.9.9"})";
+  EXPECT_EQ(api.verdict(failed), "pass");
+  EXPECT_EQ(api.verdict(failed), "gray");
+  EXPECT_EQ(api.verdict(R"({"event":"big","ip":"9.9.9.8"})"), "pass");
+  EXPECT_EQ(api.verdict(R"({"event":"big","ip":"9.9.9.8"})"), "deny");
+  EXPECT_EQ(api.verdict(R"({"event":"big","ip":"9.9.9.7","header":{"x_bigger":"1"}})"), "deny")
+      << "its kinds are asked about as ever";
+  EXPECT_EQ(api.verdict(R"({"event":"bigger","ip":"9.9.9.6"})"), "deny");
+  EXPECT_EQ(api.verdict(R"({"method":"POST","path":"/put","ip":"9.9.9.8"})"), "pass")
+      << "nobody says that it is big";
+  EXPECT_EQ(api.verdict(R"({"event":"solved","ip":"9.9.9.9"})"), "gray") << "still listed";
+  EXPECT_EQ(api.verdict(R"({"method":"GET","path":"/","ip":"9.9.9.9"})"), "pass") << "released";
 }
 
 TEST(LineJudge, TheHostIsToldByItselfTheUrlOrTheHeader) {
