@@ -125,7 +125,7 @@ constexpr Row<RungDraft> kRung[] = {
        d.status = m.key;
        if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
      }},
-    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`retry`; with `for`: `nothing`",
+    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`retry`; to who is listed already: `nothing`",
       "How much a refused caller is told."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.tell = m.key;

@@ -85,6 +85,12 @@ TimePoint Instant::window_end(const Counter& counter) const noexcept {
   }
 }
 
+milliseconds Instant::window_length(const Counter& counter) const noexcept {
+  if (counter.spec.window != limiter::Window::calendar) return counter.window;
+  const TimeZone::Span span = counter.spec.zone->span(counter.spec.unit, of(counter));
+  return span.end - span.begin;
+}
+
 namespace {
 
 /// With the event's own time: what it says, unless that has not come yet.
@@ -277,6 +283,9 @@ void Evaluator::settle(const Options& options) {
       if (standing.has_value) standing.value = won.value.as_number();
       standing.limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
       standing.window = rung.window;
+      if (policy.has_metric) {
+        standing.window = at_.window_length(counter_of(planned_counter(planned, rung.counter)));
+      }
       standing.hold = rung.hold;
       standing.status = rung.status;
       standing.tell = rung.tell;

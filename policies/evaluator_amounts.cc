@@ -61,6 +61,10 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
       StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
+      if (!policy.shadow && policy.missing == config::Missing::deny) {
+        plan_.defect = Defect{policy.index, 403, expression.canonical()};
+        return false;
+      }
       if (trace != nullptr) {
         trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
       }

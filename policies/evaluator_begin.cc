@@ -53,6 +53,8 @@ std::string_view skip_text(Skip skip) noexcept {
       return "an allow list ended judging";
     case Skip::listed:
       return "its own list refuses the key; not counted";
+    case Skip::denied:
+      return "a deny list refuses the request; nothing else is judged";
     case Skip::late:
       return "it comes later than `late` allows; not counted";
   }
@@ -76,7 +78,7 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   }
   if (options.trace != nullptr) {
     for (const Policy& policy : set_->policies) {
-      options.trace->skipped(policy, plan_.allowed ? Skip::exempt : Skip::listed, {},
+      options.trace->skipped(policy, plan_.allowed ? Skip::exempt : Skip::denied, {},
                              MissReason::none);
     }
   }

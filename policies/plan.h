@@ -31,6 +31,8 @@ struct Instant {
   milliseconds window_left(const Counter& counter) const noexcept {
     return window_end(counter) - (counter.spec.late ? wall : of(counter));
   }
+  /// How long its windows are; of a calendar, the one that it is now in.
+  milliseconds window_length(const Counter& counter) const noexcept;
 };
 
 /// One counter of a request. Policies that ask for the same number share it: it is charged once.

@@ -23,6 +23,7 @@ enum class Skip : std::uint8_t {
   exempt,          ///< an allow list ended judging
   late,            ///< it comes later than `late` allows: uncounted
   listed,          ///< its own list refuses the key: uncounted
+  denied,          ///< a deny list ended judging
 };
 std::string_view skip_text(Skip skip) noexcept;
 

@@ -32,6 +32,12 @@ std::int64_t admitted(Number limit, config::Rung::Compare compare) {
   return std::max<std::int64_t>(0, whole);
 }
 
+/// How much of that a reading has taken: part of one is one.
+std::int64_t taken(Number reading) {
+  return admitted(reading.is_real() ? Number::real(std::ceil(reading.as_real())) : reading,
+                  config::Rung::Compare::over);
+}
+
 }  // namespace
 
 Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict,
@@ -159,7 +165,8 @@ void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, I
     std::size_t told_index = 0;
     for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
       const Rung& rung = policy.rungs[r];
-      if (rung.shadow || rung.disabled || !plan.limits[planned.first_limit + r]) continue;
+      const std::optional<Number>& limit = plan.limits[planned.first_limit + r];
+      if (rung.shadow || rung.disabled || !limit || !limit->is_finite()) continue;
       if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
         continue;
       if (told == nullptr || refuses(rung.effect)) {
@@ -174,12 +181,11 @@ void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, I
     Quota quota;
     quota.name = policy.name;
     quota.allowed = admitted(*plan.limits[planned.first_limit + told_index], told->compare);
-    quota.remaining = quota.allowed - admitted(counter.reading.value, config::Rung::Compare::over);
-    quota.window = of.window;
-    quota.reset = of.window;
-    if (of.spec.window == limiter::Window::every) {
-      quota.reset = of.window - milliseconds{to_ms(at.wall) % of.window.count()};
-    }
+    quota.remaining = quota.allowed - taken(counter.reading.value);
+    quota.window = at.window_length(of);
+    const bool ends_for_all =
+        of.spec.window == limiter::Window::every || of.spec.window == limiter::Window::calendar;
+    quota.reset = ends_for_all ? at.window_left(of) : quota.window;
     append_quota(quota_policies_, quota_limits_, quota);
   }
   if (quota_policies_.empty()) return;

@@ -502,6 +502,36 @@ TEST(Announce, TellsTheQuotaOnPassingAnswers) {
             "RateLimit-Policy: \"api\";q=5;w=3600\r\nRateLimit: \"api\";r=3;t=3600\r\n");
 }
 
+TEST(Announce, TellsWhatIsLeftOfANaturalDay) {
+  World world(
+      "policies: [{name: api, announce: true, watch: request, key: ip, window: {calendar: day, tz: "
+      "Europe/Berlin}, then: [{over: 1, do: deny, tell: full}]}]\n");
+  world.now = from_ms(1'792'879'200'000);  // 2026-10-25 00:00 there: the day has 25 hours
+  world.wall_offset = hours(-1);           // the day before, an hour to go
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response,
+            "RateLimit-Policy: \"api\";q=1;w=86400\r\nRateLimit: \"api\";r=0;t=3600\r\n");
+  world.wall_offset = hours(1);
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response,
+            "RateLimit-Policy: \"api\";q=1;w=90000\r\nRateLimit: \"api\";r=0;t=86400\r\n");
+  EXPECT_EQ(world.judge(TestRequest("GET /")).response,
+            "Retry-After: 86400\r\nRateLimit-Policy: \"api\";q=1;w=90000\r\nRateLimit: "
+            "\"api\";r=0;t=86400\r\n");
+}
+
+TEST(Announce, PromisesNothingThatIsRefused) {
+  World world(
+      "tables: {most: {by: k, values: {a: unlimited}}}\n"
+      "events: {e: {match: POST /e, fields: {n: double(query.n), k: query.k}}}\n"
+      "policies: [{name: api, announce: true, watch: e, key: ip, metric: sum(n), window: {every: "
+      "1h}, then: [{over: 2, do: deny}]},\n"
+      "  {name: free, announce: true, watch: e, key: ip, window: 1h, then: [{over: most, do: "
+      "deny}]}]\n");
+  world.now = from_ms(1'800'000'000'000);
+  EXPECT_EQ(world.judge(TestRequest("POST /e?n=0.25&k=a")).response,
+            "RateLimit-Policy: \"api\";q=2;w=3600\r\nRateLimit: \"api\";r=1;t=3600\r\n")
+      << "0.25 of 2 leaves one whole; what is unlimited has no quota";
+}
+
 TEST(Windows, EveryFollowsTheWallClockAndLastDoesNot) {
   World world(R"(
 policies:
