@@ -79,6 +79,9 @@ std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
     }
     plan.sources.push_back({event.substr(0, equals), event.substr(equals + 1)});
   }
+  const auto is_input = [](const replay::Plan::Source& source) { return source.path == "-"; };
+  if (std::count_if(plan.sources.begin(), plan.sources.end(), is_input) > 1)
+    return "- is standard input, which can be one event's only";
   if (flags.order != "arrival") return "--order must be arrival, not \"" + flags.order + "\"";
   if (!flags.lateness.empty()) {
     const auto lateness = config::parse_duration(flags.lateness);
@@ -93,6 +96,7 @@ std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
       return std::string(flag) + " wants a time such as 2026-11-21T08:00:00Z, not \"" + *text +
              "\"";
   }
+  if (plan.from && plan.to && *plan.from >= *plan.to) return "--from is not before --to";
   plan.flush = flags.flush;
   plan.log_format = flags.log_format;
   return {};
@@ -156,12 +160,16 @@ int run(replay::Replay& replay, const ReplayFlags& flags, const Globals& globals
     return kUnreachable;
   }
   bool failed = false;
-  for (const FailIf& condition : conditions) {
-    const std::uint64_t hits = replay.tally().effect(condition.action);
-    if (!condition.holds(hits, report.events)) continue;
-    complain("--fail-if " + condition.text + ": " + std::to_string(hits) + " of " +
-             std::to_string(report.events) + " events");
-    failed = true;
+  for (const replay::Tally* tally : {&replay.tally(), replay.other_tally()}) {
+    if (tally == nullptr) continue;
+    const std::string by = tally == &replay.tally() ? "" : " by " + flags.against;
+    for (const FailIf& condition : conditions) {
+      const std::uint64_t hits = tally->effect(condition.action);
+      if (!condition.holds(hits, report.events)) continue;
+      complain("--fail-if " + condition.text + ": " + std::to_string(hits) + " of " +
+               std::to_string(report.events) + " events" + by);
+      failed = true;
+    }
   }
   return failed ? kNo : kOk;
 }
@@ -173,6 +181,10 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     return wrong("nothing to replay: name a file, such as --event request=access.log");
   if (!flags.readings.empty() && globals.output != Output::ndjson)
     return wrong("--readings are rows of -o ndjson: give both");
+  if (!flags.against.empty() && globals.output == Output::ndjson && flags.report.empty() &&
+      flags.fail_if.empty()) {
+    return wrong("--against is told in reports, and -o ndjson has rows only: add --report FILE");
+  }
   std::vector<FailIf> conditions;
   for (const std::string& text : flags.fail_if) {
     std::string problem;
@@ -270,22 +282,34 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
                  "How such access logs are written: common, combined, vhost_combined or directives "
                  "such as '%h %t \"%r\" %>s'")
       ->type_name("FORMAT");
-  app.add_option("--order", flags->order,
-                 "arrival: rows count when they come, at the largest time so far")
-      ->type_name("ORDER")
-      ->capture_default_str();
+  const auto something = [](const std::string& text) {
+    return text.empty() ? std::string("it is empty") : std::string();
+  };
+  CLI::Option* const order =
+      app.add_option("--order", flags->order,
+                     "arrival: rows count when they come, at the largest time so far")
+          ->type_name("ORDER")
+          ->capture_default_str();
   app.add_option("--lateness", flags->lateness,
                  "Sort rows by time instead, waiting so long for stragglers; later ones are "
                  "dropped and counted")
-      ->type_name("DURATION");
+      ->type_name("DURATION")
+      ->check(something)
+      ->excludes(order);
   app.add_option(
          "--store", flags->store,
          "Ask this Redis about policies with share: redis, at the rows' times and under keys "
          "of this run; else they are counted here")
       ->type_name("redis://HOST:PORT");
   app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
-  app.add_option("--from", flags->from, "Leave out rows before this time")->type_name("TIME");
-  app.add_option("--to", flags->to, "Leave out rows from this time on")->type_name("TIME");
+  app.add_option("--from", flags->from,
+                 "Leave out rows before this time: 2026-11-21T08:00:00Z, 2026-11-21, or Unix "
+                 "milliseconds")
+      ->type_name("TIME")
+      ->check(something);
+  app.add_option("--to", flags->to, "Leave out rows from this time on")
+      ->type_name("TIME")
+      ->check(something);
   repeated(app.add_option("--readings", flags->readings,
                           "With -o ndjson: a row for every event that POLICY counts or reads"),
            "POLICY");
@@ -293,7 +317,8 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
                  "Judge by this configuration too, and say where they differ")
       ->type_name("FILE");
   repeated(app.add_option("--fail-if", flags->fail_if,
-                          "Exit with 1 if so many events end so: 'deny>0.5%', 'flag>=100'"),
+                          "Exit with 1 if so many events end so, by either configuration: "
+                          "'deny>0.5%', 'flag>=100'"),
            "CONDITION");
   app.add_option("--report", flags->report, "Write the report as one HTML page too")
       ->type_name("FILE");

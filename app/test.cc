@@ -40,8 +40,12 @@ int test(const TestFlags& flags, const Globals& globals) {
     if (fallback.empty()) fallback = default_config_path(environment);
     const config::Loaded loaded = config::load_file(fallback, environment);
     paths = case_files_in(loaded.directories);
-    // Without a configuration (`weir init` writes recipes only) the cases that are here name theirs.
-    if (paths.empty() && flags.config.empty()) paths = case_files_in({"."});
+    if (paths.empty() && flags.config.empty()) {
+      // Without a configuration (`weir init` writes recipes only) the cases that are here name theirs,
+      // or are of the file beside them.
+      paths = case_files_in({"."});
+      if (!paths.empty()) fallback.clear();
+    }
     if (paths.empty()) {
       complain("no *_test.yaml files beside " + fallback + "; name them, or see \"weir init\"");
       return kNo;

@@ -110,7 +110,8 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
     const std::string_view why = policy.pattern
                                      ? match_word(static_cast<limiter::MatchKind>(hit->rung))
                                      : std::string_view(out.rungs[hit->rung].action);
-    out.hardest.push_back({hit->text, hit->first, policy.has_metric ? hit->hardest.to_string() : "",
+    out.hardest.push_back({hit->text, hit->first,
+                           policy.has_metric && hit->hardest ? hit->hardest->to_string() : "",
                            std::string(why), hit->verdicts});
   }
   out.lowest = tally.under;

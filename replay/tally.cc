@@ -11,7 +11,8 @@ namespace {
 bool is_harder(const PolicyTally& tally, Number a, Number b) { return tally.under ? a < b : a > b; }
 
 bool hit_harder(const PolicyTally& tally, const HitKey& a, const HitKey& b) {
-  if (a.hardest != b.hardest) return is_harder(tally, a.hardest, b.hardest);
+  if (a.hardest.has_value() != b.hardest.has_value()) return a.hardest.has_value();
+  if (a.hardest && *a.hardest != *b.hardest) return is_harder(tally, *a.hardest, *b.hardest);
   if (a.verdicts != b.verdicts) return a.verdicts > b.verdicts;
   if (a.first != b.first) return a.first < b.first;
   return a.text < b.text;
@@ -68,7 +69,7 @@ void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t inde
   HitKey& hit = hit_of(tally, row.hash.lo, index, time_, [&] { return key_text(*row.key); });
   if (row.value.is_number()) {
     const Number value = row.value.as_number();
-    if (hit.verdicts == 0 || is_harder(tally, value, hit.hardest)) hit.hardest = value;
+    if (!hit.hardest || is_harder(tally, value, *hit.hardest)) hit.hardest = value;
   }
   ++hit.verdicts;
   const auto weight = [&](std::size_t r) {

@@ -20,7 +20,8 @@ namespace weir::replay {
 struct HitKey {
   std::string text;   ///< its parts, joined by ", "
   TimePoint first{};  ///< when a rung held for the first time
-  Number hardest;  ///< reading when a rung held: the highest; where rungs are `under`, the lowest
+  /// Reading when a rung held: the highest; where rungs are `under`, the lowest. None was a number.
+  std::optional<Number> hardest;
   std::size_t rung = 0;  ///< the severest one; of a pattern the MatchKind
   std::uint64_t verdicts = 0;
 };

@@ -81,6 +81,14 @@ TEST_F(ReplayCommandTest, conditions_decide_the_exit_code) {
       run({"--event", "login=logins.csv", "--fail-if", "flag>5", "--fail-if", "deny>=25%"});
   EXPECT_EQ(out.code, 1);
   EXPECT_EQ(out.err, "weir: --fail-if deny>=25%: 1 of 4 events\n");
+
+  std::string strict(kConfig);
+  strict.replace(strict.find("over: 2"), 7, "over: 1");
+  scratch.write("strict.yaml", strict);
+  const Outcome next =
+      run({"--event", "login=logins.csv", "--against", "strict.yaml", "--fail-if", "deny>25%"});
+  EXPECT_EQ(next.code, 1);
+  EXPECT_EQ(next.err, "weir: --fail-if deny>25%: 2 of 4 events by strict.yaml\n");
 }
 
 TEST_F(ReplayCommandTest, what_would_do_nothing_is_a_mistake) {
@@ -109,6 +117,15 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
       {{"--event", "login=logins.csv", "--lateness", "5"}, 2, "--lateness: "},
       {{"--event", "login=logins.csv", "--order", "time"}, 2, "--order must be arrival"},
       {{"--event", "login=logins.csv", "--from", "yesterday"}, 2, "--from wants a time such as"},
+      {{"--event", "login=logins.csv", "--from", ""}, 2, "it is empty"},
+      {{"--event", "login=logins.csv", "--from", "2026-11-22", "--to", "2026-11-21"},
+       2,
+       "--from is not before --to"},
+      {{"--event", "login=logins.csv", "--lateness", "5s", "--order", "arrival"}, 2, "excludes"},
+      {{"--event", "login=-", "--event", "login=-"}, 2, "one event's only"},
+      {{"--event", "login=logins.csv", "--against", "weir.yaml", "-o", "ndjson"},
+       2,
+       "--against is told in reports"},
       {{"--event", "login=logins.csv", "--fail-if", "refuse>1"},
        2,
        "--fail-if: \"refuse\" is no action"},
