@@ -178,6 +178,7 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
       problems.error(table.file->where, "cannot read " + quoted(path) + ": " + why);
       continue;
     }
+    drop_mark(text);
     fill_table(table, text, problems);
     out.directories.push_back(directory_of(path));
     all += std::to_string(path.size()) + ":" + path + content_hash(text);
