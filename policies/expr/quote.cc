@@ -1,5 +1,7 @@
 #include "policies/expr/quote.h"
 
+#include <cmath>
+
 #include "core/number.h"
 
 namespace weir::policies::expr {
@@ -34,6 +36,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string real_literal(double value) {
+  if (value == 0 && std::signbit(value)) return "-0.0";  // as a divisor it is not 0.0
   std::string out = Number::real(value).to_string();
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out;

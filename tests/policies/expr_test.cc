@@ -465,6 +465,7 @@ TEST(ExprCanonical, IsTheSameForWhatDiffersInSpellingOnly) {
   for (const auto& [a, b] : different) EXPECT_NE(canonical(a), canonical(b));
   EXPECT_EQ(canonical("(body.a - 1) - (2 - body.b)*-3"), "body.a - 1 - (2 - body.b) * -3");
   EXPECT_EQ(canonical("body.a ? 1 : (body.b ? 2 : 3)"), "body.a ? 1 : body.b ? 2 : 3");
+  EXPECT_EQ(canonical("1e4/-.0"), "10000.0 / -0.0") << "which is another infinity than by 0.0";
   EXPECT_EQ(canonical("ip.cidr('10.0.0.0/8')"), "ip.cidr(\"10.0.0.0/8\")");
 }
 
