@@ -119,6 +119,15 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   return out;
 }
 
+std::vector<Report::Effect> effects_of(const Tally& tally) {
+  std::vector<Report::Effect> out;
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    const std::string name(row.action == policies::Action::none ? "pass" : row.name);
+    out.push_back({name, tally.effect(row.action)});
+  }
+  return out;
+}
+
 ViewReport view_report(const Replay& replay, std::size_t index) {
   const policies::View& view = replay.engine().set().views[index];
   const Replay::ViewTally& tally = replay.views()[index];
@@ -245,10 +254,7 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   out.events = replay.tally().events();
   out.first = replay.first();
   out.last = replay.last();
-  for (const policies::ActionRow& row : policies::action_rows()) {
-    const std::string name(row.action == policies::Action::none ? "pass" : row.name);
-    out.effects.push_back({name, replay.tally().effect(row.action)});
-  }
+  out.effects = effects_of(replay.tally());
   for (const policies::Policy& policy : replay.engine().set().policies) {
     out.policies.push_back(policy_report(replay, policy));
   }
@@ -256,6 +262,7 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
     out.views.push_back(view_report(replay, i));
   out.other = std::move(other);
   if (replay.other() != nullptr) {
+    out.other_effects = effects_of(*replay.other_tally());
     std::vector<std::string> names;
     for (const policies::Policy& policy : replay.engine().set().policies)
       names.push_back(policy.name);

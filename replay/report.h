@@ -94,7 +94,8 @@ struct Report {
   std::vector<Effect> effects;  ///< what became of the events, the severest last
   std::vector<PolicyReport> policies;
   std::vector<ViewReport> views;
-  std::string other;  ///< the configuration compared with; empty: none
+  std::string other;                  ///< the configuration compared with; empty: none
+  std::vector<Effect> other_effects;  ///< what would have become of the same events there
   std::vector<Difference> differences;
   std::vector<std::string> unknown;  ///< what replay cannot know
 };

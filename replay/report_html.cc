@@ -111,9 +111,14 @@ class Page {
               shown_time(*report_.last) + "</p>\n";
     }
     out_ += "<section><h2>Verdicts</h2>\n";
+    effects(report_.effects);
+    files();
+  }
+
+  void effects(const std::vector<Report::Effect>& all) {
     const double events = std::max<double>(1, static_cast<double>(report_.events));
     std::string bars, legend;
-    for (const Report::Effect& effect : report_.effects) {
+    for (const Report::Effect& effect : all) {
       if (effect.events == 0) continue;
       const double share = static_cast<double>(effect.events) / events;
       const std::string colour = "var(--" + (effect.name == "pass" ? "none" : effect.name) + ")";
@@ -122,10 +127,14 @@ class Page {
                 human_count(effect.events) + " (" + percent_html(share) + ")</span>";
     }
     out_ += "<div class=\"share\" role=\"img\" aria-label=\"shares of verdicts\">" + bars +
-            "</div><div class=\"legend\">" + legend +
-            "</div>\n<h3>Files</h3><div class=\"wide\"><table><tr><th>file</th><th>event</th><th "
-            "class=\"n\">rows</th>"
-            "<th class=\"n\">bad</th></tr>\n";
+            "</div><div class=\"legend\">" + legend + "</div>\n";
+  }
+
+  void files() {
+    out_ +=
+        "<h3>Files</h3><div class=\"wide\"><table><tr><th>file</th><th>event</th><th "
+        "class=\"n\">rows</th>"
+        "<th class=\"n\">bad</th></tr>\n";
     std::string faults;
     for (const FileReport& file : report_.files) {
       out_ += "<tr><td>" + escaped(file.path) + "</td><td>" + escaped(file.event) +
@@ -256,11 +265,13 @@ class Page {
 
   void differences() {
     if (report_.other.empty()) return;
-    out_ += "<section><h2>Against " + escaped(report_.other) +
-            "</h2><div class=\"wide\"><table><tr><th>policy</th><th class=\"n\">verdicts "
-            "here</th><th class=\"n\">there</th>"
-            "<th class=\"n\">keys in both</th><th class=\"n\">only here</th><th class=\"n\">only "
-            "there</th></tr>\n";
+    out_ += "<section><h2>Against " + escaped(report_.other) + "</h2>\n";
+    effects(report_.other_effects);
+    out_ +=
+        "<div class=\"wide\"><table><tr><th>policy</th><th class=\"n\">verdicts "
+        "here</th><th class=\"n\">there</th>"
+        "<th class=\"n\">keys in both</th><th class=\"n\">only here</th><th class=\"n\">only "
+        "there</th></tr>\n";
     for (const Difference& d : report_.differences) {
       out_ += "<tr><td>" + escaped(d.policy) + "</td><td class=\"n\">" +
               (d.here ? human_count(d.verdicts_here) : "-") + "</td><td class=\"n\">" +

@@ -163,6 +163,10 @@ std::string report_json(const Report& report) {
   }
   if (!report.other.empty()) {
     j.key("against").text(report.other);
+    j.key("verdicts_there").begin('{');
+    for (const Report::Effect& effect : report.other_effects)
+      j.key(effect.name).number(effect.events);
+    j.end('}');
     j.key("differences").begin('[');
     for (const Difference& d : report.differences) write(j, d);
     j.end(']');

@@ -68,10 +68,14 @@ class Text {
         out_ += "    and " + human_count(file.bad - file.faults.size()) + " more\n";
       }
     }
+    effects(report_.effects);
+  }
+
+  void effects(const std::vector<Report::Effect>& all) {
     out_ += "  verdicts:";
     const double events = std::max<double>(1, static_cast<double>(report_.events));
     bool first = true;
-    for (const Report::Effect& effect : report_.effects) {
+    for (const Report::Effect& effect : all) {
       if (effect.events == 0) continue;
       out_ += (first ? " " : ", ") + effect.name + " " + human_count(effect.events) + " (" +
               percent(static_cast<double>(effect.events) / events) + ")";
@@ -184,6 +188,7 @@ class Text {
   void differences() {
     if (report_.other.empty()) return;
     out_ += "\n" + bold("Against " + plain(report_.other)) + "\n";
+    effects(report_.other_effects);
     for (const Difference& d : report_.differences) {
       out_ += "  " + d.policy + ": ";
       if (!d.here || !d.there) out_ += d.here ? "only here, " : "only there, ";

@@ -71,8 +71,10 @@ TEST_F(ReplayCommandTest, reports_for_people_programs_and_browsers) {
 TEST_F(ReplayCommandTest, another_configuration_judges_beside) {
   const Outcome out = run({"--event", "login=logins.csv", "--against", "other.yaml"});
   EXPECT_EQ(out.code, 0);
-  EXPECT_THAT(out.out,
-              HasSubstr("Against other.yaml\n  per-user: only here, 2 verdicts here, 0 there"));
+  EXPECT_THAT(
+      out.out,
+      HasSubstr("Against other.yaml\n  verdicts: pass 4 (100.0 %)\n  per-user: only here, 2 "
+                "verdicts here, 0 there"));
 }
 
 TEST_F(ReplayCommandTest, conditions_decide_the_exit_code) {
