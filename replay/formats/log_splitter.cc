@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 
@@ -47,22 +48,16 @@ std::size_t closing_quote(std::string_view line, std::size_t at) noexcept {
   }
 }
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 /// What servers write in quotes for bytes that would spoil the line: `\xHH` (nginx, Apache), `\"`,
 /// `\\` and C's letters (Apache). Other backslashes stand for themselves.
 void unescape(std::string_view value, std::string& out) {
   constexpr std::string_view kLetters = "\"\\nrtvb", kMeant = "\"\\\n\r\t\v\b";
   for (std::size_t at = 0; at < value.size(); ++at) {
     const std::string_view rest = value.substr(at);
-    if (rest.size() >= 4 && rest.starts_with("\\x") && hex_digit(rest[2]) >= 0 &&
-        hex_digit(rest[3]) >= 0) {
-      out += static_cast<char>(16 * hex_digit(rest[2]) + hex_digit(rest[3]));
+    unsigned char byte = 0;
+    if (rest.size() >= 4 && rest.starts_with("\\x") &&
+        std::from_chars(rest.data() + 2, rest.data() + 4, byte, 16).ptr == rest.data() + 4) {
+      out += static_cast<char>(byte);
       at += 3;
     } else if (const auto letter = rest.size() < 2 ? kLetters.npos : kLetters.find(rest[1]);
                rest.front() == '\\' && letter != kLetters.npos) {
