@@ -194,6 +194,15 @@ TEST_F(CasesTest, TheProgramFindsCasesAndSaysHowManyPassed) {
   EXPECT_EQ(weir({"lost_test.yaml", "-c", "weir.yaml"}).code, 0);
 }
 
+TEST_F(CasesTest, WithoutAMainFileCasesAreOfTheFileBesideThem) {
+  const Scratch alone;
+  alone.write("login.yaml", kPolicies);
+  alone.write("login_test.yaml", "cases: [{name: a, steps: [{request: GET /, expect: pass}]}]\n");
+  const Outcome outcome = run_weir({"test"}, alone.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "ok    login_test.yaml  1 case\n1 passed, 0 failed\n");
+}
+
 TEST_F(CasesTest, IncludePatternsLeaveCaseFilesOut) {
   scratch.write("main.yaml", "weir: 1\ninclude: ['*.yaml']\n");
   scratch.write("weir_test.yaml", "cases: []\n");

@@ -491,6 +491,23 @@ TEST(Challenge, AnswersAsConfigured) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(world.judge(TestRequest("GET /")).status, 401) << i;
 }
 
+TEST(Missing, DenyRefusesANegativeAmountToo) {
+  for (const char* mode : {"enforce", "shadow"}) {
+    World world(
+        "events: {e: {match: POST /e, fields: {n: int(query.n)}}}\n"
+        "policies: [{name: p, mode: " +
+        std::string(mode) +
+        ", watch: e, key: ip, metric: sum(n), window: 1h, missing: deny, then: [{over: 5, do: "
+        "deny}]}]\n");
+    const int refused = mode == std::string_view("enforce") ? 403 : 0;
+    EXPECT_EQ(world.judge(TestRequest("POST /e?n=-5")).status, refused) << mode;
+    EXPECT_EQ(world.judge(TestRequest("POST /e")).status, refused) << mode;
+    EXPECT_EQ(world.stats.totals("policy", "p").amounts_refused, refused == 403 ? 1U : 0U)
+        << "amounts are checked where a rung refuses";
+    EXPECT_EQ(world.judge(TestRequest("POST /e?n=5")).status, 0) << mode;
+  }
+}
+
 TEST(Announce, TellsTheQuotaOnPassingAnswers) {
   World world(
       "policies: [{name: api, announce: true, watch: request, key: ip, window: {every: 1h}, then: "

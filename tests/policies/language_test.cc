@@ -305,6 +305,15 @@ policies:
             "limits.csv:6: a quote that does not end\n"
             "limits.csv:5: these values stood in a line before\n");
 
+  // Some editors begin a file with a byte order mark.
+  std::ofstream(directory / "limits.csv")
+      << "\xEF\xBB\xBF"
+      << "ocpc,os,limit\n# of last year: baidu,ios,5\nbaidu,ios,7\n";
+  loaded = config::load_file((directory / "weir.yaml").string(), {});
+  EXPECT_EQ(loaded.problems.all().size(), 0U);
+  ASSERT_EQ(loaded.model->tables[0].values.children.size(), 1U);
+  EXPECT_EQ(loaded.model->tables[0].values.children[0].value.value, "baidu");
+
   std::ofstream(directory / "limits.csv") << "os,ocpc,limit\nios,baidu,7\n";
   loaded = config::load_file((directory / "weir.yaml").string(), {});
   ASSERT_EQ(loaded.problems.all().size(), 1U);
