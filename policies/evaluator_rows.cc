@@ -20,11 +20,17 @@ class Evaluator::RowMaker final : public RowSink::Key {
     binding_ = &evaluator_.binding_of(planned);
     row_.event = evaluator_.set_->events.data() + binding_->event;
   }
-  /// The key is that of the counter.
-  void give_reading(RowSink& rows, const PlannedCounter& counter, bool settled) {
-    row_.hash = counter.key;
-    if (evaluator_.counter_of(counter).near()) hash_parts();  // another place is another key there
-    row_.value = counter.value(settled);
+  /// The key is that of the counter. None: a rule's, which reads nothing, or a pattern's.
+  void give_reading(RowSink& rows, const PlannedCounter* counter, bool settled) {
+    if (counter == nullptr) {
+      hash_parts();
+      row_.value = Value::null();
+      if (!row_.policy->pattern) rows.ruled(row_);
+      return;
+    }
+    row_.hash = counter->key;
+    if (evaluator_.counter_of(*counter).near()) hash_parts();  // another place is another key there
+    row_.value = counter->value(settled);
     rows.reading(row_);
   }
   void give_verdict(RowSink& rows, const Winner& won, std::optional<Number> limit) {
@@ -32,12 +38,13 @@ class Evaluator::RowMaker final : public RowSink::Key {
     const auto rung = static_cast<std::size_t>(won.rung);
     rows.verdict(row_, row_.policy->rungs[rung], rung, limit);
   }
+
+ private:
   void hash_parts() {
     parts();
     row_.hash = evaluator_.key_hash();
   }
 
- private:
   Evaluator& evaluator_;
   const Binding* binding_ = nullptr;
   RowSink::Row row_;
@@ -47,10 +54,8 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
                          const Winner& won, std::optional<Number> limit, bool settled) {
   RowMaker row(*this);
   row.start(planned);
-  if (counter != nullptr) row.give_reading(rows, *counter, settled);
-  if (won.rung < 0) return;
-  if (counter == nullptr) row.hash_parts();
-  row.give_verdict(rows, won, limit);
+  row.give_reading(rows, counter, settled);
+  if (won.rung >= 0) row.give_verdict(rows, won, limit);
 }
 
 void Evaluator::give_rows(RowSink& rows) {
@@ -65,9 +70,9 @@ void Evaluator::give_rows(RowSink& rows) {
     const Policy& policy = policy_of(planned);
     const PlannedCounter* counter = policy.has_metric ? &planned_counter(planned, 0) : nullptr;
     if (all == nullptr && !planned.reserves) {  // most of them
-      if (counter == nullptr) continue;
+      if (policy.pattern) continue;
       row.start(planned);
-      row.give_reading(rows, *counter, false);
+      row.give_reading(rows, counter, false);
       continue;
     }
     const Winner& won = all == nullptr            ? nothing

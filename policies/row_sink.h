@@ -39,6 +39,8 @@ class RowSink {
   }
   /// The policy counted or read an event. Before the verdict of the same policy and event.
   virtual void reading(const Row& row) = 0;
+  /// A policy without a metric of its own judged an event. Before its verdict.
+  virtual void ruled(const Row& row) { static_cast<void>(row); }
   /// A rung holds: of those that do the one that counts, an enforced one before a shadow one.
   virtual void verdict(const Row& row, const Rung& rung, std::size_t index,
                        std::optional<Number> limit) = 0;

@@ -20,6 +20,7 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
     tally_.reading(row);
     writer_.reading(row);
   }
+  void ruled(const Row& row) override { tally_.ruled(row); }
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
     tally_.verdict(row, rung, index, limit);

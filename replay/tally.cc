@@ -57,13 +57,15 @@ void Tally::reading(const Row& row) {
   }
 }
 
+void Tally::ruled(const Row& row) {
+  PolicyTally& tally = policies_[row.policy->index];
+  ++tally.events;
+  tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
+}
+
 void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                     std::optional<Number>) {
   PolicyTally& tally = policies_[row.policy->index];
-  if (!row.policy->has_metric && !row.policy->pattern) {
-    ++tally.events;  // a plain rule reads nothing
-    tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
-  }
   ++tally.rungs[index];
   if (row.policy->pattern) return;  // pattern() hears of all its matches
   HitKey& hit = hit_of(tally, row.hash.lo, index, time_, [&] { return key_text(*row.key); });

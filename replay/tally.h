@@ -31,7 +31,7 @@ struct PolicyTally {
   /// Keys that a rung held are kept with their text; beyond so many the least hit ones go.
   static constexpr std::size_t kHitKeys = 10'000;
 
-  std::uint64_t events = 0;                        ///< counted or read; of a pattern its matches
+  std::uint64_t events = 0;  ///< counted or read, of a rule judged; of a pattern its matches
   std::array<std::uint64_t, 3> matches{};          ///< of a pattern, by MatchKind
   std::vector<std::uint64_t> rungs;                ///< verdicts, by rung
   KeyMaxima maxima;                                ///< highest reading by key; `under`: the lowest,
@@ -54,6 +54,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
     policies_.data()[policy.index].maxima.prefetch(key);
   }
   void reading(const Row& row) override;
+  void ruled(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
   void pattern(const policies::MatchedPattern& match) override;

@@ -17,6 +17,7 @@ class Lines final : public RowSink {
   std::vector<std::string> all;
 
   void reading(const Row& row) override { all.push_back(text(row, "reading")); }
+  void ruled(const Row& row) override { all.push_back(text(row, "ruled")); }
   void verdict(const Row& row, const Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
     all.push_back(text(row, action_row(rung.action).name) + " rung " + std::to_string(index) +
@@ -114,7 +115,22 @@ TEST_F(RowSinkTest, missing_key_parts_are_null_and_rules_have_no_reading) {
   EXPECT_THAT(send(world, {"GET /a"}),
               ElementsAre("p reading request [203.0.113.7null] 1",
                           "p flag request [203.0.113.7null] 1 rung 0 limit 0",
+                          "rule ruled request [203.0.113.7] null",
                           "rule flag request [203.0.113.7] null rung 0 limit none"));
+  EXPECT_THAT(send(world, {"POST /a"}), testing::Contains("rule ruled request [203.0.113.7] null"));
+}
+
+TEST_F(RowSinkTest, a_rule_over_metrics_tells_of_every_event_that_it_judges) {
+  World world(
+      "policies: [{name: p, watch: request, key: ip, metrics: {all: {watch: request, metric: "
+      "count, "
+      "window: 10m}, bad: {watch: request, when: 'status == 404', metric: count, window: 10m}}, "
+      "then: [{if: 'all > 1 && bad > 0', do: flag}]}]\n");
+  EXPECT_THAT(send(world, {"GET /a"}),
+              testing::IsSupersetOf(
+                  {"p.all reading request [203.0.113.7] 1", "p ruled request [203.0.113.7] null"}));
+  const std::vector<std::string> second = send(world, {"GET /a"}, 404);
+  EXPECT_EQ(std::count(second.begin(), second.end(), "p ruled request [203.0.113.7] null"), 1);
 }
 
 }  // namespace
