@@ -20,6 +20,7 @@
 
 #include "net/deadline.h"
 #include "net/fd.h"
+#include "net/http_date.h"
 #include "net/http_fields.h"
 #include "net/task_group.h"
 
@@ -93,11 +94,11 @@ bool convert(http::request<http::string_body>& message, HttpRequest& out) {
   return true;
 }
 
-std::string render_head(const HttpReply& reply, bool keep_alive) {
+std::string render_head(const HttpReply& reply, std::string_view date, bool keep_alive) {
   std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " ";
   const auto reason =
       http::obsolete_reason(http::int_to_status(static_cast<unsigned>(reply.status)));
-  head.append(reason.data(), reason.size()).append("\r\n");
+  head.append(reason.data(), reason.size()).append("\r\nDate: ").append(date).append("\r\n");
   if (!reply.content_type.empty()) head += "Content-Type: " + reply.content_type + "\r\n";
   if (reply.status != 204) head += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
   for (const auto& [name, value] : reply.fields) {
@@ -138,6 +139,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   TaskGroup tasks;
   std::vector<Connection*> connections;
   std::uint64_t sequence = 0, displaced = 0, failures = 0;
+  HttpDate date;
   bool stopping = false;
 
   void admit(Fd fd);
@@ -292,7 +294,7 @@ asio::awaitable<HttpReply> HttpServer::Impl::answer(HttpRequest request) {
 
 asio::awaitable<bool> HttpServer::Impl::write(Connection& connection, HttpReply reply,
                                               bool head_only, bool keep_alive) {
-  const std::string head = render_head(reply, keep_alive);
+  const std::string head = render_head(reply, date.at(Clock::wall()), keep_alive);
   const std::array<asio::const_buffer, 2> parts{
       asio::buffer(head), head_only ? asio::const_buffer() : asio::buffer(reply.body)};
   auto sent = co_await within(limits.write, asio::async_write(connection.stream, parts, kToken));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gate/judge.h"
+#include "net/http_date.h"
 #include "net/http_head.h"
 #include "net/http_response_head.h"
 #include "net/worker_pool.h"
@@ -29,7 +30,7 @@ struct Context {
   telemetry::MetricCells& metrics;
   UpstreamPool upstreams;
   RequestIds ids;
-  DateText date;
+  net::HttpDate date;
   bool draining = false;  ///< every response says Connection: close
   bool stopping = false;  ///< and clients that are idle are closed
 

@@ -300,7 +300,7 @@ void Session::reply(LocalAnswer answer) {
   answer.http_1_0 = http_1_0_;
   count_status(answer.status);
   ctx_.head.clear();
-  append_answer(ctx_.head, answer, ctx_.date.at(ctx_.worker.now()));
+  append_answer(ctx_.head, answer, ctx_.date.at(Clock::wall()));
   Parts parts;
   parts.add(ctx_.head);
   if (!send(parts)) return;

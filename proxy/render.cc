@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <ctime>
 
 #include "core/http_status.h"
 
@@ -16,18 +15,6 @@ void append_number(std::string& out, std::uint64_t n) {
 }
 
 }  // namespace
-
-std::string_view DateText::at(TimePoint now) noexcept {
-  const std::int64_t second = to_ms(now) / 1000;
-  if (second != second_) {
-    second_ = second;
-    const std::time_t t = second;
-    std::tm parts{};
-    gmtime_r(&t, &parts);
-    std::strftime(text_, sizeof(text_), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  }
-  return {text_, sizeof(text_) - 1};
-}
 
 void append_answer(std::string& out, const LocalAnswer& answer, std::string_view date) {
   out += "HTTP/1.1 ";

@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/clock.h"
 #include "core/effect.h"
 
 namespace weir::proxy {
@@ -17,16 +16,6 @@ struct LocalAnswer {
   bool keep_alive = true;
   bool head_only = false;  ///< the request was HEAD: Content-Length, but no body
   bool http_1_0 = false;   ///< then keeping the connection must be said
-};
-
-/// The value of a Date field, made anew once a second. Not thread-safe.
-class DateText {
- public:
-  std::string_view at(TimePoint now) noexcept;
-
- private:
-  std::int64_t second_ = -1;
-  char text_[30];
 };
 
 /// Appends the whole answer, ready to send. No allocation once `out` has grown.
