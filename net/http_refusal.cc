@@ -7,7 +7,7 @@ namespace weir::net {
 namespace {
 
 constexpr std::array kRows = {
-#define WEIR_ROW(id, status, word) HttpRefusalRow{status, word},
+#define WEIR_ROW(id, status, word, detail) HttpRefusalRow{status, word, detail},
     WEIR_HTTP_REFUSALS(WEIR_ROW)
 #undef WEIR_ROW
 };

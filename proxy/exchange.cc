@@ -39,9 +39,9 @@ std::size_t Session::begin_exchange(std::string_view upstream_lines,
   progress_out_ = {};
 
   const auto piece = body_.take(input.subspan(head_bytes_ + decoded_));
-  if (piece.malformed) {
+  if (piece.malformed()) {
     finish(gate::End::not_sent);
-    refuse(net::HttpRefusal::chunk_size);
+    refuse(piece.refusal);
     return input.size();
   }
   const std::size_t used = head_bytes_ + decoded_ + piece.used;
@@ -135,7 +135,7 @@ void Session::pump_request() {
     }
     expects_continue_ = false;
     const auto piece = body_.take(raw);
-    if (piece.malformed) {
+    if (piece.malformed()) {
       ctx_.metrics.add(Metric::requests_malformed);
       keep_alive_ = false;
       body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
@@ -235,7 +235,7 @@ std::size_t Session::start_answer(std::span<char> input) {
   answer_body_.start(head.framing, head.content_length, ctx_.settings.chunks);
   upstream_keep_alive_ = head.keep_alive;
   const auto piece = answer_body_.take(input.subspan(head_bytes));
-  if (piece.malformed) {
+  if (piece.malformed()) {
     ctx_.metrics.add(Metric::upstream_malformed);
     fail(502, gate::End::upstream_failed);
     return 0;
@@ -275,7 +275,7 @@ std::size_t Session::start_answer(std::span<char> input) {
 
 std::size_t Session::take_answer_body(std::span<char> input) {
   const auto piece = answer_body_.take(input);
-  if (piece.malformed) {
+  if (piece.malformed()) {
     ctx_.metrics.add(Metric::upstream_malformed);
     fail(502, gate::End::upstream_failed);
     return 0;

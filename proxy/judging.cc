@@ -12,6 +12,7 @@ using telemetry::Metric;
 // What is left of a body after a local answer is read and thrown away if it is no more than this:
 // that is cheaper for both sides than a new connection.
 constexpr std::uint32_t kDrainBytes = 64 << 10;
+constexpr std::string_view kAllow = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 bool is_idempotent(net::Method method) noexcept {
@@ -111,7 +112,7 @@ std::size_t Session::on_head(std::span<char> input) {
   if (head.asterisk) {
     LocalAnswer answer;
     answer.status = 200;
-    answer.lines = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
+    answer.lines = kAllow;
     reply(answer);
     return head_bytes_;
   }
@@ -163,8 +164,8 @@ bool Session::read_body() {
     if (in_.size() > before) {
       const std::span<char> raw{in_.data() + before, in_.size() - before};
       const auto piece = body_.take(raw);
-      if (piece.malformed) {
-        refuse(net::HttpRefusal::chunk_size);
+      if (piece.malformed()) {
+        refuse(piece.refusal);
         return true;
       }
       decoded_ += piece.data.size();
@@ -271,10 +272,10 @@ void Session::refuse(net::HttpRefusal refusal) {
   // Nothing more of this connection can be understood; but read on until the client has its answer.
   body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
   keep_alive_ = is_head_ = false;
-  reply_problem(net::http_refusal_row(refusal).status,
-                refusal == net::HttpRefusal::connect
-                    ? "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n"
-                    : "");
+  LocalAnswer answer;
+  fill_refusal(answer, refusal);
+  if (refusal == net::HttpRefusal::connect) answer.lines = kAllow;
+  reply(answer);
 }
 
 void Session::reply_problem(int status, std::string_view lines) {
@@ -327,13 +328,13 @@ bool Session::drain_body() {
     raw = raw.first(n);
   }
   const auto piece = body_.take(raw);
-  drained_ += static_cast<std::uint32_t>(piece.malformed ? raw.size() : piece.used);
+  drained_ += static_cast<std::uint32_t>(piece.malformed() ? raw.size() : piece.used);
   if (kept) {
     in_.consume(piece.used);
   } else {
     in_.append(ctx_.worker.blocks(), {raw.data() + piece.used, raw.size() - piece.used});
   }
-  if (piece.malformed || drained_ > 2 * kDrainBytes) {
+  if (piece.malformed() || drained_ > 2 * kDrainBytes) {
     begin_close();
     return true;
   }

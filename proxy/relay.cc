@@ -25,7 +25,7 @@ BodyReader::Piece BodyReader::take(std::span<char> raw) noexcept {
     while (piece.used < raw.size() && !chunks_.done()) {
       const auto step = chunks_.next({raw.data() + piece.used, raw.size() - piece.used});
       if (step.refusal != net::HttpRefusal::none) {
-        piece.malformed = true;
+        piece.refusal = step.refusal;
         return piece;
       }
       if (!step.data.empty()) {

@@ -19,7 +19,8 @@ class BodyReader {
   struct Piece {
     std::size_t used = 0;   ///< raw bytes dealt with; what follows belongs to the next message
     std::string_view data;  ///< body bytes, moved together at the front of the raw bytes
-    bool malformed = false;
+    net::HttpRefusal refusal = net::HttpRefusal::none;
+    bool malformed() const noexcept { return refusal != net::HttpRefusal::none; }
   };
 
   void start(net::Framing framing, std::uint64_t length, const net::ChunkLimits& limits) noexcept;

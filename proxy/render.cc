@@ -14,6 +14,21 @@ void append_number(std::string& out, std::uint64_t n) {
   out.append(text.data(), static_cast<std::size_t>(end - text.data()));
 }
 
+using RefusalBodies =
+    std::array<std::string, static_cast<std::size_t>(net::HttpRefusal::unasked_upgrade) + 1>;
+
+RefusalBodies make_refusal_bodies() {
+  RefusalBodies out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const net::HttpRefusalRow& row = net::http_refusal_row(static_cast<net::HttpRefusal>(i));
+    out[i] = problem_body(row.status);
+    const std::size_t end = out[i].rfind('}');
+    if (end == std::string::npos || row.detail.empty()) continue;
+    out[i].insert(end, ",\"detail\":\"" + std::string(row.detail) + "\"");
+  }
+  return out;
+}
+
 }  // namespace
 
 void append_answer(std::string& out, const LocalAnswer& answer, std::string_view date) {
@@ -43,6 +58,12 @@ void append_answer(std::string& out, const LocalAnswer& answer, std::string_view
   }
   out += "\r\n";
   if (!no_body && !answer.head_only && !answer.content_type.empty()) out += answer.body;
+}
+
+void fill_refusal(LocalAnswer& answer, net::HttpRefusal refusal) {
+  static const RefusalBodies bodies = make_refusal_bodies();
+  fill_problem(answer, net::http_refusal_row(refusal).status);
+  answer.body = bodies[static_cast<std::size_t>(refusal)];
 }
 
 void fill_problem(LocalAnswer& answer, int status) noexcept {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/effect.h"
+#include "net/http_refusal.h"
 
 namespace weir::proxy {
 
@@ -24,6 +25,8 @@ void append_answer(std::string& out, const LocalAnswer& answer, std::string_view
 /// The answer for an error of the path itself (400, 408, 502 ...): a short problem+json body
 /// (RFC 9457). `lines` and the flags stay as they are.
 void fill_problem(LocalAnswer& answer, int status) noexcept;
+/// The answer to what the parser refuses: as fill_problem, with a detail that says what is wrong.
+void fill_refusal(LocalAnswer& answer, net::HttpRefusal refusal);
 
 /// An Effect of kind answer, as it goes out.
 LocalAnswer render(const Effect& effect) noexcept;

@@ -539,6 +539,8 @@ TEST(HttpRefusal, EveryRowHasAStatusAndAWord) {
     const HttpRefusalRow& row = http_refusal_row(static_cast<HttpRefusal>(i));
     EXPECT_GE(row.status, 400);
     EXPECT_FALSE(row.word.empty());
+    EXPECT_EQ(row.detail.empty(), row.status == 502) << row.word;  // a client hears of its own only
+    EXPECT_EQ(row.detail.find_first_of("\"\\\n"), std::string_view::npos) << row.word;
   }
   EXPECT_EQ(http_refusal_row(HttpRefusal::target_too_long).status, 414);
   EXPECT_EQ(http_refusal_row(HttpRefusal::head_too_large).status, 431);

@@ -1,4 +1,5 @@
 // What goes wrong: apps that are down, silent, cut, lie; clients that are slow, rude or too many.
+#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -321,29 +322,38 @@ TEST_F(Faults, bytes_on_an_idle_connection_to_the_app_are_nobodys_answer) {
 
 TEST_F(Faults, malformed_requests_get_their_status_and_a_close) {
   start();
-  const std::vector<std::pair<std::string, int>> cases = {
-      {"GET / HTTP/1.1\n\n", 400},
-      {"GET / HTTP/1.1\r\n\r\n", 400},
-      {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-      {"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405},
-      {"GET /" + std::string(9'000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n", 414},
-      {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n", 431},
-      {"GET /%2f HTTP/1.1\r\nHost: a\r\n\r\n", 400},
-      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+  struct Case {
+    std::string request;
+    int status;
+    std::string detail;
   };
-  for (const auto& [request, status] : cases) {
+  const std::vector<Case> cases = {
+      {"GET / HTTP/1.1\n\n", 400, "something else than CR LF"},
+      {"GET / HTTP/1.1\r\n\r\n", 400, "there is no Host field"},
+      {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
+       "both Content-Length and Transfer-Encoding"},
+      {"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405, "CONNECT is not"},
+      {"GET /" + std::string(9'000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n", 414, "too long"},
+      {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n", 431, "too large"},
+      {"GET /%2f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "\"detail\":\"the path has a broken escape"},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "size of a chunk"},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\naa\r\n", 400,
+       "does not end where its size says"},
+  };
+  for (const auto& [request, status, detail] : cases) {
     auto c = client();
     c.send(request);
     const auto got = c.read();
     EXPECT_EQ(got.status, status) << request.substr(0, 60);
     EXPECT_EQ(got.header("connection"), "close");
+    EXPECT_THAT(got.body, testing::HasSubstr(detail));
     EXPECT_TRUE(c.at_end());
     EXPECT_FALSE(c.stream().was_reset());
   }
   EXPECT_EQ(metric(Metric::requests_malformed), static_cast<int>(cases.size()));
   EXPECT_EQ(metric(Metric::limit_target), 1);
   EXPECT_EQ(metric(Metric::limit_head), 1);
-  EXPECT_TRUE(judge().log().empty() || judge().log().size() == 2u);  // the chunked one was judged
+  EXPECT_TRUE(judge().log().empty() || judge().log().size() == 4u);  // the chunked ones were judged
 }
 
 TEST_F(Faults, a_broken_chunk_in_the_middle_of_a_body_is_a_400_and_cuts_the_app_off) {
