@@ -68,7 +68,7 @@ net::HttpReply get_status(Call& call) {
     if (!status.redis->away.empty()) redis["away"] = status.redis->away;
     body["redis"] = std::move(redis);
   }
-  body["policies"] = call.set->policies.size();
+  body["policies"] = call.set->policy_count();
   body["lists"] = call.set->lists.size();
   body["shared_lists"] =
       status.shared_lists ? json::value(shared_lists_view(*status.shared_lists)) : json::value();

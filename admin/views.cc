@@ -46,6 +46,14 @@ json::object load_view(const LoadReport& report) {
   return out;
 }
 
+json::value window_value(const policies::Counter& counter) {
+  std::string text = policies::window_text(counter.spec);
+  if (text.empty()) return nullptr;
+  return json::value(std::move(text));
+}
+
+namespace {
+
 std::string metric_text(const policies::PolicySet& set, const policies::Policy& policy) {
   if (!policy.has_metric) return "none";
   std::string out(policies::metric_name(set.counters[policy.counters.front()].spec.metric));
@@ -56,23 +64,38 @@ std::string metric_text(const policies::PolicySet& set, const policies::Policy& 
   return arguments.empty() ? out : out += ")";
 }
 
-json::value window_value(const policies::Counter& counter) {
-  std::string text = policies::window_text(counter.spec);
-  if (text.empty()) return nullptr;
-  return json::value(std::move(text));
-}
-
-json::object policy_view(const Call& call, const policies::Policy& policy) {
-  const policies::PolicySet& set = *call.set;
-  json::array watch, guard, key, rungs;
+/// What a policy, or one of its metrics, counts.
+json::object count_view(const policies::PolicySet& set, const policies::Policy& policy) {
+  json::array watch, key;
   json::value when = nullptr;
   for (const policies::Binding& binding : policy.bindings) {
     if (binding.counts) watch.emplace_back(set.events[binding.event].name);
     if (binding.when) when = binding.when->canonical();
   }
-  for (const policies::EventIndex event : policy.guards) guard.emplace_back(set.events[event].name);
   for (std::size_t i = 0; i < policy.key_names.size(); ++i) {
     key.emplace_back(key_part_text(policy.key_names[i], policy.bindings.front().key[i]));
+  }
+  json::object out;
+  out["name"] = policy.name;
+  out["watch"] = std::move(watch);
+  out["when"] = std::move(when);
+  out["key"] = std::move(key);
+  out["metric"] = metric_text(set, policy);
+  out["window"] =
+      policy.counters.empty() ? json::value() : window_value(set.counters[policy.counters.front()]);
+  return out;
+}
+
+}  // namespace
+
+json::object policy_view(const Call& call, const policies::Policy& policy) {
+  const policies::PolicySet& set = *call.set;
+  json::array guard, metrics, rungs;
+  for (const policies::EventIndex event : policy.guards) guard.emplace_back(set.events[event].name);
+  for (const policies::PolicyIndex meter : policy.meters) {
+    json::object metric = count_view(set, set.policies[meter]);
+    metric["missing"] = call.stores.stats.totals("policy", set.policies[meter].name).missing;
+    metrics.push_back(std::move(metric));
   }
   for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
     rungs.emplace_back(policies::rung_text(set, policy, i));
@@ -89,16 +112,10 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   sums["amounts_refused"] = totals.amounts_refused;
   sums["listed"] = totals.listed;
 
-  json::object out;
-  out["name"] = policy.name;
+  json::object out = count_view(set, policy);
   out["mode"] = policy.shadow ? "shadow" : "enforce";
-  out["watch"] = std::move(watch);
   out["guard"] = std::move(guard);
-  out["when"] = std::move(when);
-  out["key"] = std::move(key);
-  out["metric"] = metric_text(set, policy);
-  out["window"] =
-      policy.counters.empty() ? json::value() : window_value(set.counters[policy.counters.front()]);
+  out["metrics"] = std::move(metrics);
   out["pattern"] =
       policy.pattern ? json::value(policies::pattern_text(set, policy)) : json::value();
   out["rungs"] = std::move(rungs);

@@ -17,9 +17,7 @@ boost::json::object entry_view(const Call& call, const policies::List& list,
 /// An entry of the configuration.
 boost::json::object static_entry_view(const Call& call, const policies::List& list,
                                       const limiter::StaticList::Entry& entry);
-/// What a policy's metric is and over which window: `sum(int(body.gold))`; `10m`, null if there is
-/// none.
-std::string metric_text(const policies::Policy& policy);
+/// Over which window a counter counts: `the last 10m`; null if there is none.
 boost::json::value window_value(const policies::Counter& counter);
 
 }  // namespace weir::admin

@@ -56,9 +56,13 @@ std::string policies_table(const json::value& answer) {
   for (const json::value& policy : items(answer, "policies")) {
     const json::value& totals = part(policy, "totals");
     const bool pattern = !cell(policy, "pattern").empty();
+    std::string metric;
+    for (const json::value& named : items(policy, "metrics"))
+      metric.append(metric.empty() ? "" : ", ").append(cell(named, "name"));
+    if (metric.empty() && !pattern) metric = cell(policy, "metric");
     rows.push_back({cell(policy, "name"), cell(policy, "mode"),
                     pattern ? cell(policy, "pattern") : cell(policy, "watch"), cell(policy, "key"),
-                    pattern ? "" : cell(policy, "metric"), cell(policy, "window"),
+                    metric, cell(policy, "window"),
                     std::to_string(sum_of(part(totals, "verdicts"))),
                     nonzero(sum_of(part(totals, "shadows"))), nonzero(count_of(totals, "listed"))});
   }
@@ -192,7 +196,6 @@ std::string top_table(const json::value& answer, const json::value& before, doub
   };
   std::vector<Line> lines;
   for (const json::value& policy : items(answer, "policies")) {
-    if (items(policy, "rungs").empty()) continue;  // a metric of another one
     const json::value& totals = part(policy, "totals");
     const json::value& verdicts = part(totals, "verdicts");
     Line line;

@@ -370,7 +370,7 @@ void Wiring::begin_service() {
                   : settings_.api.listen ? shown(settings_.api.listen->value)
                                          : shown(kApiDefault))
       .add("threads", static_cast<std::int64_t>(workers_.size()))
-      .add("policies", static_cast<std::int64_t>(set_->policies.size()))
+      .add("policies", static_cast<std::int64_t>(set_->policy_count()))
       .add("config", set_->source_hash);
   if (!options_.viewer) log_.write(Level::info, line);
   if (options_.started) options_.started(first_.model());

@@ -365,6 +365,11 @@ bool is_amount(Type type) {
   return type == Type::integer || type == Type::real || type == Type::dyn;
 }
 
+std::size_t PolicySet::policy_count() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(policies.begin(), policies.end(), [](const Policy& p) { return !p.is_meter; }));
+}
+
 const Policy* PolicySet::find_policy(std::string_view name) const noexcept {
   const auto found = std::find_if(policies.begin(), policies.end(),
                                   [&](const Policy& policy) { return policy.name == name; });

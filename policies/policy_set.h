@@ -275,6 +275,8 @@ struct PolicySet {
   /// before the set is shared; a set without it judges all the same, and its views count nothing.
   void attach_views(ViewBank& bank);
 
+  /// As the file has them: the meters of `metrics:` are not counted.
+  std::size_t policy_count() const noexcept;
   const Policy* find_policy(std::string_view name) const noexcept;
   const List* find_list(std::string_view name) const noexcept;
   const View* find_view(std::string_view name) const noexcept;

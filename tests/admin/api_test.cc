@@ -73,6 +73,30 @@ TEST_F(ApiTest, PoliciesAreShownAsSentencesWithWhatTheyHaveDone) {
   EXPECT_EQ(call("GET", "/v1/policies/never").status, 404);
 }
 
+struct NamedMetricsTest : ApiTest {
+  NamedMetricsTest()
+      : ApiTest(
+            "weir: 1\npolicies: [{name: ratio, watch: request, key: ip, metrics: {all: {watch: "
+            "request, metric: count, window: 10m}, slow: {watch: request, when: 'path == \"/slow\"', "
+            "metric: count, window: 1m}}, then: [{if: 'all > 2 && slow > 1', do: flag}]}]\n") {}
+};
+
+TEST_F(NamedMetricsTest, NamedMetricsStandWithTheirPolicyAndAreNoPolicies) {
+  EXPECT_EQ(get("/v1/status").at("policies"), json::value(1));
+  const json::value body = get("/v1/policies");
+  ASSERT_EQ(body.at("policies").as_array().size(), 1U);
+  const json::value& policy = body.at("policies").at(0);
+  EXPECT_EQ(policy.at("metric"), json::value("none"));
+  EXPECT_EQ(json::serialize(policy.at("metrics")),
+            R"([{"name":"ratio.all","watch":["request"],"when":null,"key":["ip/32,64"],)"
+            R"("metric":"count","window":"the last 10m","missing":0},)"
+            R"({"name":"ratio.slow","watch":["request"],"when":"path == \"/slow\"","key":["ip/32,64"],)"
+            R"("metric":"count","window":"the last 1m","missing":0}])");
+  const Reply reply = call("GET", "/v1/policies/ratio.all");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_NE(reply.body.find("see the metrics of ratio"), std::string::npos) << reply.body;
+}
+
 TEST_F(ApiTest, CountersAreReadWithoutCounting) {
   process.judge("POST", "/api/login", "198.51.100.7");
   process.judge("POST", "/api/login", "198.51.100.7");
