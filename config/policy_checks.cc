@@ -39,8 +39,10 @@ std::optional<double> holds_from(const Rung& rung) {
 
 std::string threshold(const Rung& rung) {
   const auto* limit = std::get_if<Located<Number>>(&rung.limit);
-  return std::string(rung.compare == Rung::Compare::over ? "over: " : "at: ") +
-         limit->value.to_string();
+  const std::string_view word = rung.compare == Rung::Compare::over ? "over: "
+                                : rung.compare == Rung::Compare::at ? "at: "
+                                                                    : "under: ";
+  return std::string(word) + limit->value.to_string();
 }
 
 /// A reading that is kept member by member cannot pass the number of members kept.
@@ -75,6 +77,39 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
             std::to_string(keep),
         *from <= 100'000 ? "write keep: " + std::to_string(static_cast<std::int64_t>(*from))
                          : "keep is at most 100000");
+  }
+}
+
+/// Metrics that have bounds of their own. A leaky bucket holds its capacity at most, and reads one
+/// more when an event overflows it; only what is in flight comes on top of that.
+void check_bounds(Reader& reader, const PolicyDef& policy) {
+  using Kind = MetricDef::Kind;
+  const Kind kind = policy.metric.kind;
+  const bool counts = kind == Kind::count || kind == Kind::distinct || kind == Kind::in_flight ||
+                      kind == Kind::exists;
+  for (const Rung& rung : policy.then) {
+    const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+    if (limit == nullptr || !counts) continue;
+    const bool over = rung.compare == Rung::Compare::over;
+    const auto never_from = [&](double most) {
+      return over ? limit->value.as_real() >= most
+                  : rung.compare == Rung::Compare::at && limit->value.as_real() > most;
+    };
+    const auto window = window_of(policy, rung);
+    const bool leaks = window && window->kind == WindowDef::Kind::leaky;
+    std::string why;
+    if (kind == Kind::exists && never_from(1)) {
+      why = "can never hold: exists reads 1, or 0 if there is none";
+    } else if (leaks && never_from(window->capacity.as_real() + 1)) {
+      why = "is above what the bucket reads: its capacity of " + window->capacity.to_string() +
+            ", and 1 more";
+    } else if (rung.compare == Rung::Compare::under && limit->value.as_real() <= 0) {
+      why = "can never hold: nothing is counted below 0";
+    }
+    // No errors: such a rung may stand there for the readings only.
+    if (!why.empty()) {
+      reader.problems().warning(limit->where, "\"" + threshold(rung) + "\" " + why);
+    }
   }
 }
 
@@ -258,6 +293,7 @@ void check_policy(Reader& reader, PolicyDraft& draft) {
   if (!draft.sound) return;
   check_rungs(reader, policy);
   check_keep(reader, policy);
+  check_bounds(reader, policy);
   check_refused_before(reader, policy);
   if (reader.problems().errors() == errors) check_rung_order(reader.problems(), policy);
 }

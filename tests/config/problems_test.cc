@@ -219,6 +219,14 @@ TEST(Problems, of_policies) {
            "{over: 5, in: {every: 1h, buckets: 5}, do: flag}, {over: 5, in: {last: 1h, from: "
            "first}, do: flag}, {over: 5, in: {last: 1h, exact: true, buckets: 2}, do: flag}, "
            "{over: 5, in: {last: 10ms, buckets: 60}, do: flag}, {over: 5, in: [], do: flag}]\n"},
+          {"beyond what the metric can be",
+           "    window: 10m\n    metric: exists(ip)\n    then: [{over: 1, do: flag}, {at: 2, do: "
+           "flag}, {over: 0, do: flag}]\n"},
+          {"beyond the bucket",
+           "    window: {leaky: 2, drain: 5s}\n    then: [{over: 2, do: flag}, {at: 3, do: flag}, "
+           "{over: 3, do: flag}, {at: 4, do: flag}]\n"},
+          {"under nothing",
+           "    window: 10m\n    then: [{under: 0, do: flag}, {under: 1, do: flag}]\n"},
           {"buckets", "    window: {last: 10m, buckets: 3601}\n    then: [{over: 5, do: flag}]\n"},
           {"later windows",
            "    window: {calendar: day, tz: Asia/Shanghai}\n    then: [{over: 5, do: flag, in: "

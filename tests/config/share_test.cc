@@ -57,7 +57,7 @@ TEST(Share, CountsThatAreExchanged) {
             "unknown key \"x\" in \"share: {redis: ...}\" (allowed is sync)");
   EXPECT_EQ(why("share: {redes: {sync: 1s}}, " + kRest),
             "unknown key \"redes\" in \"share\" (did you mean \"redis\"?)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: exists(path), " + kRest),
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: exists(path), window: 10m, then: [{at: 1, do: deny}]"),
             "asks Redis each time in spite of \"sync\": whether another replica has seen it is "
             "known only by "
             "asking (write share: redis)");
