@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/command.h"
+#include "app/route_check.h"
 #include "policies/compile.h"
 #include "policies/extractors.h"
 
@@ -33,6 +34,7 @@ bool same_value(const std::optional<config::Located<T>>& a,
 /// Adds what is wrong with the sound policies; not what may only seem so for want of the others.
 void look_for_more(const config::Model& draft, config::Problems& problems) {
   config::Problems more;
+  check_routes(draft, more);
   policies::compile(draft, more);
   for (const config::Problem& problem : more.all()) {
     if (problem.severity == config::Problem::Severity::error)
@@ -47,6 +49,7 @@ Configuration compile(config::Loaded loaded) {
   Configuration out{std::move(loaded), nullptr};
   if (out.loaded.draft) look_for_more(*out.loaded.draft, out.loaded.problems);
   if (!out.loaded.model) return out;
+  check_routes(*out.loaded.model, out.loaded.problems);
   std::shared_ptr<policies::PolicySet> set =
       policies::compile(*out.loaded.model, out.loaded.problems);
   out.loaded.problems.sort();

@@ -45,6 +45,46 @@ TEST(Configuration, EveryProblemIsToldAtOnce) {
       (std::set<std::uint32_t>{5, 6, 7, 8, 11, 12, 13}));
 }
 
+/// The errors of an event with this route; a hint stands behind " | ".
+std::vector<std::string> errors_of_route(const std::string& route) {
+  const Configuration made =
+      compile(config::load_text("weir.yaml", "weir: 1\nevents:\n  e: {match: '" + route +
+                                                 "'}\npolicies: [{name: p, watch: e, "
+                                                 "window: 10m, then: [{over: 5, do: flag}]}]\n"));
+  std::vector<std::string> out;
+  for (const config::Problem& problem : made.loaded.problems.all()) {
+    EXPECT_EQ(problem.where.line, 3U);
+    EXPECT_EQ(problem.where.column, 14U + route.find('/')) << route;
+    out.push_back(problem.hint.empty() ? problem.message : problem.message + " | " + problem.hint);
+  }
+  return out;
+}
+
+TEST(Configuration, RoutesThatNoPathMatchesAreErrors) {
+  for (const char* fine : {"GET /", "* /*", "GET /a/{id}/*", "GET /a%7Cb", "GET /caf%C3%A9",
+                           "GET /a/", "GET /A:b@c!$&'',=~"}) {
+    EXPECT_EQ(errors_of_route(fine), std::vector<std::string>{}) << fine;
+  }
+  for (const char* never :
+       {"GET /a%2fb", "GET /a%2Fb", "GET /%5c", "GET /%00", "GET /%zz", "GET /a/%ff"}) {
+    const auto errors = errors_of_route(never);
+    ASSERT_EQ(errors.size(), 1U) << never;
+    EXPECT_TRUE(errors[0].starts_with("no request can have this path")) << errors[0];
+  }
+  const std::pair<const char*, const char*> others[] = {{"GET /caf\xc3\xa9", "/caf%C3%A9"},
+                                                        {"GET /%41", "/A"},
+                                                        {"GET /a%7c", "/a%7C"},
+                                                        {"GET /{id}/b./c", "/x/b/c"}};
+  for (const auto& [other, normal] : others) {
+    const auto errors = errors_of_route(other);
+    ASSERT_EQ(errors.size(), 1U) << other;
+    EXPECT_EQ(errors[0],
+              "paths are matched in their normal form, which this one is not | its normal "
+              "form is " +
+                  std::string(normal));
+  }
+}
+
 TEST(Configuration, NothingIsToldThatOnlyFollows) {
   const std::string policy =
       "  - {name: a, watch: login, when: 'user == \"x\"', key: user, window: 10m, then: [{over: 5, "
