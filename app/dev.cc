@@ -8,6 +8,7 @@
 #include "app/recipes.h"
 #include "app/verdict_line.h"
 #include "app/wiring.h"
+#include "config/units.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -62,6 +63,15 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
 }
 
 int dev(const DevFlags& flags, const Globals& globals) {
+  // Here, where it was written: of the environment, in which it is handed on, nobody has heard.
+  const auto app = config::parse_upstream(upstream_of(flags.target));
+  const auto listen = config::parse_listen(flags.listen);
+  if (!app || !listen) {
+    const auto& wrong = app ? listen : app;
+    complain((app ? "--listen: " : "APP: ") + wrong.message +
+             (wrong.hint.empty() ? "" : "; " + wrong.hint));
+    return kUsage;
+  }
   std::vector<config::SourceText> texts{{"dev_defaults.yaml", std::string(dev_defaults())}};
   for (const std::string& name : flags.recipes) {
     const Recipe* recipe = find_recipe(name);

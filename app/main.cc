@@ -105,10 +105,25 @@ int explain_usage(const CLI::App& root, const CLI::ParseError& error) {
     const auto chosen = used->get_subcommands();
     used = chosen.empty() ? nullptr : chosen.front();
   }
+  std::vector<std::string> names;
+  for (const CLI::App* each : command->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(each->get_name());
+  const bool wants_name = command != &root && !names.empty();
   for (const std::string& left : root.remaining(true)) {
-    if (!left.starts_with('-')) continue;
-    const std::string flag = left.substr(0, left.find('='));
-    return usage(with_suggestion("unknown flag " + flag, flag, flags_of(*command)), see);
+    if (left.starts_with('-')) {
+      const std::string flag = left.substr(0, left.find('='));
+      return usage(with_suggestion("unknown flag " + flag, flag, flags_of(*command)), see);
+    }
+    if (wants_name) {
+      return usage(with_suggestion("unknown command \"" + command->get_name() + " " + left + "\"",
+                                   left, names),
+                   see);
+    }
+  }
+  if (wants_name) {
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return usage(command->get_name() + " wants one of: " + all, see);
   }
   return usage(error.what(), see);
 }
