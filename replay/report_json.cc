@@ -21,6 +21,11 @@ class JsonWriter {
   void text(std::string_view value) { comma(), append_json(out, value), first_ = false; }
   void number(std::uint64_t value) { comma(), out += std::to_string(value), first_ = false; }
   void real(double value) { comma(), append_number(out, Number::real(value)), first_ = false; }
+  /// A number as it is shown; none, or one that JSON can't write: null.
+  void shown(std::string_view number) {
+    const bool finite = !number.empty() && number.back() >= '0' && number.back() <= '9';
+    comma(), out += finite ? number : "null", first_ = false;
+  }
   void boolean(bool value) { comma(), out += value ? "true" : "false", first_ = false; }
   void begin(char bracket) { comma(), out += bracket, first_ = true; }
   void end(char bracket) { out += bracket, first_ = false; }
@@ -82,7 +87,7 @@ void write(JsonWriter& j, const PolicyReport& policy) {
     j.begin('{');
     j.key("key").text(key.key);
     j.key("first").number(static_cast<std::uint64_t>(to_ms(key.first)));
-    j.key("value").text(key.value);
+    j.key("value").shown(key.value);
     j.key("do").text(key.rung);
     j.key("verdicts").number(key.verdicts);
     j.end('}');
@@ -109,9 +114,14 @@ void write(JsonWriter& j, const ViewReport& view) {
     j.key("start").number(static_cast<std::uint64_t>(to_ms(view.start)));
     j.key("end").number(static_cast<std::uint64_t>(to_ms(view.end)));
     j.key("complete").boolean(view.complete);
-    j.key("total").text(view.total);
+    j.key("total").shown(view.total);
     j.key("rows").begin('[');
-    for (const auto& row : view.shown) j.texts(row);
+    for (const auto& row : view.shown) {
+      j.begin('[');
+      for (std::size_t i = 0; i + 1 < row.size(); ++i) j.text(row[i]);
+      j.shown(row.back());
+      j.end(']');
+    }
     j.end(']');
   }
   j.key("missing").number(view.missing);
