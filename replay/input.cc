@@ -26,6 +26,8 @@ class Input::Decoder {
   virtual State decode(std::span<const char>& from, std::span<char>& to) = 0;
   virtual void restart() = 0;
   virtual std::string_view name() const = 0;
+  /// Zeros behind a frame, with which tapes and blocks are filled up, mean nothing.
+  virtual bool padded() const { return false; }
 };
 
 namespace {
@@ -53,6 +55,7 @@ class Gzip final : public Input::Decoder {
   }
   void restart() override { ok_ = ::inflateReset(&stream_) == Z_OK; }
   std::string_view name() const override { return "gzip"; }
+  bool padded() const override { return true; }  // as gzip(1) takes them
 
  private:
   z_stream stream_{};
@@ -135,6 +138,15 @@ void Input::look_at_magic() {
   if (starts("\x28\xb5\x2f\xfd")) decoder_ = std::make_unique<Zstd>();
 }
 
+/// Between frames: whether another one follows, behind any padding.
+bool Input::find_frame() {
+  do {
+    while (decoder_->padded() && raw_begin_ < raw_end_ && raw_[raw_begin_] == '\0') ++raw_begin_;
+    if (raw_begin_ < raw_end_) return true;
+  } while (fill());
+  return false;
+}
+
 std::size_t Input::read(std::span<char> into) {
   if (!error_.empty() || into.empty()) return 0;
   if (!started_) look_at_magic();
@@ -147,8 +159,9 @@ std::size_t Input::read(std::span<char> into) {
   }
   std::span<char> to = into;
   while (to.size() == into.size()) {
+    if (!frame_open_ && !find_frame()) break;
     const bool dry = raw_begin_ == raw_end_ && !fill();
-    if (!error_.empty() || (dry && !frame_open_)) break;  // between frames a file may end
+    if (!error_.empty()) break;
     std::span<const char> from(raw_.get() + raw_begin_, raw_end_ - raw_begin_);
     frame_open_ = true;
     const Decoder::State state = decoder_->decode(from, to);

@@ -27,6 +27,7 @@ class Input {
 
  private:
   bool fill();
+  bool find_frame();
   void look_at_magic();
 
   int fd_ = -1;

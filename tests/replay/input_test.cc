@@ -86,6 +86,23 @@ TEST(Input, damage_is_told_and_what_stood_before_it_is_given) {
   EXPECT_EQ(garbage.error(), "damaged gzip data");
 }
 
+TEST(Input, zeros_behind_gzip_are_padding) {
+  const ScratchFiles files;
+  const std::string zeros(700'000, '\0');
+  Input end(files.write("end.gz", gzip("one\n") + zeros));
+  EXPECT_EQ(read_all(end, 100), "one\n");
+  EXPECT_EQ(end.error(), "");
+  Input between(files.write("between.gz", gzip("one\n") + zeros + gzip("two\n") + zeros));
+  EXPECT_EQ(read_all(between, 100), "one\ntwo\n");
+  EXPECT_EQ(between.error(), "");
+  Input garbage(files.write("garbage.gz", gzip("one\n") + zeros + "x"));
+  EXPECT_EQ(read_all(garbage, 100), "one\n");
+  EXPECT_NE(garbage.error(), "");
+  Input other(files.write("a.zst", zstd("one\n") + zeros));
+  EXPECT_EQ(read_all(other, 100), "one\n");
+  EXPECT_EQ(other.error(), "damaged zstd data");
+}
+
 TEST(Input, an_absent_file_and_a_directory_are_errors) {
   const ScratchFiles files;
   Input absent("/no/such/file");
