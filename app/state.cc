@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "app/files.h"
 
@@ -33,20 +34,19 @@ Result<void> write_secret(const std::string& path, const HashSecret& secret) {
   return file->commit();
 }
 
-Result<HashSecret> read_or_make_secret(const std::string& path) {
+/// Empty: there is none.
+Result<std::optional<HashSecret>> read_secret(const std::string& path) {
   const auto found = read_file(path, kSecretBytes);
   if (found) {
     if (found->size() != kSecretBytes) return make_error_code(Error::malformed);
     std::array<std::uint8_t, kSecretBytes> bytes{};
     std::transform(found->begin(), found->end(), bytes.begin(),
                    [](char c) { return static_cast<std::uint8_t>(c); });
-    return HashSecret::from_bytes(bytes);
+    return std::optional(HashSecret::from_bytes(bytes));
   }
   if (found.error() == make_error_code(Error::too_large)) return make_error_code(Error::malformed);
   if (!is_missing(found.error())) return found.error();
-  const HashSecret secret = HashSecret::random();
-  if (auto done = write_secret(path, secret); !done) return done.error();
-  return secret;
+  return std::optional<HashSecret>();
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ StateDirectory::Opened StateDirectory::open(const std::string& path) {
     }
     return problem("state.dir " + path + " can't be locked", lock.error());
   }
-  auto secret = read_or_make_secret(path + "/secret");
+  const auto secret = read_secret(path + "/secret");
   if (!secret) {
     if (secret.error() == make_error_code(Error::malformed)) {
       return {
@@ -77,13 +77,24 @@ StateDirectory::Opened StateDirectory::open(const std::string& path) {
     }
     return problem(path + "/secret", secret.error());
   }
-  return {std::unique_ptr<StateDirectory>(new StateDirectory(path, std::move(*lock), *secret)),
-          {},
-          false};
+  std::unique_ptr<StateDirectory> directory(
+      new StateDirectory(path, std::move(*lock), secret->value_or(HashSecret::random())));
+  if (!*secret) {
+    const auto kept = directory->begin_with(directory->secret());
+    if (!kept) {
+      return problem("state.dir " + path + " can't begin afresh without its secret", kept.error());
+    }
+    directory->orphans_ = *kept;
+  }
+  return {std::move(directory), {}, false};
 }
 
 Result<std::size_t> StateDirectory::take_secret(const HashSecret& secret) {
   if (secret.bytes() == secret_.bytes()) return std::size_t{0};
+  return begin_with(secret);
+}
+
+Result<std::size_t> StateDirectory::begin_with(const HashSecret& secret) {
   std::size_t kept = 0;
   for (const std::string& path : {journal(), snapshot(), patterns()}) {
     const auto moved = rename_file(path, path + ".bad");
@@ -114,43 +125,78 @@ void State::failed(const char* what, const std::string& path,
       what);
 }
 
-void State::set_aside(const std::string& path, const char* why) {
+void State::set_aside(const std::string& path, const std::string& why) {
   const auto moved = rename_file(path, path + ".bad");
+  if (moved) {
+    log_.write(Level::error, LogLine("state file can't be used; kept aside")
+                                 .add("file", path)
+                                 .add("reason", why)
+                                 .add("kept_as", path + ".bad"));
+    return;
+  }
+  left_.insert(path);
   log_.write(Level::error,
-             LogLine("state file can't be used; kept aside")
+             LogLine("state file can't be used, nor kept aside: nothing is written in its place")
                  .add("file", path)
                  .add("reason", why)
-                 .add("kept_as", moved ? path + ".bad" : "(" + moved.error().message() + ")"));
+                 .add("not_kept_as", path + ".bad (" + moved.error().message() + ")"));
+}
+
+/// Whether the file is ours to write: somebody may have cleared the way since restore().
+bool State::may_replace(const std::string& path) {
+  if (!left_.contains(path)) return true;
+  const auto moved = rename_file(path, path + ".bad");
+  if (!moved && !is_missing(moved.error())) {
+    cells_.add(Metric::state_failures);
+    failed("state file can't be kept aside", path, moved.error());
+    return false;
+  }
+  left_.erase(path);
+  return true;
 }
 
 // The file itself stays until it is rewritten: its good records are all there is of the entries.
-void State::keep_spoilt(const std::string& path, std::size_t bytes) {
+void State::keep_used_in_part(const limiter::ListBank::Imported& taken) {
+  const std::string path = directory_.journal();
   const auto kept = link_file(path, path + ".bad");
-  log_.write(Level::error,
-             LogLine("state file is spoilt; what can be read of it is used")
-                 .add("file", path)
-                 .add("bytes_lost", static_cast<std::int64_t>(bytes))
-                 .add("kept_as", kept ? path + ".bad" : "(" + kept.error().message() + ")"));
+  const std::string kept_as = kept ? path + ".bad" : "(" + kept.error().message() + ")";
+  if (taken.spoilt != 0) {
+    log_.write(Level::error, LogLine("state file is spoilt; what can be read of it is used")
+                                 .add("file", path)
+                                 .add("bytes_lost", static_cast<std::int64_t>(taken.spoilt))
+                                 .add("kept_as", kept_as));
+  }
+  if (taken.refused != 0) {
+    log_.write(Level::error, LogLine("there is no room for some list entries of the state")
+                                 .add("file", path)
+                                 .add("records_lost", static_cast<std::int64_t>(taken.refused))
+                                 .add("kept_as", kept_as));
+  }
 }
 
 void State::restore(TimePoint now, TimePoint wall) {
   std::size_t entries = 0;
   std::size_t keys = 0;
+  if (directory_.orphans() != 0) {
+    log_.write(Level::error,
+               LogLine("the secret that keyed the state is gone; weir begins afresh")
+                   .add("kept_as_bad", static_cast<std::int64_t>(directory_.orphans())));
+  }
   const auto journal = read_file(directory_.journal(), kFileMax);
   if (!journal && !is_missing(journal.error()))
-    failed("state file can't be read", directory_.journal(), journal.error());
+    set_aside(directory_.journal(), journal.error().message());
   if (journal && !journal->empty()) {
     const auto taken = lists_.import(*journal, now);
     if (taken) {
       entries = taken->records;
-      if (taken->spoilt != 0) keep_spoilt(directory_.journal(), taken->spoilt);
+      if (taken->spoilt + taken->refused != 0) keep_used_in_part(*taken);
     } else {
       set_aside(directory_.journal(), "torn or foreign");
     }
   }
   const auto snapshot = read_file(directory_.snapshot(), kFileMax);
   if (!snapshot && !is_missing(snapshot.error()))
-    failed("state file can't be read", directory_.snapshot(), snapshot.error());
+    set_aside(directory_.snapshot(), snapshot.error().message());
   if (snapshot) {
     const auto taken = counters_.import(*snapshot, now, wall);
     if (taken) {
@@ -173,8 +219,7 @@ void State::restore_patterns(TimePoint now) {
   if (patterns_ == nullptr) return;
   const auto snapshot = read_file(directory_.patterns(), kFileMax);
   if (!snapshot) {
-    if (!is_missing(snapshot.error()))
-      failed("state file can't be read", directory_.patterns(), snapshot.error());
+    if (!is_missing(snapshot.error())) set_aside(directory_.patterns(), snapshot.error().message());
     return;
   }
   const auto keys = patterns_->import(*snapshot, now);
@@ -187,7 +232,7 @@ void State::restore_patterns(TimePoint now) {
 }
 
 void State::snapshot_patterns(TimePoint now) {
-  if (patterns_ == nullptr) return;
+  if (patterns_ == nullptr || !may_replace(directory_.patterns())) return;
   std::string text;
   patterns_->export_all(now, text);
   const auto write = [&]() -> Result<void> {
@@ -232,6 +277,8 @@ void State::flush(TimePoint now) {
 }
 
 void State::rewrite_journal(TimePoint now) {
+  rewrite_ = true;
+  if (!may_replace(directory_.journal())) return;
   // Taken before the export: what changes meanwhile is written twice, and the later one wins.
   records_.clear();
   lists_.export_all(now, records_);
@@ -245,7 +292,6 @@ void State::rewrite_journal(TimePoint now) {
   records_.clear();
   records_.shrink_to_fit();
   if (!done) {
-    rewrite_ = true;
     cells_.add(Metric::state_failures);
     failed("list entries can't be written", directory_.journal(), done.error());
     return;
@@ -273,12 +319,14 @@ void State::snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* can
     }
     return file->commit();
   };
-  const auto done = write();
-  if (done) {
-    cells_.add(Metric::state_snapshots);
-  } else if (done.error() != make_error_code(Error::unavailable)) {
-    cells_.add(Metric::state_failures);
-    failed("counters can't be written", directory_.snapshot(), done.error());
+  if (may_replace(directory_.snapshot())) {
+    const auto done = write();
+    if (done) {
+      cells_.add(Metric::state_snapshots);
+    } else if (done.error() != make_error_code(Error::unavailable)) {
+      cells_.add(Metric::state_failures);
+      failed("counters can't be written", directory_.snapshot(), done.error());
+    }
   }
   const bool stopped = cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
   if (!stopped) snapshot_patterns(now);

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -28,12 +29,14 @@
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
-/// file that can't be read is kept as *.bad and weir starts without it. Of a journal that is spoilt
-/// in the middle the good records count, and it is kept so, too; its torn end is what was being
-/// written when the process died, and is left out.
+/// file that can't be read is kept as *.bad and weir starts without it; where it can't be kept so,
+/// it stays as it is and nothing is written in its place. Of a journal that is spoilt in the middle
+/// the good records count, and it is kept so, too; its torn end is what was being written when the
+/// process died, and is left out.
 namespace weir::app {
 
-/// Takes the directory: makes it if need be, locks it, reads or makes the secret.
+/// Takes the directory: makes it if need be, locks it, reads or makes the secret. What is there
+/// without its secret is kept as *.bad.
 class StateDirectory {
  public:
   /// The message says what is wrong, for people.
@@ -41,6 +44,8 @@ class StateDirectory {
   static Opened open(const std::string& path);
 
   const HashSecret& secret() const noexcept { return secret_; }
+  /// How many files were there without the secret that keyed them.
+  std::size_t orphans() const noexcept { return orphans_; }
   /// From now on it is this secret, which replicas share. What another one keyed means nothing any
   /// more: those files are kept as *.bad. Returns how many. Before anything is restored.
   Result<std::size_t> take_secret(const HashSecret& secret);
@@ -51,9 +56,12 @@ class StateDirectory {
  private:
   StateDirectory(std::string path, net::Fd lock, HashSecret secret)
       : path_(std::move(path)), lock_(std::move(lock)), secret_(secret) {}
+  Result<std::size_t> begin_with(const HashSecret& secret);
+
   std::string path_;
   net::Fd lock_;
   HashSecret secret_;
+  std::size_t orphans_ = 0;
 };
 struct StateDirectory::Opened {
   std::unique_ptr<StateDirectory> directory;  ///< null: see message
@@ -98,8 +106,9 @@ class State {
   void restore_patterns(TimePoint now);
   void snapshot_patterns(TimePoint now);
   void failed(const char* what, const std::string& path, const boost::system::error_code& error);
-  void set_aside(const std::string& path, const char* why);
-  void keep_spoilt(const std::string& path, std::size_t bytes);
+  void set_aside(const std::string& path, const std::string& why);
+  bool may_replace(const std::string& path);
+  void keep_used_in_part(const limiter::ListBank::Imported& taken);
 
   StateDirectory& directory_;
   limiter::Bank& counters_;
@@ -111,6 +120,7 @@ class State {
   bool rewrite_ = true;    // the journal on the disk does not hold everything
   bool appended_ = false;  // since it was rewritten
   std::string records_;
+  std::set<std::string> left_;  // files that could neither be read nor set aside
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -9,12 +9,17 @@ namespace weir::limiter {
 namespace {
 
 constexpr std::size_t kEntriesMax = 10'000'000;
+constexpr std::uint16_t kLevelMax = 0xffff;
 constexpr std::uint8_t kListFrame = 'L';
 
 /// t + d, at most kForever.
 TimePoint later(TimePoint t, milliseconds d) noexcept {
   const milliseconds most = kForever - t;
   return t + std::clamp(d, milliseconds{0}, std::max(milliseconds{0}, most));
+}
+
+milliseconds forget_after(const Listing& l) noexcept {
+  return l.forget.count() == 0 && l.durations.size() > 1 ? l.durations.back() : l.forget;
 }
 
 std::optional<ListChange> decode(std::string_view payload) {
@@ -57,13 +62,22 @@ bool List::put(ListEntry entry, TimePoint now) {
   return true;
 }
 
-void List::grow(std::size_t wanted) {
-  if (wanted > max) {
-    auto larger = std::make_unique<HotList>(wanted);
-    for (const auto& [key, e] : entries) larger->set(key, e.until, e.level, TimePoint{});
-    outgrown.emplace_back(hot.exchange(larger.release(), std::memory_order_acq_rel));
+/// An entry that held before a restart: max binds new ones only. False: no list can hold it.
+bool List::put_back(ListEntry entry, TimePoint now) {
+  if (!entries.contains(entry.key)) {
+    if (entries.size() >= kEntriesMax) make_room(now);
+    if (entries.size() >= kEntriesMax) return false;
+    if (entries.size() >= room) widen(std::min(2 * room, kEntriesMax));
   }
-  max = wanted;
+  return put(std::move(entry), now);
+}
+
+void List::widen(std::size_t wanted) {
+  if (wanted <= room) return;
+  auto larger = std::make_unique<HotList>(wanted);
+  for (const auto& [key, e] : entries) larger->set(key, e.until, e.level, TimePoint{});
+  outgrown.emplace_back(hot.exchange(larger.release(), std::memory_order_acq_rel));
+  room = wanted;
 }
 
 ListBank::ListBank() : impl_(std::make_unique<Impl>()) {}
@@ -75,7 +89,8 @@ Result<ListId> ListBank::open(std::string_view name, std::size_t max) {
   if (const auto it = impl_->by_name.find(name); it != impl_->by_name.end()) {
     List& list = *impl_->list(it->second);
     const std::scoped_lock hold_list(list.mutex);
-    list.grow(max);
+    list.widen(max);
+    list.max = max;
     return it->second;
   }
   if (impl_->all.size() == kListsMax) return Error::full;
@@ -114,17 +129,19 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
 
   ListEntry e;
   if (known) e = it->second;
-  if (known && !in_force && !l.durations.empty()) {
-    e.level = static_cast<std::uint16_t>(
-        std::min<std::size_t>(std::size_t{e.level} + 1, l.durations.size() - 1));
+  // It rises past this rung's last duration: another rung of the same list may have more of them.
+  if (known && !in_force && !l.durations.empty() && e.level < kLevelMax) ++e.level;
+  std::uint16_t level = e.level;
+  if (!l.durations.empty()) {
+    level = static_cast<std::uint16_t>(std::min<std::size_t>(level, l.durations.size() - 1));
   }
   TimePoint until = kForever;
   if (l.until) {
     until = clamp_list_time(*l.until);
   } else if (!l.durations.empty()) {
-    until = later(now, l.durations[std::min<std::size_t>(e.level, l.durations.size() - 1)]);
+    until = later(now, l.durations[level]);
   }
-  ListOutcome out{ListOutcome::Kind::created, until, e.level, e.times + 1};
+  ListOutcome out{ListOutcome::Kind::created, until, level, e.times + 1};
   if (in_force) {
     out.kind = until > e.until ? ListOutcome::Kind::extended : ListOutcome::Kind::kept;
     out.until = until = std::max(until, e.until);
@@ -134,7 +151,7 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
   }
   e.key = l.key;
   e.until = until;
-  e.forget_until = std::max(e.forget_until, later(until, l.forget));
+  e.forget_until = std::max(e.forget_until, later(until, forget_after(l)));
   e.times = out.times;
   if (!in_force) {
     e.since = now;
@@ -272,22 +289,24 @@ Result<ListBank::Imported> ListBank::import(std::string_view records, TimePoint 
     }
     ++out.records;
     out.spoilt += std::exchange(skipped, 0);
+    const bool over = change->removed || List::end_of(change->entry) <= now;
     std::optional<ListId> id = by_name(change->list);
     if (!id) {
       const Result<ListId> opened = open(change->list);
-      if (!opened) return opened.error();
+      if (!opened) {
+        out.refused += over ? 0 : 1;
+        continue;
+      }
       id = *opened;
     }
     List& list = *impl_->list(*id);
     const std::scoped_lock hold(list.mutex);
     const auto it = list.entries.find(change->entry.key);
-    const bool over = change->removed || List::end_of(change->entry) <= now;
     if (over) {
       if (it != list.entries.end()) list.take_out(it);
-    } else if (it != list.entries.end() || list.make_room(now)) {
-      list.put(std::move(change->entry), now);
-    } else {
+    } else if (!list.put_back(std::move(change->entry), now)) {
       list.refused.fetch_add(1, std::memory_order_relaxed);
+      ++out.refused;
     }
   }
   if (out.records == 0) return Error::malformed;

@@ -27,7 +27,7 @@ inline constexpr TimePoint kForever{milliseconds{std::int64_t{1} << 46}};  ///< 
 /// The answer of the hot path.
 struct Listed {
   bool listed = false;
-  std::uint16_t level = 0;  ///< of the escalation, from 0
+  std::uint16_t level = 0;  ///< as ListEntry::level
   TimePoint until{};
 };
 
@@ -36,7 +36,9 @@ struct Listing {
   Hash128 key;
   std::span<const std::string_view> parts;  ///< printable key parts; kept up to 256 bytes each
   std::span<const milliseconds> durations;  ///< `for`, one or an escalation; empty: for ever
-  milliseconds forget{0};          ///< after the end of an entry, how long its level is remembered
+  /// After the end of an entry, how long its level is remembered. 0: of an escalation for as long
+  /// as its last duration, else not at all.
+  milliseconds forget{0};
   std::optional<TimePoint> until;  ///< instead of durations (operators, `for: window`)
   std::string_view policy;         ///< why: empty for an operator's entry
   Number value, limit;             ///< why
@@ -52,8 +54,8 @@ struct ListOutcome {
     refused,   ///< the list is full; counted
   };
   Kind kind = Kind::refused;
-  TimePoint until{};  ///< resulting; meaningless if refused
-  std::uint16_t level = 0;
+  TimePoint until{};        ///< resulting; meaningless if refused
+  std::uint16_t level = 0;  ///< of the listing's durations, from 0
   std::uint64_t times = 0;  ///< how often the key was listed, this time included
 };
 
@@ -66,7 +68,7 @@ struct ListEntry {
   std::string policy, why, by;
   Number value, limit;
   std::uint64_t times = 0;
-  std::uint16_t level = 0;
+  std::uint16_t level = 0;  ///< how often it was listed again before it was forgotten
 };
 
 /// A change, for the state writer. entry.until <= now: it was removed.
@@ -107,7 +109,8 @@ class ListBank {
   void prefetch(ListId list, const Hash128& key) const noexcept;
 
   /// Lists the key or extends its entry; never shortens. If the former entry has ended but is not
-  /// forgotten, the level rises by one (up to the last duration).
+  /// forgotten, the level rises by one; past the last duration that one is taken. The level is the
+  /// key's, whichever rung lists it, so that one with fewer durations does not lower it.
   ListOutcome add(ListId list, const Listing& listing, TimePoint now);
   /// Ends an entry; its level is forgotten too. False: there was none in force.
   bool remove(ListId list, const Hash128& key, TimePoint now);
@@ -151,12 +154,14 @@ class ListBank {
   /// All entries of all lists, in force or not yet forgotten, as records.
   void export_all(TimePoint now, std::string& out) const;
   /// Takes in records in order, the later one of a key winning; lists that are not open are opened.
+  /// What held goes on holding, beyond a list's `max` too: up to 10 million entries a list.
   /// Skips what has ended and is forgotten, and what is no record: at the end, where a write was
   /// torn, and before good records, where the file is spoilt. Error::malformed if no record is
   /// good.
   struct Imported {
     std::size_t records = 0;
-    std::size_t spoilt = 0;  ///< bytes before good records
+    std::size_t spoilt = 0;   ///< bytes before good records
+    std::size_t refused = 0;  ///< good records of entries that no list could hold
   };
   Result<Imported> import(std::string_view records, TimePoint now);
 

@@ -19,7 +19,7 @@ inline constexpr std::size_t kJournalMax = 1'000'000;
 
 /// A list's entries. `terms` orders them by the end of their term: the first are those that may go.
 struct List {
-  List(std::string_view n, std::size_t m) : name(n), max(m), hot(new HotList(m)) {}
+  List(std::string_view n, std::size_t m) : name(n), max(m), room(m), hot(new HotList(m)) {}
   ~List() { delete hot.load(); }
   List(const List&) = delete;
   List& operator=(const List&) = delete;
@@ -33,10 +33,12 @@ struct List {
   }
   bool make_room(TimePoint now);
   bool put(ListEntry entry, TimePoint now);
-  void grow(std::size_t wanted);
+  bool put_back(ListEntry entry, TimePoint now);
+  void widen(std::size_t wanted);
 
   const std::string name;
-  std::size_t max;
+  std::size_t max;   // of entries, for new ones
+  std::size_t room;  // in hot: more than max where the list held more when max was lowered
   std::atomic<std::size_t> count{0};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<HotList*> hot;

@@ -13,12 +13,13 @@ constexpr TimePoint kWall = kNow;
 
 /// One life of a process: banks, and the state that they are kept in.
 struct Life {
-  explicit Life(const std::string& path) : opened(StateDirectory::open(path)) {
+  explicit Life(const std::string& path, std::size_t entries_max = 100'000)
+      : opened(StateDirectory::open(path)) {
     if (opened.directory == nullptr) return;
     limiter::CounterSpec spec;
     spec.length = milliseconds{600'000};
     counter = *counters.open(Hash128{1, 2}, spec);
-    list = *lists.open("gray");
+    list = *lists.open("gray", entries_max);
     state = std::make_unique<State>(*opened.directory, counters, lists, log, metrics.control());
     limiter::PatternSpec unanswered;
     unanswered.kind = limiter::PatternSpec::Kind::absence;
@@ -193,6 +194,98 @@ TEST(State, keeps_a_file_aside_that_it_can_not_read_and_starts_without_it) {
   EXPECT_EQ(scratch.read("state/lists.journal.bad"), "garbage");
 }
 
+TEST(State, keeps_a_file_aside_that_it_is_not_allowed_to_read) {
+  const Scratch scratch;
+  for (const char* name : {"lists.journal", "counters.snapshot", "patterns.snapshot"}) {
+    const std::string path = scratch / "state/" + name;
+    {
+      Life life(scratch / "state");
+      life.enlist(8);
+      life.state->stop(kNow, kWall);
+    }
+    // Nobody can read it, root included.
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink(name, path);
+    testing::internal::CaptureStderr();
+    {
+      Life life(scratch / "state");
+      EXPECT_EQ(life.failures(), 0) << name;
+      life.state->stop(kNow, kWall);
+    }
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::AllOf(testing::HasSubstr("kept aside"), testing::HasSubstr(path + ".bad"),
+                               testing::HasSubstr("symbolic links")));
+    EXPECT_TRUE(std::filesystem::is_symlink(path + ".bad")) << name;
+    EXPECT_TRUE(std::filesystem::is_regular_file(path)) << name;
+  }
+}
+
+TEST(State, writes_nothing_over_a_file_that_it_can_neither_read_nor_set_aside) {
+  const Scratch scratch;
+  const std::vector<std::string> names{"lists.journal", "counters.snapshot", "patterns.snapshot"};
+  std::filesystem::create_directory(scratch / "state");
+  scratch.write("state/secret", "sixteen bytes it");
+  for (const std::string& name : names) {
+    std::filesystem::create_symlink(name, scratch / "state/" + name);
+    std::filesystem::create_directories(scratch / "state/" + name + ".bad/in the way");
+  }
+  Life life(scratch / "state");
+  life.enlist(1);
+  life.state->flush(kNow);
+  life.state->snapshot(kNow, kWall);
+  EXPECT_GE(life.failures(), 3);
+  for (const std::string& name : names) {
+    EXPECT_TRUE(std::filesystem::is_symlink(scratch / "state/" + name)) << name;
+    std::filesystem::remove_all(scratch / "state/" + name + ".bad");
+  }
+  life.state->snapshot(kNow, kWall);
+  for (const std::string& name : names) {
+    EXPECT_TRUE(std::filesystem::is_symlink(scratch / "state/" + name + ".bad")) << name;
+    EXPECT_TRUE(std::filesystem::is_regular_file(scratch / "state/" + name)) << name;
+  }
+  EXPECT_FALSE(scratch.read("state/lists.journal").empty()) << "what came meanwhile is in it";
+}
+
+TEST(State, keeps_entries_over_a_restart_that_a_lower_max_let_live) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state", 100);
+    for (int key = 1; key <= 50; ++key) life.enlist(key);
+    life.state->stop(kNow, kWall);
+  }
+  for (int start = 0; start < 2; ++start) {
+    Life life(scratch / "state", 10);
+    for (int key = 1; key <= 50; ++key) EXPECT_TRUE(life.listed(key)) << key;
+    life.enlist(51);
+    EXPECT_FALSE(life.listed(51)) << "there is no room for new ones";
+    life.state->stop(kNow, kWall);
+  }
+}
+
+TEST(State, says_how_many_entries_it_has_no_room_for_and_keeps_the_file) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    for (int key = 1; key <= 3; ++key) life.enlist(key);
+    life.state->stop(kNow, kWall);
+  }
+  const std::string whole = scratch.read("state/lists.journal");
+  const auto opened = StateDirectory::open(scratch / "state");
+  ASSERT_NE(opened.directory, nullptr) << opened.message;
+  limiter::ListBank full;
+  for (int i = 0; i < 16'384; ++i) ASSERT_TRUE(full.open("list " + std::to_string(i), 1));
+  limiter::Bank counters{{std::uint64_t{8} << 20, 1'000}};
+  telemetry::Metrics metrics{1};
+  Log log{Level::error, true};
+  State state(*opened.directory, counters, full, log, metrics.control());
+  testing::internal::CaptureStderr();
+  state.restore(kNow, kWall);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr("there is no room for some list entries"),
+                             testing::HasSubstr("\"records_lost\":3")));
+  EXPECT_EQ(scratch.read("state/lists.journal.bad"), whole);
+}
+
 TEST(State, compacts_the_journal_with_each_snapshot) {
   const Scratch scratch;
   Life life(scratch / "state");
@@ -258,6 +351,37 @@ TEST(StateDirectory, is_one_process_s_and_its_secret_is_its_own) {
   const auto again = StateDirectory::open(scratch / "state");
   ASSERT_NE(again.directory, nullptr);
   EXPECT_EQ(again.directory->secret().bytes(), secret);
+}
+
+TEST(StateDirectory, begins_afresh_without_its_secret_and_keeps_what_it_keyed) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    EXPECT_EQ(life.opened.directory->orphans(), 0U);
+    life.count(7, 3);
+    life.enlist(8);
+    life.state->stop(kNow, kWall);
+  }
+  const std::string journal = scratch.read("state/lists.journal");
+  std::filesystem::remove(scratch / "state/secret");
+  testing::internal::CaptureStderr();
+  {
+    Life life(scratch / "state");
+    EXPECT_EQ(life.opened.directory->orphans(), 3U);
+    EXPECT_FALSE(life.listed(8));
+    EXPECT_EQ(life.counted(7), Number{0});
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("the secret that keyed the state is gone"));
+  EXPECT_EQ(scratch.read("state/lists.journal.bad"), journal);
+  EXPECT_TRUE(scratch.has("state/counters.snapshot.bad"));
+  std::filesystem::remove(scratch / "state/secret");
+  std::filesystem::remove(scratch / "state/lists.journal.bad");
+  std::filesystem::create_directories(scratch / "state/lists.journal.bad/in the way");
+  EXPECT_EQ(StateDirectory::open(scratch / "state").message,
+            "state.dir " + (scratch / "state") +
+                " can't begin afresh without its secret: Is a directory");
+  EXPECT_FALSE(scratch.has("state/secret")) << "the next start must not take them for its own";
 }
 
 TEST(StateDirectory, takes_the_secret_that_replicas_share_and_sets_aside_what_another_keyed) {

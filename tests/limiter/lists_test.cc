@@ -76,6 +76,39 @@ TEST(Lists, AnEscalationRisesWhileTheFormerEntryIsNotForgotten) {
   EXPECT_EQ(bank.add(id, l, at(10'000'000)).level, 0) << "forgotten";
 }
 
+TEST(Lists, ARungWithFewerDurationsLeavesTheEscalationOfAnotherAlone) {
+  ListBank bank;
+  const ListId id = bank.open("deny").value();
+  const std::vector<milliseconds> steps{kMinute, 4 * kMinute, 24 * kMinute};
+  Listing long_one = listing(key_of(1), steps);
+  long_one.forget = 24 * kMinute;
+  const std::vector<milliseconds> step{kMinute};
+  const Listing short_one = listing(key_of(1), step);
+  EXPECT_EQ(bank.add(id, long_one, at(0)).level, 0);
+  const ListOutcome once = bank.add(id, short_one, at(100'000));
+  EXPECT_EQ(once.level, 0) << "it has but one duration";
+  EXPECT_EQ(once.until, at(160'000));
+  const ListOutcome third = bank.add(id, long_one, at(200'000));
+  EXPECT_EQ(third.level, 2);
+  EXPECT_EQ(third.until, at(200'000 + 1'440'000));
+  bank.add(id, short_one, at(1'700'000));
+  EXPECT_EQ(bank.add(id, long_one, at(1'800'000)).level, 2) << "the highest stays";
+}
+
+TEST(Lists, AnEscalationIsRememberedForItsLastDurationWhereNobodySaysHowLong) {
+  ListBank bank;
+  const ListId id = bank.open("deny").value();
+  const std::vector<milliseconds> steps{kMinute, 4 * kMinute};
+  const Listing l = listing(key_of(1), steps);
+  bank.add(id, l, at(0));
+  EXPECT_EQ(bank.add(id, l, at(60'000 + 239'999)).level, 1);
+  EXPECT_EQ(bank.add(id, l, at(60'000 + 239'999 + 2 * 240'000)).level, 0) << "forgotten";
+  const std::vector<milliseconds> step{kMinute};
+  const Listing single = listing(key_of(2), step);
+  bank.add(id, single, at(0));
+  EXPECT_FALSE(bank.held(id, key_of(2), at(60'000))) << "there is nothing to remember";
+}
+
 TEST(Lists, AFullListRefusesNewEntriesAndKeepsThoseInForce) {
   ListBank bank;
   const ListId id = bank.open("gray", 100).value();
@@ -163,6 +196,43 @@ TEST(Lists, TheJournalAndAnExportBringEverythingBack) {
   ListBank late;
   EXPECT_TRUE(late.import(whole, at(10'000'000)).has_value());
   EXPECT_EQ(late.size(late.by_name("gray").value()), 0u) << "what has ended stays away";
+}
+
+TEST(Lists, WhatHeldGoesOnHoldingBeyondALowerMax) {
+  ListBank bank;
+  const ListId id = bank.open("gray", 3000).value();
+  for (std::uint64_t i = 0; i < 3000; ++i) bank.add(id, listing(key_of(i)), at(0));
+  std::string whole;
+  bank.export_all(at(1), whole);
+  ListBank other;
+  const ListId same = other.open("gray", 10).value();
+  const auto taken = other.import(whole, at(1));
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->records, 3000u);
+  EXPECT_EQ(taken->refused, 0u);
+  EXPECT_EQ(other.open("gray", 20).value(), same);
+  for (std::uint64_t i = 0; i < 3000; ++i) EXPECT_TRUE(other.find(same, key_of(i), at(2)).listed);
+  EXPECT_EQ(other.add(same, listing(key_of(5)), at(2)).kind, Kind::extended);
+  EXPECT_EQ(other.add(same, listing(key_of(3000)), at(2)).kind, Kind::refused);
+  EXPECT_EQ(other.open("gray", 4000).value(), same);
+  EXPECT_EQ(other.add(same, listing(key_of(3000)), at(2)).kind, Kind::created);
+  for (std::uint64_t i = 0; i <= 3000; ++i) EXPECT_TRUE(other.find(same, key_of(i), at(3)).listed);
+}
+
+TEST(Lists, AnImportSaysWhatItHasNoRoomFor) {
+  ListBank bank;
+  for (const char* name : {"gray", "list 7"}) {
+    const ListId id = bank.open(name).value();
+    for (std::uint64_t i = 0; i < 5; ++i) bank.add(id, listing(key_of(i)), at(0));
+  }
+  std::string whole;
+  bank.export_all(at(1), whole);
+  ListBank full;
+  for (int i = 0; i < 16'384; ++i) ASSERT_TRUE(full.open("list " + std::to_string(i), 1));
+  const auto taken = full.import(whole, at(1));
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->refused, 5u);
+  EXPECT_EQ(full.size(full.by_name("list 7").value()), 5u) << "what follows is taken all the same";
 }
 
 TEST(Lists, RottenRecordsNeverBreakAnything) {
