@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
-
 #include "app/problem_log.h"
 #include "net/deadline.h"
 
@@ -12,14 +10,12 @@ namespace weir::app {
 namespace asio = boost::asio;
 using telemetry::Metric;
 
-namespace {
-// Editors and the kubelet touch several files: look when they have been quiet for so long.
-constexpr std::chrono::milliseconds kSettle{150};
-constexpr std::chrono::seconds kPoll{5};
-}  // namespace
-
 Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
                telemetry::MetricCells& cells)
+    : Reload(control, std::move(loader), swap, log, cells, Waits{}) {}
+
+Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
+               telemetry::MetricCells& cells, Waits waits)
     : loader_(std::move(loader)),
       swap_(swap),
       log_(log),
@@ -29,6 +25,7 @@ Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
       changes_(control),
       settle_(control),
       poll_(control),
+      waits_(waits),
       tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
         log.write(Level::error, LogLine("a reload ended by an exception: a bug in weir"));
       }) {}
@@ -40,23 +37,23 @@ Reload::~Reload() {
 void Reload::started_with(const Configuration& configuration) {
   last_ = report_of(configuration, Clock::wall());
   last_tried_hash_ = configuration.loaded.hash;
-  directories_ = configuration.loaded.directories;
+  watched_ = configuration.loaded.watched;
   in_force_ = InForce::of(configuration);
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
 }
 
 void Reload::watch() {
   watching_ = true;
-  watch_.watch(directories_);
+  watch_.watch(watched_);
   if (watch_.fd() >= 0) {
     changes_.assign(watch_.fd());
     wait_for_change();
   }
-  if (watch_.must_poll()) poll_later();
+  poll_if_need_be();
 }
 
 void Reload::stop() {
-  watching_ = false;
+  watching_ = polling_ = false;
   settle_.cancel();
   poll_.cancel();
   if (changes_.is_open()) changes_.release();
@@ -67,23 +64,28 @@ void Reload::wait_for_change() {
                       [this](const boost::system::error_code& error) {
                         if (error || !watching_) return;
                         if (watch_.drain()) something_changed();
+                        poll_if_need_be();
                         wait_for_change();
                       });
 }
 
 void Reload::something_changed() {
-  settle_.expires_after(kSettle);  // a wait that is under way ends as cancelled
+  settle_.expires_after(waits_.settle);  // a wait that is under way ends as cancelled
   settle_.async_wait([this](const boost::system::error_code& error) {
     if (!error && watching_) ask("the files have changed", true);
   });
 }
 
-void Reload::poll_later() {
-  poll_.expires_after(kPoll);
+// After whatever may have left a directory unwatched: the watch finds that out by itself too.
+void Reload::poll_if_need_be() {
+  if (polling_ || !watch_.must_poll()) return;
+  polling_ = true;
+  poll_.expires_after(waits_.poll);
   poll_.async_wait([this](const boost::system::error_code& error) {
     if (error || !watching_) return;
+    polling_ = false;
     ask("the files have changed", true);
-    if (watch_.must_poll()) poll_later();
+    poll_if_need_be();
   });
 }
 
@@ -111,14 +113,14 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
 
 asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {
   Configuration next = loader_();
+  // Equal texts too may have come from elsewhere, or from a directory that was made again.
+  watched_ = next.loaded.watched;
+  if (watching_) {
+    if (watch_.watch(watched_)) something_changed();  // in there, perhaps, since it was read
+    poll_if_need_be();
+  }
   if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
   last_tried_hash_ = next.loaded.hash;
-  directories_ = next.loaded.directories;
-  if (watching_) {
-    const bool polled = watch_.must_poll();
-    watch_.watch(directories_);
-    if (!polled && watch_.must_poll()) poll_later();
-  }
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
   std::string refusal;

@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,8 +33,15 @@ class Swap {
 /// On the control thread.
 class Reload {
  public:
+  struct Waits {
+    /// Editors and the kubelet touch several files: it looks when they have been quiet for so long.
+    std::chrono::milliseconds settle{150};
+    std::chrono::milliseconds poll{5000};
+  };
   Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
          telemetry::MetricCells& cells);
+  Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
+         telemetry::MetricCells& cells, Waits waits);
   ~Reload();
   Reload(const Reload&) = delete;
   Reload& operator=(const Reload&) = delete;
@@ -56,7 +64,7 @@ class Reload {
   boost::asio::awaitable<admin::LoadReport> load_and_swap(std::string cause, bool only_if_changed);
   void wait_for_change();
   void something_changed();
-  void poll_later();
+  void poll_if_need_be();
   void tell(const Configuration& configuration, const std::string& cause,
             const std::string& refusal);
 
@@ -67,7 +75,7 @@ class Reload {
   admin::LoadReport last_;
   InForce in_force_;
   std::string last_tried_hash_;  // of the last load, good or not
-  std::vector<std::string> directories_;
+  std::vector<std::string> watched_;
 
   struct Turns {
     bool busy = false;
@@ -78,7 +86,9 @@ class Reload {
   boost::asio::posix::stream_descriptor changes_;
   boost::asio::steady_timer settle_;
   boost::asio::steady_timer poll_;
+  const Waits waits_;
   bool watching_ = false;
+  bool polling_ = false;  // poll_ is under way
   net::TaskGroup tasks_;
 };
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <set>
 
@@ -19,6 +21,7 @@ namespace weir::config {
 namespace {
 
 constexpr std::size_t kFilesAtMost = 1000;
+constexpr int kLinksAtMost = 40;  // on the way to a file, as in the kernel
 
 /// Sixteen bytes as hex digits of a hash that is the same everywhere and always (no secret: it
 /// names a version, it keeps nobody out).
@@ -69,6 +72,51 @@ std::string join(const std::string& directory, const std::string& path) {
   return directory.ends_with('/') ? directory + path : directory + "/" + path;
 }
 
+/// Where a change may put another file behind this path.
+struct Places {
+  std::set<std::string> directories;  // as they are written
+  std::set<std::string> links;        // where symbolic links stand, and what they lead to
+
+  void add(const std::string& path) {
+    directories.insert(directory_of(path));
+    follow(path);
+  }
+  void tell(Loaded& out) const {
+    out.directories.assign(directories.begin(), directories.end());
+    std::set<std::string> all = links;
+    all.insert(directories.begin(), directories.end());
+    out.watched.assign(all.begin(), all.end());
+  }
+
+ private:
+  void follow(const std::string& path);
+};
+
+/// Walks the path as the kernel does, link by link; what is missing is taken as it is written.
+void Places::follow(const std::string& path) {
+  std::string at = path.starts_with('/') ? "/" : ".";  // no link in it
+  std::string rest = path;
+  int found = 0;
+  while (!rest.empty()) {
+    const std::size_t slash = rest.find('/');
+    const std::string name = rest.substr(0, slash);
+    rest.erase(0, slash == std::string::npos ? slash : slash + 1);
+    if (name.empty() || name == ".") continue;
+    const std::string next = join(at, name);
+    std::array<char, PATH_MAX> target;
+    const ssize_t n = ::readlink(next.c_str(), target.data(), target.size());
+    if (n <= 0) {
+      at = next;
+      continue;
+    }
+    links.insert(at);
+    if (++found > kLinksAtMost) return;
+    if (target[0] == '/') at = "/";
+    rest = std::string(target.data(), static_cast<std::size_t>(n)) + "/" + rest;
+  }
+  if (found > 0) links.insert(directory_of(at));
+}
+
 /// The directory part is taken literally: a path with `[` in it is no pattern.
 std::string escape_pattern(std::string_view text) {
   std::string out;
@@ -117,30 +165,29 @@ std::optional<std::pair<dev_t, ino_t>> identity(const std::string& path) {
   return std::pair{status.st_dev, status.st_ino};
 }
 
-/// Where a new match of a pattern would appear, as far as it exists by name: `a/*/b.yaml` -> `a`.
-std::string watched_directory(const std::string& directory, const std::string& pattern) {
+/// A new match of a pattern, as far as it exists by name: `a/*/b.yaml` -> `a/x`.
+std::string would_be_match(const std::string& directory, const std::string& pattern) {
   const std::size_t wild = std::min(pattern.find_first_of("*?["), pattern.size());
-  return directory_of(
-      join(directory, pattern.substr(0, wild) + (wild < pattern.size() ? "x" : "")));
+  return join(directory, pattern.substr(0, wild) + (wild < pattern.size() ? "x" : ""));
 }
 
 struct Included {
   std::vector<IncludePattern> patterns;
   std::vector<SourceText> texts;
-  std::set<std::string> directories;
 };
 
 void include(const std::string& main_path, const std::vector<Text>& patterns, Included& out,
-             Problems& problems) {
+             Places& places, Problems& problems) {
   const std::string directory = directory_of(main_path);
   std::set<std::pair<dev_t, ino_t>> seen;
   if (const auto main = identity(main_path)) seen.insert(*main);
   for (const Text& pattern : patterns) {
-    out.directories.insert(watched_directory(directory, pattern.value));
+    places.add(would_be_match(directory, pattern.value));
     const std::vector<std::string> paths = expand(directory, pattern.value);
     out.patterns.push_back({pattern, paths.size()});
     if (paths.empty()) problems.warning(pattern.where, quoted(pattern.value) + " matches no file");
     for (const std::string& path : paths) {
+      places.add(path);
       const auto id = identity(path);
       if (id && !seen.insert(*id).second) continue;
       if (out.texts.size() >= kFilesAtMost) {
@@ -152,7 +199,6 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, In
         problems.error(pattern.where, "cannot read " + quoted(path) + ": " + why);
         continue;
       }
-      out.directories.insert(directory_of(path));
       out.texts.push_back(std::move(file));
     }
   }
@@ -165,12 +211,13 @@ void drop_mark(std::string& text) {
 
 /// Reads the csv files of tables; they belong to the configuration like included files: a change is
 /// a reload. Null `directory`: there is no file system to read from.
-void read_tables(Model& model, const std::string* directory, Problems& problems, Loaded& out,
+void read_tables(Model& model, const std::string* directory, Problems& problems, Places& places,
                  std::string& all) {
   for (TableDef& table : model.tables) {
     if (!table.file) continue;
     const std::string path =
         directory == nullptr ? table.file->value : join(*directory, table.file->value);
+    if (directory != nullptr) places.add(path);
     std::string text;
     const std::string why =
         directory == nullptr ? "no files can be read here" : read_regular(path, text);
@@ -180,13 +227,12 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
     }
     drop_mark(text);
     fill_table(table, text, problems);
-    out.directories.push_back(directory_of(path));
     all += std::to_string(path.size()) + ":" + path + content_hash(text);
   }
 }
 
 Loaded finish(std::vector<SourceText> texts, const Environment& environment, Problems problems,
-              const std::string* directory) {
+              const std::string* directory, Places places) {
   Loaded out;
   out.problems = std::move(problems);
   for (SourceText& text : texts) drop_mark(text.text);
@@ -200,7 +246,8 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
   for (std::size_t i = out.files.size(); i < model.files.size(); ++i)
     out.files.push_back({model.files[i], {}, {}});
   const std::size_t errors = out.problems.errors();
-  read_tables(model, directory, out.problems, out, all);
+  read_tables(model, directory, out.problems, places, all);
+  places.tell(out);
   out.hash = content_hash(all);
   if (!out.problems.has_errors()) {
     out.model = std::move(model);
@@ -220,26 +267,26 @@ std::vector<FileView> Loaded::views() const {
 
 Loaded load_file(const std::string& path, const Environment& environment) {
   Problems problems;
+  Places places;
+  places.add(path);
   SourceText main{path, {}};
   if (const std::string why = read_regular(path, main.text); !why.empty()) {
     Loaded out;
     out.files.push_back({path, {}, {}});
-    out.directories.push_back(directory_of(path));
+    places.tell(out);
     out.problems.error({}, "cannot read the file: " + why);
     return out;
   }
   drop_mark(main.text);
   Included included;
-  included.directories.insert(directory_of(path));
-  include(path, included_patterns(main.text), included, problems);
+  include(path, included_patterns(main.text), included, places, problems);
   std::vector<SourceText> texts;
   texts.push_back(std::move(main));
   std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));
   const std::string directory = directory_of(path);
-  Loaded out = finish(std::move(texts), environment, std::move(problems), &directory);
+  Loaded out =
+      finish(std::move(texts), environment, std::move(problems), &directory, std::move(places));
   out.includes = std::move(included.patterns);
-  included.directories.insert(out.directories.begin(), out.directories.end());
-  out.directories.assign(included.directories.begin(), included.directories.end());
   return out;
 }
 
@@ -248,7 +295,7 @@ Loaded load_text(std::string_view name, std::string_view text) {
 }
 
 Loaded load_texts(std::vector<SourceText> texts, const Environment& environment) {
-  return finish(std::move(texts), environment, {}, nullptr);
+  return finish(std::move(texts), environment, {}, nullptr, {});
 }
 
 }  // namespace weir::config

@@ -33,7 +33,10 @@ struct Loaded {
   std::vector<SourceFile> files;         ///< the main file first; indices are those of Where::file
   std::string hash;                      ///< over names and contents of all files, 32 hex digits
   std::vector<IncludePattern> includes;
-  std::vector<std::string> directories;  ///< to watch (config/watch.h): of every file and pattern
+  std::vector<std::string> directories;  ///< of every file and pattern, as they are written
+  /// To watch (config/watch.h): these, and where symbolic links on the way to their files stand or
+  /// lead.
+  std::vector<std::string> watched;
 
   std::vector<FileView> views() const;  ///< for render.h; valid as long as this
 };

@@ -34,7 +34,7 @@ void Watch::add(const std::string& directory) {
   if (std::find(names.begin(), names.end(), directory) == names.end()) names.push_back(directory);
 }
 
-void Watch::watch(const std::vector<std::string>& directories) {
+bool Watch::watch(const std::vector<std::string>& directories) {
   // Adding comes first: the kernel answers with the old number where a directory is already
   // watched, so that nothing that happens meanwhile is lost.
   std::map<int, std::vector<std::string>> before = std::move(by_watch_);
@@ -45,6 +45,8 @@ void Watch::watch(const std::vector<std::string>& directories) {
   for (const auto& [id, names] : before) {
     if (!by_watch_.contains(id)) ::inotify_rm_watch(fd_, id);
   }
+  return std::any_of(by_watch_.begin(), by_watch_.end(),
+                     [&](const auto& now) { return !before.contains(now.first); });
 }
 
 bool Watch::drain() {

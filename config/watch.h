@@ -28,8 +28,9 @@ class Watch {
   bool must_poll() const noexcept { return fd_ < 0 || !missing_.empty(); }
   const std::vector<std::string>& missing() const noexcept { return missing_; }
 
-  /// From now on these directories, and no others.
-  void watch(const std::vector<std::string>& directories);
+  /// From now on these directories, and no others. True: one of them was not watched before, so
+  /// that nothing has told of changes in it.
+  bool watch(const std::vector<std::string>& directories);
   /// Takes all waiting events; true if anything may have changed. Re-adds watches that the kernel
   /// dropped (the directory was replaced, or the queue ran over).
   bool drain();

@@ -199,6 +199,61 @@ TEST_F(ReloadTest, does_one_reload_at_a_time) {
   EXPECT_EQ(swap.in_use.size(), 5U);
 }
 
+struct WatchedTest : ReloadTest {
+  WatchedTest() {
+    write(kGood);
+    reload.started_with(load_it());
+    reload.watch();
+  }
+  ~WatchedTest() override {
+    reload.stop();
+    control.run();
+  }
+  Configuration load_it() { return compile(config::load_file(scratch / "there/weir.yaml", {})); }
+  void write(std::string_view text) {
+    std::filesystem::create_directories(scratch / "there");
+    scratch.write("there/weir.yaml", text);
+  }
+  void take_away() { std::filesystem::remove_all(scratch / "there"); }
+  /// Lets it work until something has come true; false: nothing happened for so long that nothing
+  /// ever will.
+  bool until(const std::function<bool()>& came_true) {
+    while (!came_true()) {
+      if (control.run_one_for(std::chrono::seconds{10}) == 0) return false;
+    }
+    return true;
+  }
+
+  Reload reload{control,
+                [this] {
+                  ++loads;
+                  return load_it();
+                },
+                swap,
+                log,
+                metrics.control(),
+                {milliseconds{1}, milliseconds{1}}};
+};
+
+TEST_F(WatchedTest, a_directory_that_is_gone_for_long_is_found_again) {
+  take_away();
+  ASSERT_TRUE(until([this] { return metrics.sum(Metric::reloads_failed) == 1; }));
+  write(with_limit(6));
+  ASSERT_TRUE(until([this] { return swap.in_use.size() == 1; }));
+  write(with_limit(7));
+  EXPECT_TRUE(until([this] { return swap.in_use.size() == 2; })) << "it is watched again";
+}
+
+TEST_F(WatchedTest, a_directory_that_comes_back_with_equal_texts_is_watched_again) {
+  take_away();
+  ASSERT_EQ(control.run_one_for(std::chrono::seconds{10}), 1U) << "the watch sees that it is gone";
+  write(kGood);
+  ASSERT_TRUE(until([this] { return loads == 1; }));
+  EXPECT_TRUE(swap.in_use.empty());
+  write(with_limit(6));
+  EXPECT_TRUE(until([this] { return swap.in_use.size() == 1; }));
+}
+
 TEST(NeedsRestart, names_the_settings_that_a_reload_can_not_change) {
   const auto server = [](const char* text) {
     return config::load_text("weir.yaml", text).model->server;

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 
 #include "config/schema.h"
@@ -340,6 +342,89 @@ TEST_F(Directory, editors_copies_and_new_directories_are_seen) {
   fs::create_directory(root_ / "policies");
   EXPECT_TRUE(watch.drain());
   EXPECT_FALSE(watch.must_poll());
+}
+
+TEST_F(Directory, places_of_files_that_cannot_be_read_are_watched_too) {
+  write("weir.yaml",
+        "weir: 1\ninclude: \"*/p.yaml\"\nfields: {os: query.os}\n"
+        "tables: {gold: {by: os, file: numbers/gold.csv}}\n");
+  fs::create_directories(root_ / "dir/p.yaml");
+  fs::create_directories(root_ / "numbers");
+  const Loaded loaded = load_file(path("weir.yaml"), {});
+  EXPECT_EQ(loaded.problems.errors(), 2u) << shown(loaded);
+  EXPECT_EQ(loaded.directories,
+            (std::vector<std::string>{root_.string(), path("dir"), path("numbers")}));
+  EXPECT_EQ(loaded.watched, loaded.directories) << "there are no links here";
+}
+
+TEST_F(Directory, links_on_the_way_to_a_file_are_seen_to_change) {
+  const auto link = [&](const std::string& name, const std::string& target) {
+    fs::create_directories((root_ / name).parent_path());
+    fs::create_symlink(target, root_ / "next");
+    fs::rename(root_ / "next", root_ / name);
+  };
+  write("one/etc/weir.yaml", "weir: 1\n# one\n");
+  write("two/etc/weir.yaml", "weir: 1\n# two\n");
+  write("real/weir.yaml", "weir: 1\n# real\n");
+  write("real/more.yaml", "fields: {}\n");
+  link("sync/current", "../one");  // as git-sync does it: a link above the file
+  link("by/way", path("by/of"));
+  link("by/of", "../sync/./current/etc");
+  link("etc/weir.yaml", "../real/weir.yaml");  // a link in place of the file
+  write("in/weir.yaml", "weir: 1\ninclude: \"more/*.yaml\"\n");
+  link("in/more", "../real");
+  const struct {
+    const char* name;
+    const char* file;
+    std::function<void()> change;
+  } cases[] = {
+      {"a link above it", "sync/current/etc/weir.yaml", [&] { link("sync/current", "../two"); }},
+      {"the last of a chain", "by/way/weir.yaml", [&] { link("sync/current", "../one"); }},
+      {"the first of a chain", "by/way/weir.yaml", [&] { link("by/way", "../two/etc"); }},
+      {"the file behind a link", "etc/weir.yaml",
+       [&] { write("real/weir.yaml", "weir: 1\n# new\n"); }},
+      {"the link itself", "etc/weir.yaml", [&] { link("etc/weir.yaml", "../two/etc/weir.yaml"); }},
+      {"a link to a directory of a pattern", "in/weir.yaml", [&] { link("in/more", "../two"); }},
+  };
+  for (const auto& c : cases) {
+    const Loaded before = load_file(path(c.file), {});
+    ASSERT_TRUE(before.model) << c.name << shown(before);
+    Watch watch;
+    EXPECT_TRUE(watch.watch(before.watched));
+    EXPECT_FALSE(watch.must_poll()) << c.name;
+    ASSERT_FALSE(readable(watch)) << c.name;
+    c.change();
+    EXPECT_TRUE(watch.drain()) << c.name;
+    const Loaded after = load_file(path(c.file), {});
+    EXPECT_NE(after.hash, before.hash) << c.name;
+    watch.watch(after.watched);
+    EXPECT_FALSE(watch.watch(after.watched)) << c.name << ": nothing new";
+  }
+}
+
+TEST_F(Directory, links_that_go_round_or_nowhere_end) {
+  fs::create_symlink("round", root_ / "round");
+  fs::create_symlink("no/where.yaml", root_ / "dangling.yaml");
+  for (const char* name : {"round", "round/weir.yaml", "dangling.yaml"}) {
+    const Loaded loaded = load_file(path(name), {});
+    EXPECT_FALSE(loaded.model) << name;
+    EXPECT_TRUE(std::find(loaded.watched.begin(), loaded.watched.end(), root_.string()) !=
+                loaded.watched.end())
+        << name;
+  }
+}
+
+TEST_F(Directory, config_map_swaps_are_seen_with_the_links_watched) {
+  swap_config_map("v1", "weir: 1\n");
+  Watch watch;
+  watch.watch(load_file(path("weir.yaml"), {}).watched);
+  for (const char* version : {"v2", "v3", "v4"}) {
+    swap_config_map(version, "weir: 1\n# " + std::string(version) + "\n");
+    EXPECT_TRUE(watch.drain()) << version;
+    watch.watch(load_file(path("weir.yaml"), {}).watched);
+    EXPECT_FALSE(watch.must_poll()) << version;
+    EXPECT_FALSE(watch.drain()) << version;
+  }
 }
 
 TEST(Load, mutated_examples_never_crash) {
