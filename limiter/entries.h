@@ -223,7 +223,7 @@ class WindowEntries {
                                         e.value(i) == std::numeric_limits<V>::min());
         if (!saturated) e.set(i, e.value(i) - std::min(amount, kCount ? e.value(i) : amount));
       }
-      if (e.value(i) == V{}) e.erase(i);
+      if (e.value(i) == V{} && (kCount || undo.fresh)) e.erase(i);
     }
     if (undo.dropped) put_back_dropped(s, state, memory, undo);
     if (e.size == 0 || s.counter.spec.window == Window::every_first) return;
