@@ -1,6 +1,7 @@
 #include "admin/keys.h"
 
 #include "policies/place_text.h"
+#include "policies/text_keys.h"
 
 namespace weir::admin {
 
@@ -25,7 +26,13 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
       return "\"" + names[i] + "\" is a place, latitude first: 31.2304,121.4737";
     }
     if (!slots[i].is_address) {
-      out.emplace_back(given[i]);
+      auto text = policies::canonical_part(slots[i].type, given[i]);
+      if (!text) {
+        return "\"" + names[i] + "\" is " +
+               (slots[i].type == Type::boolean ? "true or false" : "a number") + ", not \"" +
+               std::string(given[i]) + "\"";
+      }
+      out.push_back(std::move(*text));
       continue;
     }
     const auto address = Address::parse(given[i]);

@@ -81,7 +81,7 @@ constexpr Row<ListDraft> kList[] = {
      }},
     {{"release", shape::kName, "an event", "",
       "An event that has the list's fields and lifts the entry, such as a solved captcha; a list that "
-      "challenges or denies lets such requests through."},
+      "challenges or denies lets such requests through. Not of an allow list."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
     {{"forget", shape::kDuration, "duration, 1s to 366d", "",
       "After so long without an entry an escalation begins anew, where its rung does not say."},

@@ -92,7 +92,7 @@ constexpr Row<RungDraft> kRung[] = {
       R"({"anyOf":[{"$ref":"#/$defs/duration"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/duration"}}]})",
       "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window ends", "", "How long the key is remembered."},
      read_durations},
-    {{"forget", shape::kDuration, "duration, 1s to 366d", "",
+    {{"forget", shape::kDuration, "duration, 1s to 366d", "that of the list, else the longest `for`",
       "After so long without a firing an escalation begins anew."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.forget = m.key;
@@ -116,7 +116,7 @@ constexpr Row<RungDraft> kRung[] = {
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto n = r.integer(m, 1, 1'000'000)) d.rung.score = located(m, *n);
      }},
-    {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the counter."},
+    {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the counter, which no policy without the same `clear` shares. Not of metrics."},
      [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
     {{"notify", shape::kName, "a notification", "", "Whom to tell."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
@@ -132,7 +132,7 @@ constexpr Row<RungDraft> kRung[] = {
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
      }},
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
-      "This rung's own mode."},
+      "This rung's own mode; in `shadow` its `clear` empties nothing."},
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto v = read_mode(r, m)) d.rung.mode = located(m, *v);
      }},

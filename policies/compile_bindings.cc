@@ -2,6 +2,7 @@
 
 #include "policies/compiler.h"
 #include "policies/describe.h"
+#include "policies/text_keys.h"
 
 /// A policy seen from one event: where the key, the amount and the thresholds come from.
 namespace weir::policies {
@@ -238,3 +239,29 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
 }
 
 }  // namespace weir::policies
+  std::vector<KeySlot> by;
+    by.push_back(*slot);
+  }
+  for (const config::TableDef& def : model_.tables) {
+    if (def.name.value == text->value) check_table_keys(def.values, by);
+/// What is looked up is the canonical text of a value: a key that is no such text is never found.
+void Compiler::check_table_keys(const config::TableNode& node, std::span<const KeySlot> by) {
+  if (by.empty()) return;
+  for (const config::TableChild& child : node.children) {
+    const std::string& key = child.value.value;
+    check_table_keys(child.node, by.subspan(1));
+    if (key == "*") continue;
+    const auto address = by.front().is_address ? Address::parse(key) : std::nullopt;
+    const auto canonical = address                 ? std::optional(address->to_string())
+                           : by.front().is_address ? std::nullopt
+                                                   : canonical_part(by.front().type, key);
+    if (canonical == key || !told_table_keys_.insert(&child).second) continue;
+    problems_.error(child.value.where,
+                    "\"" + key + "\" is never looked up: the values here are of type " +
+                        std::string(type_name(by.front().type)),
+                    canonical                ? "write " + *canonical
+                    : by.front().is_address ? "a table has single addresses, no networks"
+                                            : "");
+  }
+}
+

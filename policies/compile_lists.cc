@@ -2,6 +2,7 @@
 
 #include "policies/compiler.h"
 #include "policies/extractors.h"
+#include "policies/text_keys.h"
 
 namespace weir::policies {
 
@@ -28,6 +29,7 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
   KeySlot out;
   out.slot = *slot;
   const Slot& what = set_.slots[*slot];
+  out.type = what.type;
   out.is_address = what.type == Type::address;
   out.reads_address = what.kind == Slot::Kind::column && field.value == "ip";
   if (what.type == Type::list) {
@@ -55,6 +57,17 @@ namespace {
 std::string kept_as(const List& list) {
   std::string out = list.kind == config::ListKind::allow ? "allow " + list.name : list.name;
   for (const std::string& name : list.of) out += (&name == list.of.data() ? " of " : ",") + name;
+  return out;
+}
+
+/// Where addresses stand for other networks than usual, entries are of other callers.
+std::string masks_of(const std::vector<KeySlot>& key) {
+  const KeySlot usual;
+  std::string out;
+  for (const KeySlot& part : key) {
+    if (!part.is_address || (part.v4_bits == usual.v4_bits && part.v6_bits == usual.v6_bits)) continue;
+    out += " /" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
+  }
   return out;
 }
 
@@ -118,7 +131,10 @@ void Compiler::compile_lists() {
     }
     if (def.forget) list.forget = def.forget->value;
     if (def.release) {
-      if (const auto event = find_event(*def.release)) {
+      if (list.kind == config::ListKind::allow) {
+        problems_.error(def.release->where,
+                        "who is on an allow list is not judged, so that nothing releases from it");
+      } else if (const auto event = find_event(*def.release)) {
         if (auto key = list_key(list, set_.events[*event])) {
           list.releases.push_back({*event, std::move(*key)});
         } else {
@@ -128,6 +144,10 @@ void Compiler::compile_lists() {
       }
     }
     list.of_address = list.of.size() == 1 && list.bindings.front().key.front().is_address;
+    for (config::ListEntryDef& entry : list.entries) {
+      for (std::size_t i = 0; !list.of_address && i < entry.key.size(); ++i)
+        check_entry(list, i, entry.key[i]);
+    }
     if (list.of_address) {
       for (const config::ListEntryDef& entry : def.entries) {
         if (!Cidr::parse(entry.key.front().value)) {
@@ -137,6 +157,27 @@ void Compiler::compile_lists() {
         }
       }
     }
+  }
+}
+
+/// A part of an entry is brought into the text that keys have of it.
+void Compiler::check_entry(const List& list, std::size_t part, config::Text& text) {
+  const auto& key = list.bindings.front().key;
+  if (part >= key.size()) return;
+  if (key[part].is_address) {
+    if (Address::parse(text.value)) return;
+    problems_.error(text.where,
+                    Cidr::parse(text.value)
+                        ? "networks stand only in lists of an address alone"
+                        : "\"" + text.value + "\" is no address",
+                    "write the list of " + list.of[part] + ", or single addresses");
+    return;
+  }
+  if (auto canonical = canonical_part(key[part].type, text.value)) {
+    text.value = std::move(*canonical);
+  } else {
+    problems_.error(text.where, "\"" + text.value + "\" is no value of \"" + list.of[part] +
+                                    "\", which is " + std::string(type_name(key[part].type)));
   }
 }
 
@@ -153,17 +194,29 @@ std::optional<ListIndex> Compiler::named_list(const config::Text& name) {
   return std::nullopt;
 }
 
-ListIndex Compiler::own_list(Policy& policy, Action action, bool shadow) {
-  // One list for each action that remembers: an entry's effect is its list's.
-  for (std::size_t i = 0; i < set_.lists.size(); ++i) {
-    const List& list = set_.lists[i];
-    if (list.owner == policy.index && list.remembered == action && list.shadow == shadow) {
-      return static_cast<ListIndex>(i);
-    }
-  }
+ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Rung& from) {
+  const Action action = rung.action;
+  const bool shadow = rung.shadow;
   const ActionRow& row = action_row(action);
   List list;
+  // Who says what to tell says it of the ban too; else a ban gives no hint.
+  list.tell = from.tell ? rung.tell : config::Tell::nothing;
+  list.status = from.status || from.tell  ? rung.status
+                : action == Action::deny ? 403
+                                         : status_of(action);
+  if (action == Action::delay) list.hold = rung.hold;
+  // What happens to an entry's key is said by its list: rungs of one action share theirs where they
+  // say the same.
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < set_.lists.size(); ++i) {
+    const List& known = set_.lists[i];
+    if (known.owner != policy.index || known.remembered != action || known.shadow != shadow) continue;
+    if (known.tell == list.tell && known.status == list.status && known.hold == list.hold)
+      return static_cast<ListIndex>(i);
+    ++others;
+  }
   list.name = policy.name + ":" + std::string(row.name) + (shadow ? ":shadow" : "");
+  if (others > 0) list.name += ":" + std::to_string(others + 1);
   list.kind = row.memory;
   list.remembered = action;
   list.shadow = shadow;
@@ -172,9 +225,7 @@ ListIndex Compiler::own_list(Policy& policy, Action action, bool shadow) {
   list.shared = policy.shared;
   list.of = policy.key_names;
   list.of_address = policy.key_is_address;
-  list.tell = config::Tell::nothing;
-  list.status = action == Action::deny ? 403 : status_of(action);
-  list.kept_as = kept_as(list);
+  list.kept_as = kept_as(list) + masks_of(policy.bindings.front().key);
   list.identity = identity_of("list " + list.kept_as);
   const auto index = static_cast<ListIndex>(set_.lists.size());
   policy.own_lists.push_back(index);

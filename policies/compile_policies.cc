@@ -145,12 +145,7 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       if (from.list && !rung.shadow) {
         rung.list = named_list(*from.list);
       } else if (!from.list || rung.shadow) {
-        rung.list = own_list(policy, rung.action, rung.shadow);
-        List& own = set_.lists[*rung.list];
-        // Who says what to tell says it of the ban too; else a ban gives no hint.
-        if (from.status || from.tell) own.status = rung.status;
-        if (from.tell) own.tell = rung.tell;
-        if (rung.action == Action::delay) own.hold = rung.hold;
+        rung.list = own_list(policy, rung, from);
       }
     }
     if (rung.list && !set_.lists[*rung.list].owner) {
@@ -165,6 +160,13 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       }
       if (list.kind == config::ListKind::allow) {
         problems_.error(from.list->where,
+      if (refuses(rung.action) && !refuses(list.effect) && list.kind != config::ListKind::allow) {
+        problems_.warning(
+            from.list->where,
+            "who is on list \"" + list.name +
+                "\" is not refused: beyond this request the rung refuses nobody",
+            "give the list effect: deny, or leave it out for a list of the policy's own");
+      }
                         "a rung cannot put a key on the allow list \"" + list.name + "\"");
       }
     }

@@ -27,6 +27,7 @@ class Compiler {
   void compile_lists();     // where they act, once the events are known
   void compile_policies();  // compile_policies.cc
   void compile_views();     // compile_views.cc
+  void check_amounts();     // compile_policies.cc: once all are there
   void index();             // compile.cc: what each event leads to
   void note_shortcuts();    // compile_shortcuts.cc: last
 
@@ -64,12 +65,15 @@ class Compiler {
   std::optional<std::vector<KeySlot>> list_key(const List& list, const Event& event);
 
   // Lists.
-  ListIndex own_list(Policy& policy, Action action, bool shadow);
+  void check_entry(const List& list, std::size_t part, config::Text& text);
+  ListIndex own_list(Policy& policy, const Rung& rung, const config::Rung& from);
   std::optional<ListIndex> named_list(const config::Text& name);
 
   // Policies.
   void compile_policy(const config::PolicyDef& def);
   void compile_meters(const config::PolicyDef& def, Policy& policy);
+  void check_table_keys(const config::TableNode& node, std::span<const KeySlot> by);
+  void check_told_apart(const config::PolicyDef& def, const Policy& policy);
   bool bind_events(const config::PolicyDef& def, Policy& policy);
   enum class Role : std::uint8_t {
     counts,  ///< watched
@@ -109,6 +113,7 @@ class Compiler {
   std::map<std::string, EventIndex, std::less<>> event_index_;
   std::map<std::string, ListIndex, std::less<>> list_index_;
   std::map<std::string, std::uint16_t, std::less<>> table_index_;
+  std::set<const config::TableChild*> told_table_keys_;  // one error each, however many rungs ask
 };
 
 /// Adds the slots that are not there yet.

@@ -100,6 +100,8 @@ class Evaluator final : private ListOracle {
   /// Must outlive the use.
   void exchange(limiter::SyncedBank& synced) noexcept { counts_.exchange(synced); }
   const PolicySet& set() const noexcept { return *set_; }
+  /// What `inList()` asks, as of the event judged last.
+  const ListOracle& lists() const noexcept { return *this; }
 
   struct Options {
     bool may_wait = true;  ///< a Verdict of kind wait may be given
@@ -366,9 +368,12 @@ class Evaluator final : private ListOracle {
                 std::size_t rung_index, const Value& value, std::optional<Number> limit,
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
                 Instant at);
+  bool lists_again(const Rung& rung) const;
+  bool load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung);
   void count_standings();
 
   // evaluator_answer.cc
+  void note_capture(SlotId id);
   bool came_true(const PlannedPolicy& planned);
   bool load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);

@@ -195,7 +195,7 @@ bool Evaluator::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
 
 /// Whoever solves the captcha must get through to it.
 bool Evaluator::may_release(const List& list) const noexcept {
-  return list.kind == config::ListKind::gray && refuses(list.effect) &&
+  return list.kind != config::ListKind::allow && refuses(list.effect) &&
          std::any_of(list.releases.begin(), list.releases.end(),
                      [&](const List::Binding& release) { return may_happen(release.event); });
 }

@@ -26,6 +26,7 @@ void Evaluator::write_memory(Instant at) {
       // Memory rests on what is counted for good: now if nothing is reserved and the request
       // passes, at the answer if it is reserved, and at a refusal if this rung itself refuses.
       // A pattern of all replicas: when the store has heard of the event.
+      if (refused && lists_again(rung)) continue;
       const bool counted = refused ? always : !planned.reserves && !is_told_later(policy);
       if (!counted && !(refuses(won.effect) && (refused || policy.shadow))) continue;
       remember(policy, planned, rung, r, won.value, plan_.limits[planned.first_limit + r],
@@ -34,11 +35,19 @@ void Evaluator::write_memory(Instant at) {
   }
 }
 
+/// Whom a list has just refused stays on it no longer for that.
+bool Evaluator::lists_again(const Rung& rung) const {
+  if (!rung.list || !refuses(set_->lists[*rung.list].effect)) return false;
+  return std::any_of(plan_.lists.begin(), plan_.lists.end(),
+                     [&](const ListHit& hit) { return hit.list == *rung.list; });
+}
+
 void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
                          std::size_t rung_index, const Value& value, std::optional<Number> limit,
                          const std::vector<PlannedCounter>& counters,
                          const std::vector<std::uint16_t>& refs, Instant at) {
-  if (rung.clear && policy.has_metric) {
+  // A shadow rung of an enforced policy must not empty what the others read.
+  if (rung.clear && policy.has_metric && rung.shadow == policy.shadow) {
     const auto& counter = counters[refs[planned.first_counter + rung.counter]];
     counts_.reset(counter_of(counter), counter.key, at.moment(counter_of(counter)));
     if (counter.asked != PlannedCounter::kNone) {
@@ -46,14 +55,25 @@ void Evaluator::remember(const Policy& policy, const PlannedPolicy& planned, con
     }
   }
   if (!rung.list && !rung.notify) return;
-  const Binding& binding = policy.bindings[planned.binding];
   const List* list = rung.list ? &set_->lists[*rung.list] : nullptr;
-  const bool own = list == nullptr || list->owner.has_value();
-  if (!load_key(own ? binding.key : policy.list_keys[planned.binding][rung_index])) return;
+  if (!load_listed_key(policy, planned.binding, rung_index)) return;
 
   load_texts();
   put_on_list(policy, rung, rung_index, value, limit,
               list == nullptr ? Hash128{} : key_hash().owned_by(list->identity), at);
+}
+
+/// The key that a rung lists, or tells of, into parts_. False: the event lacks a part of it. All
+/// that lack one are one key of a policy that counts them so (`missing: same`).
+bool Evaluator::load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung) {
+  const auto& list = policy.rungs[rung].list;
+  frame_.set_event(set_->events[policy.bindings[binding].event].name);
+  if (list && !set_->lists[*list].owner) return load_key(policy.list_keys[binding][rung]);
+  const std::vector<KeySlot>& key = policy.bindings[binding].key;
+  if (load_key(key)) return true;
+  if (policy.missing != config::Missing::same) return false;
+  load_key_with_gaps(key);
+  return true;
 }
 
 /// The key's parts as people read them, into views_.

@@ -11,6 +11,7 @@ namespace weir::policies {
 /// A part of a key as one event provides it.
 struct KeySlot {
   SlotId slot = 0;
+  Type type = Type::dyn;  ///< of its values, as far as it is known
   bool is_address = false;
   /// `31.2304,121.4737`: a place that counts within a radius (place_text.h)
   bool is_place = false;

@@ -36,7 +36,7 @@ std::string_view Evaluator::payload_of(const Policy& policy, const PlannedPatter
                     [&](const Rung& other) { return other.list == on; });
     if (!on || before) continue;
     const List& list = set_->lists[*on];
-    if (!load_key(list.owner ? binding.key : policy.list_keys[planned.binding][r])) continue;
+    if (!load_listed_key(policy, planned.binding, r)) continue;
     const Hash128 key = key_hash().owned_by(list.identity);
     load_texts();
     for (const std::uint64_t word : {list.identity.lo, list.identity.hi, key.lo, key.hi}) {

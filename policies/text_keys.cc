@@ -1,9 +1,28 @@
 #include "policies/text_keys.h"
 
+#include "config/units.h"
 #include "limiter/shared_key.h"
 #include "policies/place_text.h"
 
 namespace weir::policies {
+
+std::optional<std::string> canonical_part(Type type, std::string_view text) {
+  switch (type) {
+    case Type::integer:
+    case Type::real: {
+      const auto number = config::parse_number(text);
+      if (!number) return std::nullopt;
+      return number.value->to_string();
+    }
+    case Type::boolean:
+      if (text == "true" || text == "True" || text == "TRUE") return "true";
+      if (text == "false" || text == "False" || text == "FALSE") return "false";
+      return std::nullopt;
+    default:
+      return std::string(text);
+  }
+}
+
 namespace {
 
 Result<Hash128> hash_parts(const std::vector<KeySlot>& key, std::span<const std::string_view> parts,
@@ -14,7 +33,9 @@ Result<Hash128> hash_parts(const std::vector<KeySlot>& key, std::span<const std:
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (without_place && key[i].is_place) continue;
     if (!key[i].is_address) {
-      builder.add_text(parts[i]);
+      const auto text = canonical_part(key[i].type, parts[i]);
+      if (!text) return make_error_code(Error::malformed);
+      builder.add_text(*text);
       continue;
     }
     const auto address = Address::parse(parts[i]);
@@ -58,7 +79,7 @@ Result<std::string> shared_key(const Policy& policy, std::span<const std::string
     if (key[i].is_place) continue;
     const auto address = key[i].is_address ? Address::parse(parts[i]) : std::nullopt;
     spelled.add_text(address ? address->masked(key[i].v4_bits, key[i].v6_bits).to_string()
-                             : std::string(parts[i]));
+                             : *canonical_part(key[i].type, parts[i]));
   }
   spelled.end();
   return out;

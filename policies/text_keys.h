@@ -11,9 +11,13 @@
 
 namespace weir::policies {
 
+/// A key part as people write it, in the canonical text that a key has of it (`1.50` of a number is
+/// `1.5`). Nothing: no value of that type.
+std::optional<std::string> canonical_part(Type type, std::string_view text);
+
 /// Keys as people name them (admin API, explain): one text per key part, an address where the
-/// policy or list wants one. Error::malformed: wrong number of parts, or no address where one is
-/// needed.
+/// policy or list wants one. Error::malformed: wrong number of parts, or no address or number
+/// where one is needed.
 Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& policy,
                                         const Counter& counter,
                                         std::span<const std::string_view> parts,

@@ -19,5 +19,22 @@ TEST(Keys, APlaceIsLatitudeAndLongitude) {
   }
 }
 
+TEST(Keys, NumbersAndBooleansHaveOneSpelling) {
+  policies::KeySlot number, boolean;
+  number.type = Type::real;
+  boolean.type = Type::boolean;
+  const auto read = [&](std::string_view n, std::string_view b) {
+    const auto parts = canonical_parts({n, b}, {number, boolean}, {"n", "b"});
+    if (const auto* wrong = std::get_if<std::string>(&parts)) return *wrong;
+    const auto& both = std::get<std::vector<std::string>>(parts);
+    return both[0] + " " + both[1];
+  };
+  EXPECT_EQ(read("007", "True"), "7 true");
+  EXPECT_EQ(read("1.50", "false"), "1.5 false");
+  EXPECT_EQ(read("1e3", "false"), "1000 false");
+  EXPECT_EQ(read("abc", "true"), "\"n\" is a number, not \"abc\"");
+  EXPECT_EQ(read("1", "yes"), "\"b\" is true or false, not \"yes\"");
+}
+
 }  // namespace
 }  // namespace weir::admin::keys_test

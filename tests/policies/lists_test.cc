@@ -113,5 +113,114 @@ policies:
   EXPECT_EQ(world.send(from("bert", "Bern")), "deny");
 }
 
+TEST(Lists, WhoeverLeavesAPartOutIsOneKeyThatCanBeBanned) {
+  World world(R"(
+fields: {user: header.x_user}
+policies:
+  - {name: p, watch: request, key: [ip, user], missing: same, window: 1s, then: [{over: 2, do: deny, for: 1h}]}
+)");
+  for (const char* effect : {"pass", "pass", "deny"})
+    EXPECT_EQ(world.send(TestRequest("GET /")), effect);
+  world.now += milliseconds{10'000};
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny") << "banned for the hour";
+  EXPECT_EQ(world.send(TestRequest("GET /").header("X-User", "ann")), "pass");
+}
+
+TEST(Lists, WhomAListRefusesStaysOnItNoLongerForThat) {
+  World world(R"(
+lists: {robots: {of: ip, kind: gray, effect: deny}}
+policies:
+  - {name: p, watch: request, key: ip, window: 1h, charge: always, then: [{over: 1, do: graylist, list: robots, for: 10s}]}
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny");
+  const List& list = world.evaluator.set().lists.front();
+  const std::string_view parts[] = {"203.0.113.7"};
+  const Hash128 key = list_key(world.evaluator.set(), list, parts, world.secret).value();
+  const auto until = [&] { return world.lists.find(list.id, key, world.now).until; };
+  const TimePoint first = until();
+  for (int i = 0; i < 3; ++i) {
+    world.now += milliseconds{2'000};
+    EXPECT_EQ(world.send(TestRequest("GET /")), "deny");
+    EXPECT_EQ(until(), first);
+  }
+}
+
+TEST(Lists, ReleaseLetsWhoIsDeniedThrough) {
+  World world(R"(
+events: {solve: {match: 'POST /captcha'}, solved: {is: solve, when: 'status == 204'}}
+lists: {bad: {of: ip, kind: deny, release: solved}}
+policies:
+  - {name: p, watch: request, key: ip, window: 1h, then: [{over: 1, do: deny, list: bad, for: 1h}]}
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny");
+  world.now += hours(1) - milliseconds{1'000};  // the count is gone, the entry is not
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny");
+  EXPECT_EQ(world.send(TestRequest("POST /captcha"), 200), "deny") << "the rung itself refuses";
+}
+
+TEST(Lists, RungsOfOneActionShareAListOnlyWhereTheySayTheSame) {
+  World world(R"(
+policies:
+  - {name: p, watch: request, key: ip, window: 1h, charge: always, then: [{over: 1, do: delay, hold: 100ms, for: 1m}, {over: 50, do: delay, hold: 3s, for: 1m}]}
+)");
+  EXPECT_EQ(world.judge(TestRequest("GET /")).hold, milliseconds{0});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(world.judge(TestRequest("GET /")).hold, milliseconds{100});
+}
+
+TEST(Lists, AnotherMaskMeansOtherCallers) {
+  const auto with = [](const std::string& key) {
+    return "policies: [{name: p, watch: request, key: " + key +
+           ", window: 1s, then: [{over: 1, do: deny, for: 1h}]}]\n";
+  };
+  World world(with("ip"));
+  EXPECT_EQ(world.send(TestRequest("GET /", "198.51.100.0")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /", "198.51.100.0")), "deny");
+  world.use(with("\"ip/24,56\""));
+  world.now += milliseconds{10'000};
+  EXPECT_EQ(world.send(TestRequest("GET /", "198.51.100.77")), "pass")
+      << "one host was banned, not all";
+  world.use(with("ip"));
+  EXPECT_EQ(world.send(TestRequest("GET /", "198.51.100.0")), "deny");
+}
+
+TEST(Lists, EntriesAreOfTheTypeOfTheirField) {
+  World world(R"(
+fields: {n: int(query.n), d: double(query.d)}
+lists:
+  ints: {of: n, kind: deny, entries: ["008"]}
+  reals: {of: d, kind: deny, entries: [1.50, 2.0, 1e3]}
+policies: [{name: p, watch: request, key: ip, window: 1h, then: [{over: 100, do: flag}]}]
+)");
+  for (const char* refused : {"n=8", "d=1.5", "d=2", "d=1000"}) {
+    EXPECT_EQ(world.send(TestRequest(std::string("GET /?") + refused)), "deny") << refused;
+  }
+  EXPECT_EQ(world.send(TestRequest("GET /?n=9&d=3")), "pass");
+  const auto& set = world.evaluator.set();
+  const std::string_view eight[] = {"8"}, spelt[] = {"0008"}, none[] = {"abc"};
+  EXPECT_EQ(list_key(set, set.lists[0], eight, world.secret).value(),
+            list_key(set, set.lists[0], spelt, world.secret).value());
+  EXPECT_FALSE(list_key(set, set.lists[0], none, world.secret));
+}
+
+TEST(Lists, EntriesThatNobodyCanHaveAreErrors) {
+  const auto errors = [](const std::string& list) {
+    config::Problems problems;
+    const config::Model model = config::parse(
+        {{"test.yaml",
+          "weir: 1\nfields: {n: int(query.n), user: query.u}\nlists: {l: " + list +
+              "}\npolicies: [{name: p, watch: request, key: ip, window: 1h, then: [{over: 1, "
+              "do: flag}]}]\n"}},
+        {}, problems);
+    if (!problems.has_errors()) compile(model, problems);
+    return problems.errors();
+  };
+  EXPECT_EQ(errors("{of: [ip, user], kind: deny, entries: [[10.0.0.0/8, al]]}"), 1U);
+  EXPECT_EQ(errors("{of: [ip, user], kind: deny, entries: [[10.0.0.8, al]]}"), 0U);
+  EXPECT_EQ(errors("{of: n, kind: deny, entries: [abc]}"), 1U);
+  EXPECT_EQ(errors("{of: user, kind: allow, release: request}"), 1U);
+}
+
 }  // namespace
 }  // namespace weir::policies::lists_test
