@@ -177,7 +177,7 @@ constexpr Row<CaseExpect> kExpect[] = {
          out.status = located(m, static_cast<int>(*value));
      }},
     {{"score", R"({"type":"integer"})", "number", "",
-      "The sum of the scores of all rungs that hold."},
+      "The sum of the scores of the rungs that act: one of each policy."},
      [](Reader& r, const Member& m, CaseExpect& out) {
        if (const auto value = r.integer(m, 0, kMany)) out.score = located(m, *value);
      }},

@@ -157,6 +157,15 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
     }
     const bool ends = window && ((window->kind == WindowDef::Kind::every && !window->from_first) ||
                                  window->kind == WindowDef::Kind::calendar);
+    const bool counts =
+        policy.window || rung.in || policy.metric.kind == MetricDef::Kind::in_flight;
+    if (rung.clear && !counts && !policy.pattern) {
+      reader.problems().error(
+          rung.where,
+          policy.metrics.empty() ? "this policy counts nothing that \"clear\" could empty"
+                                 : "\"clear\" empties a policy's own counter, not its metrics",
+          policy.metrics.empty() ? "" : "write reset: EVENT, which empties them");
+    }
     if (rung.for_window && !ends) {
       reader.problems().error(
           rung.where,

@@ -16,7 +16,7 @@ inline bool compares(config::Rung::Compare compare, Number value, Number limit) 
     case config::Rung::Compare::at:
       return value >= limit;
     case config::Rung::Compare::under:
-      return value < limit;
+      return limit.is_finite() && value < limit;  // `unlimited` asks for nothing
     case config::Rung::Compare::none:
       break;
   }
@@ -158,11 +158,14 @@ bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::si
   const Rung& rung = policy.rungs[r];
   if (rung.overflows) {
     const Number capacity = set_->counters[policy.counters[rung.counter]].spec.capacity;
-    return value.is_number() && value.as_number() > capacity;
+    if (!value.is_number() || !(value.as_number() > capacity)) return false;
+  } else if (!breaks(rung, value, limit)) {
+    return false;
   }
-  if (!breaks(rung, value, limit)) return false;
   const auto& condition = binding.rungs[r].condition;
-  if (!condition) return rung.compare != config::Rung::Compare::none || policy.pattern.has_value();
+  if (!condition)
+    return rung.overflows || rung.compare != config::Rung::Compare::none ||
+           policy.pattern.has_value();
   frame_.set_event(set_->events[binding.event].name);
   frame_.set_rung(value, limit ? Value::number(*limit) : Value::null());
   return condition->eval(frame_).is_true();

@@ -40,6 +40,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   compiler.compile_events();
   compiler.compile_lists();
   compiler.compile_policies();
+  compiler.check_amounts();
   compiler.compile_views();
   if (set->slots.full()) {
     problems.error({}, "the configuration reads more than 65,000 different fields");

@@ -62,7 +62,7 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
   }
   bind_key(def, event, binding);
   // Whoever only reads needs no amount, but `exists` asks for the value of this event.
-  if (role != Role::reads || def.metric.kind == MetricDef::Kind::exists) bind_amount(def, event, binding);
+  if (role == Role::counts || def.metric.kind == MetricDef::Kind::exists) bind_amount(def, event, binding);
   if (def.metric.kind == MetricDef::Kind::in_flight && binding.outcome && binding.counts) {
     problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; \"" +
                                           event.name + "\" is known only by its answer");

@@ -25,6 +25,25 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
   }
 }
 
+/// What empties the counter of the window that `own` brings (null: the policy's): a number that is
+/// emptied is another one than a number that is not.
+std::string cleared_by(const config::PolicyDef& def, const config::Rung* own) {
+  std::string out;
+  for (const config::Rung& rung : def.then) {
+    const config::Mode mode = rung.mode ? rung.mode->value : def.mode.value;
+    const bool acts = mode != config::Mode::disabled &&
+                      (mode != config::Mode::shadow || def.mode.value == config::Mode::shadow);
+    if (!rung.clear || !acts || (own == nullptr ? rung.in.has_value() : &rung != own)) continue;
+    out += "cleared " + std::to_string(static_cast<int>(rung.compare));
+    if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit))
+      out += " " + number->value.to_string();
+    if (const auto* text = std::get_if<config::Text>(&rung.limit)) out += " " + text->value;
+    if (rung.condition) out += " if " + rung.condition->value;
+    out += "; ";
+  }
+  return out;
+}
+
 }  // namespace
 
 void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
@@ -53,7 +72,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
     what += "; ";
   }
-  const auto counter_for = [&](const config::WindowDef* window) {
+  const auto counter_for = [&](const config::WindowDef* window, const config::Rung* own = nullptr) {
     Counter counter;
     counter.always = def.charge.value == config::Charge::always;
     counter.shadow = policy.shadow;
@@ -85,6 +104,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
         rest += "reset " + event_canonical(event->second) + "; ";
       }
     }
+    rest += cleared_by(def, own);
     if (counter.always) rest += "always; ";
     if (counter.spec.late) {
       rest += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";
@@ -111,7 +131,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   };
   policy.counters.push_back(counter_for(def.window ? &*def.window : nullptr));
   for (const config::Rung& rung : def.then) {
-    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value));
+    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value, &rung));
   }
 }
 

@@ -51,7 +51,7 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
   compile_counters(def, policy);
   compile_rungs(def, policy);
-  compile_resets(def, policy);
+  if (policy.has_metric) compile_resets(def, policy);
   warn_policy(def, policy);
   set_.policies.push_back(std::move(policy));
 }
@@ -68,6 +68,7 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     meter.metric = named.metric;
     meter.window = named.window;
     meter.charge = def.charge;
+    meter.reset = def.reset;
     meter.missing = def.missing;
     meter.mode = def.mode;
     meter.keep = def.keep;
@@ -101,6 +102,7 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     compile_counters(meter, compiled);
     compiled.list_keys.assign(compiled.bindings.size(), {});
     compiled.index = static_cast<PolicyIndex>(set_.policies.size());
+    compile_resets(meter, compiled);
     policy.meters.push_back(compiled.index);
     set_.policies.push_back(std::move(compiled));
   }
@@ -158,8 +160,6 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
           rung.tell = list.tell;
         }
       }
-      if (list.kind == config::ListKind::allow) {
-        problems_.error(from.list->where,
       if (refuses(rung.action) && !refuses(list.effect) && list.kind != config::ListKind::allow) {
         problems_.warning(
             from.list->where,
@@ -167,6 +167,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
                 "\" is not refused: beyond this request the rung refuses nobody",
             "give the list effect: deny, or leave it out for a list of the policy's own");
       }
+      if (list.kind == config::ListKind::allow) {
+        problems_.error(from.list->where,
                         "a rung cannot put a key on the allow list \"" + list.name + "\"");
       }
     }
@@ -189,11 +191,11 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       }
       policy.list_keys[b].push_back(std::move(key));
     }
-    // A bucket that overflows fires, and starts again empty.
+    // A bucket that overflows fires (where `if` holds as well), and starts again empty.
     const bool leaks =
         policy.has_metric &&
         set_.counters[policy.counters[rung.counter]].spec.window == limiter::Window::leaky;
-    if (leaks && rung.compare == config::Rung::Compare::none && !from.condition) {
+    if (leaks && rung.compare == config::Rung::Compare::none) {
       rung.overflows = true;
       rung.clear = true;
     }
@@ -205,6 +207,29 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     }
     if (!rung.disabled) (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;
     policy.rungs.push_back(std::move(rung));
+  }
+}
+
+/// Amounts are checked wherever the counter of a policy that may refuse is counted: one that only
+/// watches the same number would else take what the other does not.
+void Compiler::check_amounts() {
+  std::vector<bool> checked(set_.counters.size());
+  const auto mark = [&](const Policy& policy) {
+    for (const std::uint16_t counter : policy.counters) checked[counter] = true;
+  };
+  for (const Policy& policy : set_.policies) {
+    if (policy.amounts_checked) mark(policy);
+    const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {
+      return !rung.shadow && !rung.disabled && (refuses(rung.effect) || rung.list);
+    });
+    for (const PolicyIndex meter : policy.meters) {
+      if (acts) mark(set_.policies[meter]);
+    }
+  }
+  for (Policy& policy : set_.policies) {
+    if (policy.metric != MetricDef::Kind::sum) continue;
+    policy.amounts_checked = std::any_of(policy.counters.begin(), policy.counters.end(),
+                                         [&](std::uint16_t counter) { return checked[counter]; });
   }
 }
 

@@ -41,8 +41,10 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     return true;
   }
   if (policy.metric == Kind::last) {
-    const limiter::Datum datum = datum_of(binding.arguments.front().eval(frame_));
-    if (datum.type == limiter::Datum::Type::none) {
+    const Value value = binding.arguments.front().eval(frame_);
+    const limiter::Datum datum = datum_of(value);
+    // A text that is too long is there; it is remembered as none.
+    if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
       return missing(policy, binding.key.size(), binding.arguments.front().canonical(),
                      reason_of(binding.arguments.front()), true, trace);
     }
