@@ -44,8 +44,67 @@ bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
     if (watched) continue;
     if (auto binding = bind(def, *event, Role::guards)) policy.bindings.push_back(std::move(*binding));
   }
+  check_told_apart(def, policy);
   policy.guarded_only = !def.guard.empty();
   return problems_.errors() == errors && !policy.bindings.empty();
+}
+
+namespace {
+
+bool reads_same(const Expression& a, const Expression& b) {
+  return std::equal(a.slots().begin(), a.slots().end(), b.slots().begin(), b.slots().end());
+}
+bool reads_same(const std::optional<Expression>& a, const std::optional<Expression>& b) {
+  return a.has_value() == b.has_value() && (!a || reads_same(*a, *b));
+}
+
+/// Whether the policy means the same by both, before the answer tells which of them it is.
+bool judges_same(const Binding& a, const Binding& b, const SlotTable& slots) {
+  const auto names_event = [&](SlotId slot) { return slots[slot].names_event(); };
+  const auto by_name = [&](const KeySlot& part) { return names_event(part.slot); };
+  if (a.key != b.key || std::any_of(a.key.begin(), a.key.end(), by_name)) return false;
+  if (!reads_same(a.when, b.when)) return false;
+  if (a.when && a.when->side() == Side::request && a.when->varies()) return false;
+  const auto same = [](const Expression& x, const Expression& y) { return reads_same(x, y); };
+  if (!std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(),
+                  same)) {
+    return false;
+  }
+  return std::equal(a.rungs.begin(), a.rungs.end(), b.rungs.begin(), b.rungs.end(),
+                    [&](const Binding::RungPart& x, const Binding::RungPart& y) {
+                      const auto* left = std::get_if<Expression>(&x.limit.source);
+                      const auto* right = std::get_if<Expression>(&y.limit.source);
+                      const bool limits = left == nullptr || right == nullptr || same(*left, *right);
+                      return limits && x.limit.table_slots == y.limit.table_slots &&
+                             reads_same(x.condition, y.condition);
+                    });
+}
+
+}  // namespace
+
+/// One reservation stands for all events that the answer may make of a request.
+void Compiler::check_told_apart(const config::PolicyDef& def, const Policy& policy) {
+  const auto base = [&](EventIndex event) {
+    while (set_.events[event].parent != event) event = set_.events[event].parent;
+    return event;
+  };
+  for (std::size_t j = 1; j < policy.bindings.size(); ++j) {
+    const Binding& later = policy.bindings[j];
+    for (std::size_t i = 0; i < j; ++i) {
+      const Binding& first = policy.bindings[i];
+      if (!first.counts || !later.counts || !(first.outcome || later.outcome)) continue;
+      if (base(first.event) != base(later.event) || judges_same(first, later, set_.slots)) continue;
+      const std::string& name = set_.events[later.event].name;
+      const auto named = std::find_if(def.watch.begin(), def.watch.end(),
+                                      [&](const config::Text& watched) { return watched.value == name; });
+      problems_.error(named == def.watch.end() ? def.name.where : named->where,
+                      "the answer tells \"" + name + "\" from \"" + set_.events[first.event].name +
+                          "\", and what this policy reads of them differs: at the request nobody "
+                          "knows what to reserve",
+                      "write a policy for each");
+      return;
+    }
+  }
 }
 
 std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex index, Role role) {
@@ -226,6 +285,7 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
     return out;
   }
   out.source = table->second;
+  std::vector<KeySlot> by;
   for (const std::string& name : set_.tables[table->second]->by()) {
     const auto slot = key_slot({name, {}}, event, false);
     if (!slot) {
@@ -234,16 +294,14 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
       return std::nullopt;
     }
     out.table_slots.push_back(slot->slot);
-  }
-  return out;
-}
-
-}  // namespace weir::policies
-  std::vector<KeySlot> by;
     by.push_back(*slot);
   }
   for (const config::TableDef& def : model_.tables) {
     if (def.name.value == text->value) check_table_keys(def.values, by);
+  }
+  return out;
+}
+
 /// What is looked up is the canonical text of a value: a key that is no such text is never found.
 void Compiler::check_table_keys(const config::TableNode& node, std::span<const KeySlot> by) {
   if (by.empty()) return;
@@ -265,3 +323,4 @@ void Compiler::check_table_keys(const config::TableNode& node, std::span<const K
   }
 }
 
+}  // namespace weir::policies

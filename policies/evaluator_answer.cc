@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "policies/evaluator.h"
+#include "policies/expr/program.h"
 
 /// The answer side: reservations become counts or nothing, settled readings write memory, resets.
 namespace weir::policies {
@@ -75,11 +76,7 @@ void Evaluator::keep(Settlement& into) {
   }
   // Everything that the answer side reads of the request is copied now: its buffers will be gone.
   captures_.clear();
-  const auto add = [&](SlotId slot) {
-    if (set_->slots[slot].side != Side::request) return;
-    if (std::find(captures_.begin(), captures_.end(), slot) == captures_.end())
-      captures_.push_back(slot);
-  };
+  const auto add = [&](SlotId slot) { note_capture(slot); };
   for (const PlannedPolicy& planned : plan_.policies) {
     if (!planned.reserves) continue;
     into.reserved = true;
@@ -120,6 +117,18 @@ void Evaluator::keep(Settlement& into) {
   std::swap(into.views, plan_.open_views);
 }
 
+/// Of what reads the name of the event, what it is made of: each event is told by its own name.
+void Evaluator::note_capture(SlotId id) {
+  const Slot& slot = set_->slots[id];
+  if (slot.varies) {
+    if (!slot.program) return;
+    for (const SlotId part : slot.program->captures) note_capture(part);
+  } else if (slot.side == Side::request &&
+             std::find(captures_.begin(), captures_.end(), id) == captures_.end()) {
+    captures_.push_back(id);
+  }
+}
+
 bool Evaluator::answer_needs_body(const Settlement& settlement) const {
   const PolicySet& set = *settlement.loaded->set;
   const auto needs = [&](EventIndex event) { return set.needs_answer_body[event]; };
@@ -146,11 +155,13 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant a
 /// Whether the answer says that what a policy reserved for has happened.
 bool Evaluator::came_true(const PlannedPolicy& planned) {
   const Policy& policy = policy_of(planned);
+  const Binding& judged = policy.bindings[planned.binding];
   return std::any_of(policy.bindings.begin(), policy.bindings.end(), [&](const Binding& binding) {
     if (!binding.counts || !happened(binding.event)) return false;
     if (!binding.when) return true;
+    if (&binding == &judged && binding.when->side() == Side::request) return true;  // it has held
     frame_.set_event(set_->events[binding.event].name);
-    return binding.when->side() == Side::request || binding.when->eval(frame_).is_true();
+    return binding.when->eval(frame_).is_true();
   });
 }
 
@@ -169,7 +180,7 @@ bool Evaluator::load_late_amount(const PlannedPolicy& planned, limiter::Amount& 
   if (policy.metric == config::MetricDef::Kind::last) {
     const limiter::Datum datum = datum_of(value);
     amount.datum = frame_.arena().make(datum);
-    return datum.type != limiter::Datum::Type::none || miss();
+    return datum.type != limiter::Datum::Type::none || value.is(Type::text) || miss();
   }
   if (!value.is_number() || !value.as_number().is_finite()) return miss();
   if (policy.amounts_checked && value.as_number().is_negative()) {
@@ -300,6 +311,7 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
       if (!happened(event)) continue;
       for (const std::uint16_t index : set_->resets_of[event]) {
         const Reset& reset = set_->resets[index];
+        frame_.set_event(set_->events[event].name);
         if (!load_key(reset.key)) continue;
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
           const Counter& of = set_->counters[counter];

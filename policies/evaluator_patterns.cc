@@ -166,12 +166,7 @@ void Evaluator::keep_patterns(Settlement& into) {
     into.patterns.push_back(planned);
     for (const Binding& binding : set_->policies[set_->patterns[planned.pattern].policy].bindings) {
       if (!may_happen(binding.event)) continue;
-      for (const SlotId slot : binding.captures) {
-        if (set_->slots[slot].side == Side::request &&
-            std::find(captures_.begin(), captures_.end(), slot) == captures_.end()) {
-          captures_.push_back(slot);
-        }
-      }
+      for (const SlotId slot : binding.captures) note_capture(slot);
     }
   }
 }

@@ -11,6 +11,7 @@ class Evaluator::RowMaker final : public RowSink::Key {
   explicit RowMaker(Evaluator& evaluator) : evaluator_(evaluator) { row_.key = this; }
 
   std::span<const Value> parts() override {
+    evaluator_.frame_.set_event(row_.event->name);
     if (!evaluator_.load_key(binding_->key)) evaluator_.load_key_with_gaps(binding_->key);
     return evaluator_.parts_;
   }

@@ -172,6 +172,9 @@ void Frame::capture(std::span<const SlotId> slots, Captured& into) {
   into.entries_.clear();
   std::size_t bytes = 0;
   for (const SlotId id : slots) {
+    // Where a record has no column `event` of its own, the word is the name of the event in hand.
+    const bool given = id < cells_.size() && cells_[id].epoch == epoch_;
+    if ((*slots_)[id].names_event() && !given) continue;
     Captured::Entry entry{load(id), id, MissReason::none};
     if (entry.value.is(Type::json) || entry.value.is(Type::list)) {
       entry.value = Value::null();
