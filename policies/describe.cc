@@ -172,7 +172,7 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
 }
 
 std::string time_text(TimePoint time) {
-  if (time >= limiter::kForever) return "for ever";
+  if (time >= limiter::kForever) return std::string(kForEver);
   const std::int64_t ms = to_ms(time);
   std::int64_t seconds = ms / 1000;
   std::int64_t rest = ms % 1000;

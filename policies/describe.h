@@ -23,7 +23,8 @@ std::string pattern_part_text(const Pattern& pattern, const PlannedPattern& plan
                               const limiter::PatternView& view);
 /// `over 5: flag`, `at gold_limit: graylist for 24h`, `over 50 in 1h: deny for 1h`.
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t rung);
-/// RFC 3339 with milliseconds, UTC; `for ever` for limiter::kForever.
+inline constexpr std::string_view kForEver = "for ever";
+/// RFC 3339 with milliseconds, UTC; kForEver for limiter::kForever.
 std::string time_text(TimePoint time);
 std::string_view list_kind_text(config::ListKind kind) noexcept;
 

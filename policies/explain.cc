@@ -166,7 +166,7 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
   out.url = request.target;
   out.ip = request.client.to_string();
   Frame frame;
-  frame.begin(set.slots, request, nullptr);
+  frame.begin(set.slots, request, &evaluator.lists());
   Recorder recorder(out, set, frame);
   Evaluator::Options options;
   options.may_wait = false;

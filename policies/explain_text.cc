@@ -75,7 +75,7 @@ std::string Explanation::to_text(bool colour) const {
   }
   if (!lists.empty()) out += "\nlists\n";
   for (const ListLine& line : lists) {
-    out += "  " + pad(line.name, width) + line.kind + " list until " + line.until;
+    out += "  " + pad(line.name, width) + line.kind + (line.until == kForEver ? " list " : " list until ") + line.until;
     if (!line.why.empty()) out += ": " + printable(line.why);
     out += "\n";
   }
