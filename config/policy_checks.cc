@@ -146,6 +146,29 @@ void check_refused_before(Reader& reader, const PolicyDef& policy) {
   }
 }
 
+/// Where a rung empties the counter, what is counted by ones does not get beyond it, but for what
+/// is in flight.
+void check_cleared_before(Reader& reader, const PolicyDef& policy) {
+  const MetricDef::Kind kind = policy.metric.kind;
+  if (kind != MetricDef::Kind::count && kind != MetricDef::Kind::distinct) return;
+  for (const Rung& rung : policy.then) {
+    const auto from = holds_from(rung);
+    if (!from) continue;
+    for (const Rung& clearing : policy.then) {
+      const bool clears = clearing.clear && !clearing.condition &&
+                          (!clearing.mode || clearing.mode->value == policy.mode.value);
+      const auto clears_from = clears ? holds_from(clearing) : std::nullopt;
+      if (!clears_from || *clears_from >= *from ||
+          !same_window(window_of(policy, rung), window_of(policy, clearing)))
+        continue;
+      reader.problems().warning(std::get<Located<Number>>(rung.limit).where,
+                                "\"" + threshold(rung) + "\" is hardly ever reached: \"" +
+                                    threshold(clearing) + "\" empties the counter before");
+      break;
+    }
+  }
+}
+
 /// What a rung needs of its policy.
 void check_rungs(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
@@ -304,6 +327,7 @@ void check_policy(Reader& reader, PolicyDraft& draft) {
   check_keep(reader, policy);
   check_bounds(reader, policy);
   check_refused_before(reader, policy);
+  check_cleared_before(reader, policy);
   if (reader.problems().errors() == errors) check_rung_order(reader.problems(), policy);
 }
 

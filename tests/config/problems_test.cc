@@ -225,6 +225,11 @@ TEST(Problems, of_policies) {
           {"beyond the bucket",
            "    window: {leaky: 2, drain: 5s}\n    then: [{over: 2, do: flag}, {at: 3, do: flag}, "
            "{over: 3, do: flag}, {at: 4, do: flag}]\n"},
+          {"beyond what is emptied",
+           "    window: 10m\n    then: [{at: 3, do: flag, clear: true}, {over: 5, do: deny}]\n"},
+          {"emptied in shadow",
+           "    window: 10m\n    then: [{at: 3, do: flag, clear: true, mode: shadow}, {over: 5, do: "
+           "deny}]\n"},
           {"under nothing",
            "    window: 10m\n    then: [{under: 0, do: flag}, {under: 1, do: flag}]\n"},
           {"buckets", "    window: {last: 10m, buckets: 3601}\n    then: [{over: 5, do: flag}]\n"},
