@@ -21,18 +21,18 @@ class Evaluator::RowMaker final : public RowSink::Key {
     binding_ = &evaluator_.binding_of(planned);
     row_.event = evaluator_.set_->events.data() + binding_->event;
   }
-  /// The key is that of the counter. None: a rule's, which reads nothing, or a pattern's.
-  void give_reading(RowSink& rows, const PlannedCounter* counter, bool settled) {
-    if (counter == nullptr) {
-      hash_parts();
-      row_.value = Value::null();
-      if (!row_.policy->pattern) rows.ruled(row_);
-      return;
-    }
-    row_.hash = counter->key;
-    if (evaluator_.counter_of(*counter).near()) hash_parts();  // another place is another key there
-    row_.value = counter->value(settled);
+  /// The key is that of the counter.
+  void give_reading(RowSink& rows, const PlannedCounter& counter, bool settled) {
+    row_.hash = counter.key;
+    if (evaluator_.counter_of(counter).near()) hash_parts();  // another place is another key there
+    row_.value = counter.value(settled);
     rows.reading(row_);
+  }
+  /// Of a rule, which reads nothing, or of a pattern. Out of line: few policies are.
+  [[gnu::noinline]] void give_ruling(RowSink& rows) {
+    hash_parts();
+    row_.value = Value::null();
+    if (!row_.policy->pattern) rows.ruled(row_);
   }
   void give_verdict(RowSink& rows, const Winner& won, std::optional<Number> limit) {
     row_.value = won.value;
@@ -55,7 +55,7 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
                          const Winner& won, std::optional<Number> limit, bool settled) {
   RowMaker row(*this);
   row.start(planned);
-  row.give_reading(rows, counter, settled);
+  counter != nullptr ? row.give_reading(rows, *counter, settled) : row.give_ruling(rows);
   if (won.rung >= 0) row.give_verdict(rows, won, limit);
 }
 
@@ -71,9 +71,9 @@ void Evaluator::give_rows(RowSink& rows) {
     const Policy& policy = policy_of(planned);
     const PlannedCounter* counter = policy.has_metric ? &planned_counter(planned, 0) : nullptr;
     if (all == nullptr && !planned.reserves) {  // most of them
-      if (policy.pattern) continue;
+      if (counter == nullptr && policy.pattern) continue;
       row.start(planned);
-      row.give_reading(rows, counter, false);
+      counter != nullptr ? row.give_reading(rows, *counter, false) : row.give_ruling(rows);
       continue;
     }
     const Winner& won = all == nullptr            ? nothing
