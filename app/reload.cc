@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "app/problem_log.h"
 #include "net/deadline.h"
 
@@ -24,6 +26,7 @@ Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
           Turns{false, asio::steady_timer(control, asio::steady_timer::time_point::max())})),
       changes_(control),
       settle_(control),
+      patience_(control),
       poll_(control),
       waits_(waits),
       tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
@@ -53,8 +56,9 @@ void Reload::watch() {
 }
 
 void Reload::stop() {
-  watching_ = polling_ = false;
+  watching_ = polling_ = unsettled_ = false;
   settle_.cancel();
+  patience_.cancel();
   poll_.cancel();
   if (changes_.is_open()) changes_.release();
 }
@@ -70,9 +74,17 @@ void Reload::wait_for_change() {
 }
 
 void Reload::something_changed() {
-  settle_.expires_after(waits_.settle);  // a wait that is under way ends as cancelled
-  settle_.async_wait([this](const boost::system::error_code& error) {
-    if (!error && watching_) ask("the files have changed", true);
+  if (!std::exchange(unsettled_, true)) look_when_over(patience_, waits_.patience);
+  look_when_over(settle_, waits_.settle);  // a wait that is under way ends as cancelled
+}
+
+void Reload::look_when_over(asio::steady_timer& wait, std::chrono::milliseconds length) {
+  wait.expires_after(length);
+  wait.async_wait([this](const boost::system::error_code& error) {
+    if (error || !watching_ || !std::exchange(unsettled_, false)) return;
+    settle_.cancel();
+    patience_.cancel();
+    ask("the files have changed", true);
   });
 }
 

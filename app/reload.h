@@ -36,6 +36,8 @@ class Reload {
   struct Waits {
     /// Editors and the kubelet touch several files: it looks when they have been quiet for so long.
     std::chrono::milliseconds settle{150};
+    /// But not for ever: others may write there all the time, as in /tmp.
+    std::chrono::milliseconds patience{2000};
     std::chrono::milliseconds poll{5000};
   };
   Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
@@ -64,6 +66,7 @@ class Reload {
   boost::asio::awaitable<admin::LoadReport> load_and_swap(std::string cause, bool only_if_changed);
   void wait_for_change();
   void something_changed();
+  void look_when_over(boost::asio::steady_timer& wait, std::chrono::milliseconds length);
   void poll_if_need_be();
   void tell(const Configuration& configuration, const std::string& cause,
             const std::string& refusal);
@@ -85,10 +88,12 @@ class Reload {
   config::Watch watch_;
   boost::asio::posix::stream_descriptor changes_;
   boost::asio::steady_timer settle_;
+  boost::asio::steady_timer patience_;
   boost::asio::steady_timer poll_;
   const Waits waits_;
   bool watching_ = false;
-  bool polling_ = false;  // poll_ is under way
+  bool unsettled_ = false;  // settle_ and patience_ are under way
+  bool polling_ = false;    // poll_ is under way
   net::TaskGroup tasks_;
 };
 

@@ -200,7 +200,16 @@ TEST_F(ReloadTest, does_one_reload_at_a_time) {
 }
 
 struct WatchedTest : ReloadTest {
-  WatchedTest() {
+  explicit WatchedTest(Reload::Waits waits = {milliseconds{1}, milliseconds{1}, milliseconds{1}})
+      : reload{control,
+               [this] {
+                 ++loads;
+                 return load_it();
+               },
+               swap,
+               log,
+               metrics.control(),
+               waits} {
     write(kGood);
     reload.started_with(load_it());
     reload.watch();
@@ -224,16 +233,20 @@ struct WatchedTest : ReloadTest {
     return true;
   }
 
-  Reload reload{control,
-                [this] {
-                  ++loads;
-                  return load_it();
-                },
-                swap,
-                log,
-                metrics.control(),
-                {milliseconds{1}, milliseconds{1}}};
+  Reload reload;
 };
+
+/// Where somebody writes all the time the files are never quiet for so long.
+struct RestlessTest : WatchedTest {
+  RestlessTest() : WatchedTest({milliseconds{3'600'000}, milliseconds{1}, milliseconds{3'600'000}}) {}
+};
+
+TEST_F(RestlessTest, a_change_is_seen_though_the_files_never_settle) {
+  write(with_limit(6));
+  ASSERT_TRUE(until([this] { return swap.in_use.size() == 1; }));
+  write(with_limit(7));
+  EXPECT_TRUE(until([this] { return swap.in_use.size() == 2; }));
+}
 
 TEST_F(WatchedTest, a_directory_that_is_gone_for_long_is_found_again) {
   take_away();
