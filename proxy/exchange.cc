@@ -136,6 +136,11 @@ void Session::pump_request() {
     expects_continue_ = false;
     const auto piece = body_.take(raw);
     if (piece.malformed()) {
+      if (!answer_started_) {
+        drop_upstream();
+        finish(gate::End::aborted);
+        return refuse(piece.refusal);
+      }
       ctx_.metrics.add(Metric::requests_malformed);
       keep_alive_ = false;
       body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);

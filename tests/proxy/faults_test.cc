@@ -368,7 +368,9 @@ TEST_F(Faults, a_broken_chunk_in_the_middle_of_a_body_is_a_400_and_cuts_the_app_
   ASSERT_TRUE(judge().wait_for("judge /c"));
   on_worker([] {});
   c.send("3\r\nabcd\r\n");
-  EXPECT_EQ(c.read().status, 400);
+  const auto refused = c.read();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, testing::HasSubstr("does not end where its size says"));
   EXPECT_EQ(got.get_future().get().find("0\r\n\r\n"), std::string::npos);
   EXPECT_TRUE(judge().wait_for("finish /c aborted"));
 }
