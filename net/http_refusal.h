@@ -5,7 +5,7 @@
 
 /// Why a strict HTTP/1.1 parser refuses: X(id, status, word, detail). `status` is what a client
 /// gets; whatever the row says, a refusal of something that came from upstream is a 502. `word` is
-/// for tests and logs; `detail` tells a client, without quotes or backslashes. After a refusal
+/// its name in tests; `detail` tells a client, without quotes or backslashes. After a refusal
 /// nothing more of the connection may be parsed: answer, then close it.
 #define WEIR_HTTP_REFUSALS(X)                                                                   \
   X(none, 0, "", "")                                                                            \

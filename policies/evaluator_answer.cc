@@ -76,34 +76,33 @@ void Evaluator::keep(Settlement& into) {
   }
   // Everything that the answer side reads of the request is copied now: its buffers will be gone.
   captures_.clear();
-  const auto add = [&](SlotId slot) { note_capture(slot); };
   for (const PlannedPolicy& planned : plan_.policies) {
     if (!planned.reserves) continue;
     into.reserved = true;
     for (const SlotId slot : set_->policies[planned.policy].bindings[planned.binding].captures)
-      add(slot);
+      note_capture(slot);
   }
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     if (!set_->any_answer_work) break;
     for (const EventIndex event : *events) {
       for (const std::uint16_t reset : set_->resets_of[event]) {
-        for (const KeySlot& part : set_->resets[reset].key) add(part.slot);
+        for (const KeySlot& part : set_->resets[reset].key) note_capture(part.slot);
       }
       for (const PolicySet::ListUse& release : set_->releases_of[event]) {
         for (const KeySlot& part : set_->lists[release.list].releases[release.binding].key)
-          add(part.slot);
+          note_capture(part.slot);
       }
     }
   }
   for (const std::uint16_t view : plan_.open_views) {
     for (const View::Binding& binding : set_->views[view].bindings) {
-      for (const SlotId slot : binding.captures) add(slot);
+      for (const SlotId slot : binding.captures) note_capture(slot);
     }
   }
   for (const EventIndex event : plan_.open_events) {
     const auto& when = set_->events[event].when;
     if (!when) continue;
-    for (const SlotId slot : when->captures()) add(slot);
+    for (const SlotId slot : when->captures()) note_capture(slot);
   }
   keep_patterns(into);  // more captures
   frame_.capture(captures_, into.captured);
