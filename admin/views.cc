@@ -154,6 +154,9 @@ json::object entry_view(const Call& call, const policies::List& list,
   out["level"] = entry.level;
   if (!entry.policy.empty()) {
     out["policy"] = entry.policy;
+    // A pattern or a plain rule has nothing to count.
+    const policies::Policy* const policy = call.set->find_policy(entry.policy);
+    if (policy != nullptr && !policy->has_metric) return out;
     out["value"] = number_value(entry.value);
     out["limit"] = number_value(entry.limit);
   }

@@ -91,8 +91,11 @@ std::string entries_table(const json::value& answer) {
   Rows rows{{"KEY", "EFFECT", "LEFT", "UNTIL", "TIMES", "BY", "WHY"}};
   for (const json::value& entry : entries) {
     std::string why = cell(entry, "why");
-    if (why.empty() && !cell(entry, "policy").empty()) {
-      why = cell(entry, "policy") + " " + cell(entry, "value") + "/" + cell(entry, "limit");
+    if (why.empty()) {
+      why = cell(entry, "policy");
+      if (member(entry, "limit") != nullptr) {
+        why += " " + cell(entry, "value") + "/" + cell(entry, "limit");
+      }
     }
     rows.push_back({cell(entry, "key"), cell(entry, "effect"), left_of(entry), cell(entry, "until"),
                     cell(entry, "times"), cell(entry, "by"), why});

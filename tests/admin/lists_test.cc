@@ -85,6 +85,24 @@ TEST_F(ApiTest, WhatAPolicyListedSaysWhyAndForHowLong) {
   EXPECT_EQ(json::serialize(entry.at("key")), R"(["198.51.100.7"])");
 }
 
+struct PlainRuleTest : ApiTest {
+  PlainRuleTest()
+      : ApiTest(R"(weir: 1
+policies:
+  - {name: scanners, watch: request, key: ip, then: [{if: 'path == "/.env"', do: deny, for: 1h}]}
+)") {}
+};
+
+TEST_F(PlainRuleTest, WhatNothingWasCountedForHasNoValueAndNoLimit) {
+  process.judge("GET", "/.env", "198.51.100.7");
+  const json::value body = get("/v1/lists/scanners");
+  ASSERT_EQ(body.at("entries").as_array().size(), 1U);
+  const json::object& entry = body.at("entries").at(0).as_object();
+  EXPECT_EQ(entry.at("policy"), json::value("scanners"));
+  EXPECT_FALSE(entry.contains("value"));
+  EXPECT_FALSE(entry.contains("limit"));
+}
+
 TEST_F(ApiTest, APolicyWithSeveralListsWantsTheEffect) {
   const Reply reply =
       call("POST", "/v1/lists/per-ip/entries", R"({"key":["198.51.100.7"],"for":"1h"})");

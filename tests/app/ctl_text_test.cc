@@ -40,9 +40,11 @@ TEST(CtlText, ListsAndTheirEntriesAreTables) {
   EXPECT_EQ(
       entries_table(read(R"json({"name":"gray","entries":[
         {"key":["u\u001b[2J","d"],"effect":"flag","until":"2026-11-21T09:00:00.000Z","left_seconds":90.5,"times":2,"by":"policy","why":"","policy":"login","value":11,"limit":10},
+        {"key":["u","e"],"effect":"deny","until":"2026-11-21T09:00:00.000Z","left_seconds":9,"times":1,"by":"policy","why":"","policy":"scan"},
         {"key":["10.0.0.0/8"],"effect":"flag","until":null,"left_seconds":null,"by":"config","why":"partner"}],"next":"0s2"})json")),
       "KEY            EFFECT  LEFT      UNTIL                     TIMES  BY      WHY\n"
       "u\\u001b[2J, d  flag    1m30s     2026-11-21T09:00:00.000Z  2      policy  login 11/10\n"
+      "u, e           deny    9s        2026-11-21T09:00:00.000Z  1      policy  scan\n"
       "10.0.0.0/8     flag    for good                                   config  partner\n"
       "and more: --limit shows up to 1000\n");
   EXPECT_EQ(entries_table(read(R"({"listed":false,"entries":[]})")), "not listed\n");
