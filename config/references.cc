@@ -137,7 +137,10 @@ std::size_t check_references(Model& model, bool complete, Problems& problems) {
   const Names views(model, model.views, "view", problems);
   if (complete) check_shared_store(model, problems);
   std::unordered_map<std::string_view, ListKind> kinds;
-  for (const ListDef& list : model.lists) kinds.emplace(list.name.value, list.kind.value);
+  for (const ListDef& list : model.lists) {
+    // Whose kind was forgotten is none of any kind.
+    if (list.kind.where.line != 0) kinds.emplace(list.name.value, list.kind.value);
+  }
   for (PolicyDef& policy : model.policies) {
     const std::size_t errors = problems.errors();
     const Where* list = lists.find(policy.name.value);

@@ -175,6 +175,10 @@ TEST(Problems, of_lists_and_tables) {
                 {
                     {"required", "lists: {a: {}, b: {of: ip}, c: {kind: gray}}\n"},
                     {"kind", "lists: {a: {of: ip, kind: grey}}\n"},
+                    {"a rung on a list whose kind is not known",
+                     "lists: {a: {of: ip}, b: {of: ip, kind: grey}}\npolicies:\n  - {name: p, watch: "
+                     "request, key: ip, window: 1m, then: [{over: 1, do: graylist, for: 1h, list: b}, "
+                     "{over: 2, do: deny, for: 1h, list: a}]}\n"},
                     {"allow of a client's field",
                      "lists: {a: {of: user, kind: allow}, b: {of: user, kind: allow, trusted: "
                      "true}, c: {of: [ip, user], kind: allow}}\n"},
