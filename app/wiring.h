@@ -14,6 +14,7 @@
 #include "admin/server.h"
 #include "api/server.h"
 #include "app/configuration.h"
+#include "app/full_lists.h"
 #include "app/list_sharing.h"
 #include "app/log.h"
 #include "app/machine.h"
@@ -94,6 +95,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
   void close_unused_counters(const policies::PolicySet& set);
   void ask_about_redis();
+  void tell_of_full_lists(TimePoint now);
   struct StoreCall;
   std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
   void rotate_credentials(const config::Server& server);
@@ -145,6 +147,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
   RedisOutage redis_outage_;
+  FullLists full_lists_;
   TimePoint places_renewed_{};
   bool draining_ = false;
   bool ending_ = false;

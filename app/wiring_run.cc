@@ -89,10 +89,22 @@ void Wiring::tick() {
         [w = workers_.front().get()] { w->gate.advance_patterns(w->thread.now()); });
   }
   ask_about_redis();
+  tell_of_full_lists(now);
   second_.expires_after(std::chrono::seconds{1});
   second_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();
   });
+}
+
+void Wiring::tell_of_full_lists(TimePoint now) {
+  for (const policies::List& list : set_->lists) {
+    const std::uint64_t count = full_lists_.hear(list.name, lists_->refused(list.id), now);
+    if (count == 0) continue;
+    log_.write(Level::warn, LogLine("a list is full; new keys are not held")
+                                .add("list", list.name)
+                                .add("max", static_cast<std::int64_t>(list.max))
+                                .add("refused", static_cast<std::int64_t>(count)));
+  }
 }
 
 void Wiring::ask_about_redis() {
