@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -89,14 +88,14 @@ class SlotTable {
   static constexpr SlotId limit() noexcept { return 2; }
   SlotId metric(std::uint32_t k);  ///< the k-th of a policy's `metrics`, in its rungs
 
-  const Slot& operator[](SlotId id) const noexcept { return slots_[id]; }
+  const Slot& operator[](SlotId id) const noexcept { return *slots_[id]; }
   std::size_t size() const noexcept { return slots_.size(); }
   bool full() const noexcept { return full_; }
 
  private:
   SlotId intern(Slot slot);
 
-  std::deque<Slot> slots_;
+  std::vector<std::unique_ptr<const Slot>> slots_;
   std::map<std::string, SlotId, std::less<>> by_text_;
   bool full_ = false;
 };
