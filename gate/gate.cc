@@ -1,5 +1,6 @@
 #include "gate/gate.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/assert.h"
@@ -78,20 +79,30 @@ bool Gate::wants_body(const Request& request) { return evaluator_.wants_body(req
 template <class Occurrence>
 const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::Instant at,
                                       const policies::Evaluator::Options& options, Waiter* waiter) {
+  bool out_of_time = false;
   if (waiter != nullptr && waiter->inquiry_ != nullptr) {
     Inquiry& inquiry = *std::exchange(waiter->inquiry_, nullptr);
-    const bool current = evaluator_.is_of(inquiry.aside);
-    const policies::Verdict* verdict = nullptr;
-    if (current) {
-      verdict = &evaluator_.told_again(occurrence, inquiry.aside, options);
-    } else {
-      evaluator_.drop(inquiry.aside);  // other policies are in force by now
+    if (evaluator_.is_of(inquiry.aside)) {
+      const policies::Verdict& verdict = evaluator_.told_again(occurrence, inquiry.aside, options);
+      desk_->give_back(inquiry);
+      return &verdict;
     }
+    // Other policies are in force by now. What was counted for the old ones is taken back before
+    // the new ones ask, or they would find the request there already.
+    out_of_time = std::any_of(
+        inquiry.replies.begin(), inquiry.replies.end(),
+        [](const auto& reply) { return reply.error == limiter::SharedError::timed_out; });
+    evaluator_.drop(inquiry.aside);
     desk_->give_back(inquiry);
-    if (current) return verdict;
+    desk_->run(evaluator_.errands(), at.now);
   }
   const policies::Verdict& verdict = evaluator_.judge(occurrence, at, options);
   if (verdict.kind != policies::Verdict::Kind::ask) return &verdict;
+  if (out_of_time) {  // it has waited its budget, and the store may count it still
+    for (limiter::SharedReply& reply : evaluator_.asking().replies())
+      reply.error = limiter::SharedError::timed_out;
+    return &evaluator_.told(occurrence, options);
+  }
   asked_ = desk_->ask(evaluator_, at.now);
   return asked_ != nullptr ? nullptr : &evaluator_.told(occurrence, options);
 }

@@ -59,5 +59,68 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   gate.finish(*judgement.ticket, End::complete, world.now);
 }
 
+struct Reloaded {
+  Reloaded() {
+    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    gate.use(world.set_);
+  }
+  /// Judged, and waiting for the store when other policies come.
+  void ask_and_reload() {
+    ASSERT_EQ(judge(), Effect::Kind::wait);
+    ASSERT_TRUE(gate.park(session, world.now));
+    world.use(std::string(kCount) +
+              "  - {name: q, watch: other, key: ip, window: 1m, then: [{over: 9, do: flag}]}\n");
+    gate.use(world.set_);
+  }
+  Effect::Kind judge() {
+    Judgement judgement = gate.judge(request.view(world.now), world.now, true, session);
+    if (judgement.ticket != nullptr) gate.finish(*judgement.ticket, End::complete, world.now);
+    return judgement.effect.kind;
+  }
+
+  static constexpr char kCount[] = R"(
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+events:
+  login: {match: POST /login}
+  other: {match: POST /other}
+policies:
+  - {name: p, watch: login, key: ip, window: 1h, share: redis, on_error: deny, then: [{over: 1, do: deny, for: 1h}]}
+)";
+  policies::World world{kCount};
+  SlowStore store{world.now};
+  telemetry::Metrics metrics{1};
+  Shared shared{world.bank, world.lists, world.secret, world.stats};
+  Gate gate{shared, 0, GateLimits{}, metrics.cells(0), nullptr};
+  Session session;
+  policies::TestRequest request{"POST /login"};
+};
+
+TEST(Errands, WhoWaitsDuringAReloadIsNotRefusedByItsOwnCount) {
+  Reloaded r;
+  r.ask_and_reload();
+  r.store.deliver();
+  r.gate.tick(r.world.now);
+  ASSERT_TRUE(r.session.resumed);
+  ASSERT_EQ(r.judge(), Effect::Kind::wait) << "the new policies ask for themselves";
+  ASSERT_TRUE(r.gate.park(r.session, r.world.now));
+  r.store.deliver();
+  r.gate.tick(r.world.now);
+  EXPECT_EQ(r.judge(), Effect::Kind::pass) << "one of one";
+  r.gate.unpark(r.session);
+}
+
+TEST(Errands, WhoHasWaitedItsBudgetIsNotAskedForAgain) {
+  Reloaded r;
+  r.ask_and_reload();
+  for (store::Batch* batch : std::exchange(r.store.asked, {})) {
+    for (limiter::SharedReply& reply : batch->replies)
+      reply.error = limiter::SharedError::timed_out;
+    batch->on_replies();
+  }
+  r.gate.tick(r.world.now);
+  EXPECT_EQ(r.judge(), Effect::Kind::answer) << "as on_error says";
+  EXPECT_TRUE(r.store.asked.empty());
+}
+
 }  // namespace
 }  // namespace weir::gate::errands_test
