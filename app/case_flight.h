@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
-#include <vector>
 
+#include "api/event_reader.h"
 #include "app/case_run.h"
-#include "policies/record.h"
 
 namespace weir::app {
 
@@ -15,13 +14,18 @@ struct CaseRun::Flight {
   const config::CaseStep* step = nullptr;
   std::int64_t number = 1;  ///< of the repetition
   RequestDraft draft;
-  policies::Record record;
-  std::vector<policies::Preset> presets;
-  std::deque<std::string> texts;  ///< what presets look at
+  std::string json;                          ///< of an event: as an app would tell it
+  std::unique_ptr<api::EventReader> reader;  ///< has read it; null: it is a request
   policies::Settlement settlement;
   TimePoint asked;  ///< when it was sent first
 
   bool is_event() const noexcept { return step->request || step->event; }
+  /// An event may bring its answer along: `status`, or `response`.
+  bool says_answer() const noexcept {
+    if (reader == nullptr) return false;
+    const Answer& answer = reader->answer();
+    return answer.status != 0 || !answer.headers.empty() || !answer.body.empty();
+  }
   /// The text with every `<n>` replaced.
   std::string fill(std::string_view text) const;
 };

@@ -1,7 +1,6 @@
 #include "app/case_run.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 
 #include "app/case_flight.h"
 #include "config/units.h"
@@ -103,10 +102,8 @@ void CaseRun::next() {
       due.flight->asked = now_;
       trace_.clear();
       if (!due.flight->is_event()) return check_state(*due.flight);
-      if (std::string wrong = prepare(*due.flight); !wrong.empty()) {
-        return fail(*due.flight, due.flight->step->where, std::move(wrong));
-      }
-      return send(due.flight, true);
+      if (prepare(*due.flight)) send(due.flight, true);
+      return;
     case Due::What::answer:
       settle(*due.flight);
       return wake();
@@ -116,9 +113,9 @@ void CaseRun::next() {
   }
 }
 
-std::string CaseRun::prepare(Flight& flight) {
+bool CaseRun::prepare(Flight& flight) {
   const config::CaseStep& step = *flight.step;
-  if (step.event) return prepare_record(flight);
+  if (step.event) return prepare_event(flight);
   RequestText text;
   const std::string line = flight.fill(step.request->value);
   const std::size_t blank = line.find(' ');
@@ -131,55 +128,38 @@ std::string CaseRun::prepare(Flight& flight) {
   if (!step.content_type.empty()) text.headers.emplace_back("Content-Type", step.content_type);
   const std::string ip = step.ip ? flight.fill(step.ip->value) : std::string(kClient);
   const auto client = Address::parse(ip);
-  if (!client) return "\"" + ip + "\" is no address";
+  if (!client) {
+    fail(flight, step.where, "\"" + ip + "\" is no address");
+    return false;
+  }
   text.client = *client;
   flight.draft.set_time(now_);
-  return flight.draft.fill(std::move(text), configuration_.model().server.limits.body);
+  std::string wrong = flight.draft.fill(std::move(text), configuration_.model().server.limits.body);
+  if (!wrong.empty()) fail(flight, step.where, std::move(wrong));
+  return wrong.empty();
 }
 
-std::string CaseRun::prepare_record(Flight& flight) {
-  namespace json = boost::json;
+/// An event as `POST /v1/events` would be told it, and read by what reads that.
+bool CaseRun::prepare_event(Flight& flight) {
   const config::CaseStep& step = *flight.step;
-  const auto event =
-      std::find_if(set_->events.begin(), set_->events.end(),
-                   [&](const policies::Event& e) { return e.name == step.event->value; });
-  if (event == set_->events.end()) {
-    std::vector<std::string_view> known;
-    for (const policies::Event& e : set_->events) known.push_back(e.name);
-    return "there is no event \"" + step.event->value + "\"; " +
-           config::suggest(step.event->value, known);
+  flight.json = "{\"event\":";
+  append_json(flight.json, step.event->value);
+  std::vector<std::pair<std::size_t, config::Where>> begins{{0, step.event->where}};
+  for (const auto& [name, value] : step.fields) {
+    begins.emplace_back(flight.json.size(), name.where);
+    flight.json += ',';
+    append_json(flight.json, name.value);
+    flight.json += ':' + flight.fill(value.value);
   }
-  flight.record.event = static_cast<std::uint16_t>(event - set_->events.begin());
-  flight.record.time = step.happened ? time_of(*step.happened) : now_;
-  for (const auto& [name, text] : step.fields) {
-    std::optional<policies::SlotId> slot;
-    if (!event->source.empty())
-      slot = set_->slots.find("column " + event->source + "." + name.value);
-    if (const auto own = event->fields.find(name.value); !slot && own != event->fields.end()) {
-      slot = own->second;
-    }
-    if (!slot) slot = set_->slots.find(name.value);
-    if (!slot) continue;  // nobody reads it
-    const json::value value = json::parse(flight.fill(text.value));
-    const bool as_text = set_->slots[*slot].type == Type::text;
-    Value out = Value::null();
-    if (value.is_string() || (as_text && !value.is_null())) {
-      flight.texts.emplace_back(value.is_string() ? std::string(value.as_string())
-                                                  : flight.fill(text.value));
-      out = Value::text(flight.texts.back());
-    } else if (value.is_bool()) {
-      out = Value::boolean(value.as_bool());
-    } else if (value.is_int64()) {
-      out = Value::integer(value.as_int64());
-    } else if (value.is_double()) {
-      out = Value::real(value.as_double());
-    } else if (!value.is_null()) {
-      return "\"" + name.value + "\" is no single value";
-    }
-    flight.presets.push_back({*slot, out});
-  }
-  flight.record.values = flight.presets;
-  return {};
+  flight.json += '}';
+  flight.reader = std::make_unique<api::EventReader>();
+  const auto wrong =
+      flight.reader->read(flight.json, *set_, step.happened ? time_of(*step.happened) : now_);
+  if (!wrong) return true;
+  const auto behind = std::find_if(begins.begin(), begins.end(),
+                                   [&](const auto& b) { return b.first > wrong->at; });
+  fail(flight, std::prev(behind)->second, wrong->what);
+  return false;
 }
 
 void CaseRun::send(const std::shared_ptr<Flight>& flight, bool may_wait) {
@@ -209,10 +189,13 @@ bool CaseRun::judge(Flight& flight, bool may_wait) {
   options.may_wait = may_wait;
   options.trace = &trace_;
   if (flight.step->happened) options.own_time = time_of(*flight.step->happened);
+  if (flight.reader != nullptr && flight.reader->record().time != now_) {
+    options.own_time = flight.reader->record().time;
+  }
   trace_.clear();
   const policies::Verdict& verdict =
-      flight.step->event ? evaluator_.judge(flight.record, instant(), options)
-                         : evaluator_.judge(flight.draft.request(), instant(), options);
+      flight.reader != nullptr ? evaluator_.judge(flight.reader->record(), instant(), options)
+                               : evaluator_.judge(flight.draft.request(), instant(), options);
   if (verdict.kind == Kind::wait) return false;
   const Effect effect = text_.render(*set_, evaluator_.plan(), verdict, instant());
   check_event(flight, verdict, effect);
@@ -235,6 +218,7 @@ void CaseRun::settle(Flight& flight) {
     const std::string body = said.body ? flight.fill(said.body->value) : std::string{};
     answer.body_state = BodyState::complete;
     answer.body = body;
+    if (flight.says_answer()) answer = flight.reader->answer();
     evaluator_.answered(flight.settlement, answer, instant());
   } else if (said.end == End::aborted) {
     evaluator_.aborted(flight.settlement, instant());

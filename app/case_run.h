@@ -54,8 +54,9 @@ class CaseRun final : private policies::Observer, private policies::PatternSink 
   bool judge(Flight& flight, bool may_wait);
   void settle(Flight& flight);
   void wake();
-  std::string prepare(Flight& flight);
-  std::string prepare_record(Flight& flight);
+  /// False: it has failed.
+  bool prepare(Flight& flight);
+  bool prepare_event(Flight& flight);
 
   // case_check.cc
   void check_event(const Flight& flight, const policies::Verdict& verdict, const Effect& effect);

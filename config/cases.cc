@@ -59,7 +59,10 @@ constexpr Row<CaseAnswer> kAnswer[] = {
       "Its status."},
      [](Reader& r, const Member& m, CaseAnswer& out) { set(r.integer(m, 100, 599), out.status); }},
     {{"headers", shape::kTextMap, "map name: value", "", "Header fields."},
-     [](Reader& r, const Member& m, CaseAnswer& out) { out.headers = read_text_map(r, m); }},
+     [](Reader& r, const Member& m, CaseAnswer& out) {
+       const auto said = read_text_map(r, m);  // before what `json` has said of its body
+       out.headers.insert(out.headers.begin(), said.begin(), said.end());
+     }},
     {{"json", kAny, "any value", "", "A JSON body."},
      [](Reader&, const Member& m, CaseAnswer& out) {
        out.body = Text{json_of(*m.value), m.value->where};

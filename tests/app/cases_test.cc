@@ -49,6 +49,50 @@ TEST_F(CasesTest, VerdictsValuesAndListsAreThoseOfTheProxy) {
               HasSubstr("1 passed, 0 failed\n"));
 }
 
+TEST_F(CasesTest, EventsAreReadAsTheEventApiReadsThem) {
+  scratch.write("weir.yaml", R"(weir: 1
+fields: {user: header.x_user}
+events:
+  login: {match: POST /login, fields: {name: body.username}}
+  wrong: {is: login, when: status == 401}
+lists: {banned: {of: user, kind: deny, entries: [mallory]}}
+policies:
+  - {name: per-ip, watch: request, key: ip, window: 1m, then: [{over: 3, do: flag}]}
+  - {name: risky, watch: login, when: 'header.x_risk == "high"', key: name, window: 1m, then: [{over: 0, do: flag}]}
+  - {name: failed, watch: wrong, key: name, window: 1m, then: [{over: 1, do: graylist, for: 1h}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {event: login, fields: {name: bob, ip: 198.51.100.7}, expect: {values: {per-ip: 1}}}
+      - {event: login, fields: {name: bob, header: {x_user: mallory}}, expect: {verdict: deny, by: banned}}
+      - {event: login, fields: {name: bob, header: {x_risk: high}}, expect: {verdict: flag, by: risky}}
+      - {event: login, fields: {name: eve<n>, status: 401}, repeat: 2, expect: {not_listed: {failed: eve<n>}}}
+      - {event: login, fields: {name: eve1, status: 401}, expect: {listed: {failed: eve1}}}
+      - {event: login, fields: {name: eve2}, answer: 401, expect: {listed: {failed: eve2}}}
+      - {event: request, fields: {method: POST, path: /login, body: {username: bob}, header: {x_risk: high}}, expect: flag}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+  const std::string text = run(R"(
+      - {event: login, fields: {nmae: bob}, repeat: 5, expect: pass}
+      - {event: login, fields: {name: bob, ip: nowhere}}
+)");
+  EXPECT_THAT(text, HasSubstr(":6:33: the event login has no field \"nmae\"; did you mean \"name\"?"));
+  EXPECT_THAT(text, HasSubstr(":7:44: `ip` is no IP address"));
+}
+
+TEST_F(CasesTest, AJsonAnswerIsOneWhereverItsHeadersStand) {
+  scratch.write("weir.yaml", R"(weir: 1
+events: {ask: {match: GET /ask}}
+policies:
+  - {name: cost, watch: ask, key: ip, metric: sum(response.body.usage), window: 1h, then: [{over: 10000, do: flag}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {request: GET /ask, answer: {json: {usage: 850}, headers: {X-Cost: "3.5"}}}
+      - {request: GET /ask, answer: {headers: {X-Cost: "3.5"}, json: {usage: 100}}}
+      - {request: GET /ask, answer: {json: {usage: 1}}, expect: {values: {cost: 950}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
 TEST_F(CasesTest, RequestsAreInFlightUntilTheAppAnswers) {
   EXPECT_THAT(run(R"(
       - {request: POST /login, json: {user: anna}, answer: {status: 401, after: 400ms}, expect: pass}
