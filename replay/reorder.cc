@@ -8,7 +8,8 @@ namespace weir::replay {
 namespace {
 
 bool after(const Reorder::Held& a, const Reorder::Held& b) {
-  return a.time != b.time ? a.time > b.time : a.arrival > b.arrival;
+  if (a.time != b.time) return a.time > b.time;
+  return a.line != b.line ? a.line > b.line : a.arrival > b.arrival;
 }
 
 }  // namespace

@@ -118,7 +118,8 @@ std::string Replay::open() {
   return {};
 }
 
-/// The stream whose row is the earliest; of equal ones the one named first.
+/// The stream whose row is the earliest: of equal ones the one of the lower line, then the one
+/// named first.
 Stream* Replay::next_stream(std::size_t& index) {
   if (current_ < streams_.size() && !ended_[current_])
     ended_[current_] = !streams_[current_]->next();
@@ -127,10 +128,12 @@ Stream* Replay::next_stream(std::size_t& index) {
     return ended_.front() ? nullptr : streams_.front().get();
   }
   index = streams_.size();
+  const auto earlier = [](const Stream& a, const Stream& b) {
+    return a.row().time != b.row().time ? a.row().time < b.row().time : a.line() < b.line();
+  };
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     if (ended_[i]) continue;
-    if (index == streams_.size() || streams_[i]->row().time < streams_[index]->row().time)
-      index = i;
+    if (index == streams_.size() || earlier(*streams_[i], *streams_[index])) index = i;
   }
   current_ = index;
   return index == streams_.size() ? nullptr : streams_[index].get();
@@ -163,8 +166,14 @@ void Replay::show(std::size_t view, const limiter::ViewWindow& window) {
 void Replay::advance(TimePoint to) {
   if (to <= watermark_) return;
   watermark_ = to;
-  engine_.advance(to, on_window_);
-  if (other_ != nullptr) other_->advance(to, [](std::size_t, const limiter::ViewWindow&) {});
+  fire_due();
+}
+
+void Replay::fire_due() {
+  engine_.advance(watermark_, on_window_);
+  if (other_ != nullptr) {
+    other_->advance(watermark_, [](std::size_t, const limiter::ViewWindow&) {});
+  }
   if (!timed_.empty()) write_timed();
 }
 
@@ -196,11 +205,16 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
   tally_.judged(engine_.judge(row, line, kinds_[stream], now_, sink));
   between_rows_ = true;
   if (writer_ != nullptr) writer_->end();
-  if (other_ == nullptr) return;
-  Row theirs;
-  if (other_formats_[stream]->read(text, theirs) != Format::Got::row) return;
-  other_tally_->set_time(theirs.time);
-  other_tally_->judged(other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
+  if (other_ != nullptr) {
+    Row theirs;
+    if (other_formats_[stream]->read(text, theirs) == Format::Got::row) {
+      other_tally_->set_time(theirs.time);
+      other_tally_->judged(
+          other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
+    }
+  }
+  // A row that is late may begin what is due already.
+  if (row.time < watermark_) fire_due();
 }
 
 void Replay::release(bool all) {

@@ -80,6 +80,7 @@ class Replay {
   void take(std::size_t stream);
   void release(bool all);
   void advance(TimePoint to);
+  void fire_due();
   void end();
   void write_timed();
   void show(std::size_t view, const limiter::ViewWindow& window);

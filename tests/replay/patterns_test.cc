@@ -92,6 +92,15 @@ TEST_F(ReplayPatterns, lateness_sorts_before_deadlines_are_looked_at) {
   EXPECT_THAT(lines_of(replay_files(kOrders, plan).ndjson, {"pattern"}), ElementsAre());
 }
 
+TEST_F(ReplayPatterns, what_is_due_when_a_late_row_begins_it_fires_at_once) {
+  const Replayed out = replay_files(kOrders, plan_of("x,other,100\na,make,1\na,pay,2\nb,make,3\n"));
+  EXPECT_THAT(
+      lines_of(out.ndjson, {"pattern"}),
+      ElementsAre(
+          R"({"type":"pattern","policy":"late","key":["a"],"ts":11000,"kind":"timeout","events":[{"event":"made","line":2,"ts":1000}]})",
+          R"({"type":"pattern","policy":"late","key":["b"],"ts":13000,"kind":"timeout","events":[{"event":"made","line":4,"ts":3000}]})"));
+}
+
 TEST_F(ReplayPatterns, two_sets_are_compared_by_their_matches) {
   std::string longer = kOrders;
   longer.replace(longer.find("within: 10s"), 11, "within: 30s");
