@@ -51,6 +51,21 @@ TEST(Calendar, SummerTimeMakesADayOf23HoursAndOneOf25) {
               autumn + 4 * kHour);
 }
 
+TEST(Calendar, HoursDoNotOverlapWhereClocksAreChangedByHalfOfOne) {
+  const auto zone = TimeZone::find("Australia/Lord_Howe");
+  ASSERT_NE(zone, nullptr);
+  const std::int64_t spring = 1'696'087'800'000;  // 2023-09-30T15:30Z: 02:00 +10:30 is 02:30 +11:00
+  expect_span(*zone, CalendarUnit::hour, spring - 1, spring - kHour, spring);
+  expect_span(*zone, CalendarUnit::hour, spring, spring, spring + kHour / 2);
+  expect_span(*zone, CalendarUnit::hour, spring + kHour / 2, spring + kHour / 2,
+              spring + kHour / 2 * 3);
+  const std::int64_t autumn = 1'712'415'600'000;  // 2024-04-06T15:00Z: 02:00 +11:00 is 01:30 +10:30
+  expect_span(*zone, CalendarUnit::hour, autumn - 1, autumn - kHour, autumn);
+  expect_span(*zone, CalendarUnit::hour, autumn, autumn, autumn + kHour / 2);
+  expect_span(*zone, CalendarUnit::hour, autumn + kHour, autumn + kHour / 2,
+              autumn + kHour / 2 * 3);
+}
+
 TEST(Calendar, HoursOfZonesWithHalfHours) {
   const auto zone = TimeZone::find("Asia/Kolkata");
   const std::int64_t hour = 1'714'503'600'000 - kHour / 2;
