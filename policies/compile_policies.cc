@@ -211,14 +211,19 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
 }
 
 /// Amounts are checked wherever the counter of a policy that may refuse is counted: one that only
-/// watches the same number would else take what the other does not.
+/// watches the same number would else take what the other does not. Nothing is poured out of a
+/// bucket but by time.
 void Compiler::check_amounts() {
   std::vector<bool> checked(set_.counters.size());
   const auto mark = [&](const Policy& policy) {
     for (const std::uint16_t counter : policy.counters) checked[counter] = true;
   };
   for (const Policy& policy : set_.policies) {
-    if (policy.amounts_checked) mark(policy);
+    const bool leaky =
+        std::any_of(policy.counters.begin(), policy.counters.end(), [&](std::uint16_t counter) {
+          return set_.counters[counter].spec.window == limiter::Window::leaky;
+        });
+    if (policy.amounts_checked || leaky) mark(policy);
     const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {
       return !rung.shadow && !rung.disabled && (refuses(rung.effect) || rung.list);
     });

@@ -65,6 +65,10 @@ class Engine {
   }
   /// How often the policy did not judge an event because it came later than its `late` allows.
   std::uint64_t late(std::string_view policy) const { return stats_.totals("policy", policy).late; }
+  /// How often the policy did not judge an event because its amount was negative or not finite.
+  std::uint64_t amounts_refused(std::string_view policy) const {
+    return stats_.totals("policy", policy).amounts_refused;
+  }
   /// How often the view did not count an event because a part or amount was missing.
   std::uint64_t view_missing(std::size_t view) const {
     return set_->views[view].live->stats().missing;

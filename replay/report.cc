@@ -103,6 +103,7 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   out.keys_hit = tally.hits.size() + tally.hits_dropped;
   out.verdicts = tally.verdicts();
   out.missing = replay.engine().missing(policy.name);
+  out.amounts_refused = replay.engine().amounts_refused(policy.name);
   out.late = replay.engine().late(policy.name);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
     out.rungs.push_back(rung_report(set, policy, r, tally));
@@ -198,6 +199,11 @@ void tell_unknown(const Replay& replay, Report& out) {
     if (policy.missing > 0) {
       out.unknown.push_back("Policy " + policy.name + ": in " + human_count(policy.missing) +
                             " events a key part or amount was missing; live they may have one.");
+    }
+    if (policy.amounts_refused > 0) {
+      out.unknown.push_back("Policy " + policy.name + ": in " +
+                            human_count(policy.amounts_refused) +
+                            " events the amount was negative or not finite; they did not count.");
     }
     if (policy.late > 0) {
       out.unknown.push_back("Policy " + policy.name + ": " + human_count(policy.late) +

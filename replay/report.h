@@ -46,6 +46,7 @@ struct PolicyReport {
   std::string key;  ///< `ip, user`; empty: one counter for all
   bool shadow = false;
   std::uint64_t events = 0, keys = 0, keys_hit = 0, verdicts = 0, missing = 0, late = 0;
+  std::uint64_t amounts_refused = 0;  ///< negative or not finite
   bool keys_estimated = false;
   bool pattern = false;                    ///< events are its matches
   std::array<std::uint64_t, 3> matches{};  ///< by limiter::MatchKind

@@ -75,6 +75,7 @@ void write(JsonWriter& j, const PolicyReport& policy) {
   j.key("keys_hit").number(policy.keys_hit);
   j.key("verdicts").number(policy.verdicts);
   j.key("missing").number(policy.missing);
+  if (policy.amounts_refused > 0) j.key("amounts_refused").number(policy.amounts_refused);
   j.key("late").number(policy.late);
   for (std::size_t k = 0; policy.pattern && k < policy.matches.size(); ++k) {
     j.key(match_word(static_cast<limiter::MatchKind>(k))).number(policy.matches[k]);

@@ -90,6 +90,9 @@ class Text {
     if (policy.shadow) out_ += " (shadow)";
     out_ += "\n  " + policy.summary();
     if (policy.missing > 0) out_ += "; key or amount missing in " + human_count(policy.missing);
+    if (policy.amounts_refused > 0) {
+      out_ += "; amount negative or not finite in " + human_count(policy.amounts_refused);
+    }
     if (policy.late > 0) out_ += "; too late " + human_count(policy.late);
     out_ += "\n";
     std::size_t width = 0;

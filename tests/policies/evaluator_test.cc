@@ -369,6 +369,20 @@ policies: [{name: p, watch: pay, key: card, missing: same, window: 1m, then: [{o
   EXPECT_EQ(status(BodyState::complete, "{}"), 0);
 }
 
+TEST(Amounts, NothingIsPouredOutOfABucket) {
+  World world(R"(
+events: {pay: {match: POST /pay, fields: {n: int(body.n)}}}
+policies: [{name: p, watch: pay, key: ip, metric: sum(n), window: {leaky: 4, drain: 1s}, then: [{over: 3, do: flag}]}]
+)");
+  const auto pay = [](int n) {
+    return TestRequest("POST /pay").json("{\"n\": " + std::to_string(n) + "}");
+  };
+  EXPECT_EQ(world.send(pay(3)), "pass");
+  EXPECT_EQ(world.send(pay(-3)), "pass");
+  EXPECT_EQ(world.send(pay(1)), "flag");
+  EXPECT_EQ(world.stats.totals("policy", "p").amounts_refused, 1u);
+}
+
 TEST(Amounts, ANegativeAmountIsAnErrorOfTheEventUnderARefusingRung) {
   World world(R"(
 events: {pay: {match: POST /pay, fields: {n: int(body.n)}}}

@@ -161,6 +161,20 @@ TEST_F(ReplayTest, golden_rows_of_requests_and_records) {
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "replay/shop.ndjson", out.ndjson), "");
 }
 
+TEST_F(ReplayTest, amounts_that_are_refused_are_told) {
+  Plan plan;
+  plan.sources = {{"pay", files.write("pays", "u,50,1\nu,-20,2\nu,30,3\n")}};
+  const Replayed out = replay_files(
+      "events: {pay: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}, fields: {amount: "
+      "int(n)}}}\n"
+      "policies: [{name: p, watch: pay, key: user, metric: sum(amount), window: 1h, then: [{over: "
+      "100, do: deny}]}]\n",
+      plan);
+  EXPECT_EQ(out.report.policies[0].events, 2U);
+  EXPECT_EQ(out.report.policies[0].amounts_refused, 1U);
+  EXPECT_EQ(out.report.policies[0].missing, 0U);
+}
+
 TEST_F(ReplayTest, the_same_input_gives_the_same_bytes) {
   std::string rows;
   for (int i = 0; i < 3000; ++i)
