@@ -47,7 +47,8 @@ int test(const TestFlags& flags, const Globals& globals) {
       if (!paths.empty()) fallback.clear();
     }
     if (paths.empty()) {
-      complain("no *_test.yaml files beside " + fallback + "; name them, or see \"weir init\"");
+      complain("no *_test.yaml files " + (flags.config.empty() ? "here, nor " : std::string()) +
+               "beside " + fallback + "; name them, or see \"weir init\"");
       return kNo;
     }
   }

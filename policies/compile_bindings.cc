@@ -126,6 +126,10 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
     problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; \"" +
                                           event.name + "\" is known only by its answer");
   }
+  if (def.metric.kind == MetricDef::Kind::in_flight && !event.source.empty() && binding.counts) {
+    problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; records of \"" +
+                                          event.name + "\" have none to wait for");
+  }
   bind_rungs(def, event, binding);
   if (problems_.errors() != errors) return std::nullopt;
   if (binding.outcome) bind_captures(binding);

@@ -112,7 +112,24 @@ int Compiler::status_of(Action action) const {
   return action == Action::challenge ? set_.challenge.status : action_row(action).status;
 }
 
+/// What is remembered of an event may be anything; a threshold compares numbers.
+void Compiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
+  if (def.metric.kind != MetricDef::Kind::last) return;
+  const Type type = policy.bindings.front().arguments.front().type();
+  if (is_amount(type)) return;
+  for (const config::Rung& rung : def.then) {
+    if (rung.compare == config::Rung::Compare::none) continue;
+    const auto* number = std::get_if<config::Located<Number>>(&rung.limit);
+    problems_.error(number != nullptr ? number->where : rung.action.where,
+                    "thresholds are compared with numbers, and last(" +
+                        def.metric.arguments.front().value + ") is a " +
+                        std::string(type_name(type)),
+                    "convert it in the event's fields: int(...) or double(...); or compare it with `if`");
+  }
+}
+
 void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
+  check_remembered(def, policy);
   std::uint16_t own_window = 1;
   policy.list_keys.assign(policy.bindings.size(), {});
   for (const config::Rung& from : def.then) {

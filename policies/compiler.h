@@ -89,6 +89,7 @@ class Compiler {
   std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
   /// What a refused caller is answered with where nothing of its own is said.
   int status_of(Action action) const;
+  void check_remembered(const config::PolicyDef& def, const Policy& policy);
   void compile_rungs(const config::PolicyDef& def, Policy& policy);
   // compile_patterns.cc
   void compile_pattern(const config::PolicyDef& def);

@@ -344,6 +344,29 @@ TEST(Kinds, ALeakyBucketHasNoOtherMetricThanItsLevel) {
   }
 }
 
+TEST(Kinds, WhatCanNeverHoldIsAnError) {
+  const auto problem_of = [](const std::string& text) {
+    config::Loaded loaded = config::load_text("test.yaml", "weir: 1\n" + text);
+    if (loaded.model) compile(*loaded.model, loaded.problems);
+    return loaded.problems.all().empty() ? std::string() : loaded.problems.all().front().message;
+  };
+  const std::string events =
+      "events:\n  v: {match: GET /v, fields: {n: int(query.n), city: query.city}}\n"
+      "  row: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}}\npolicies:\n";
+  EXPECT_EQ(problem_of(events + "  - {name: p, watch: v, key: ip, metric: last(city), window: 1m, then: [{over: "
+                                "5, do: flag}]}\n"),
+            "thresholds are compared with numbers, and last(city) is a string");
+  EXPECT_EQ(problem_of(events + "  - {name: p, watch: v, key: ip, metric: last(n), window: 1m, then: [{over: 5, "
+                                "do: flag}]}\n"),
+            "");
+  EXPECT_EQ(problem_of(events + "  - {name: p, watch: v, key: ip, metric: last(city), window: 1m, then: [{if: "
+                                "'value == \"x\"', do: flag}]}\n"),
+            "");
+  EXPECT_EQ(problem_of(events + "  - {name: p, watch: row, key: user, metric: in_flight, then: [{over: 1, do: "
+                                "flag}]}\n"),
+            "in_flight counts requests that have no answer yet; records of \"row\" have none to wait for");
+}
+
 TEST(Kinds, AverageMinimumAndMaximumOfNothingAreNoNumber) {
   World world(flagging("avg(n)", "1m", "value == 2.5"));
   EXPECT_EQ(world.send(TestRequest("GET /v?n=2")), "pass");
