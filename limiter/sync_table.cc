@@ -17,6 +17,17 @@ Share SyncEntry::merged(const Share& a, const Share& b) const noexcept {
   return (*a < *b) == least ? a : b;
 }
 
+Share SyncEntry::others_at(TimePoint at) const noexcept {
+  if (at >= others_until) return {};
+  const CounterSpec& spec = counter.shared->spec;
+  if (spec.window != Window::leaky || !others || others->is_negative()) return others;
+  const double drained = static_cast<double>((at - told_at).count()) /
+                             static_cast<double>(spec.drain.count()) -
+                         own_told.as_real();
+  if (drained <= 0) return others;
+  return Number::real(std::max(others->as_real() - drained, 0.0));
+}
+
 double SyncEntry::growth_at(TimePoint at) const noexcept {
   const milliseconds since = at - told_at;
   if (since < milliseconds{0} || since > 2 * counter.interval) return 0;

@@ -54,6 +54,7 @@ struct SyncEntry {
   std::optional<Ceiling> ceiling;  ///< the lowest threshold that refuses, as last seen
   TimePoint sent_at{};             ///< of the last exchange
   TimePoint told_at{};             ///< of its answer; none yet: never
+  Number own_told;                 ///< leaky: what was ours in the bucket then
   double growth = 0;               ///< of the others' part, in a ms, of late
   std::uint32_t resets = 0;        ///< a reply to what was sent before a reset says nothing
   bool has_negative = false;       ///< of a sum: amounts below 0 have been seen
@@ -70,7 +71,9 @@ struct SyncEntry {
   /// As the bank has it: owning twice is not owning.
   Hash128 key_in_bank() const noexcept { return key.owned_by(counter.shared->identity); }
   Share merged(const Share& a, const Share& b) const noexcept;
-  Share others_at(TimePoint at) const noexcept { return at < others_until ? others : Share{}; }
+  /// What others have in the window as far as is known; a bucket drains meanwhile, first of what is
+  /// ours.
+  Share others_at(TimePoint at) const noexcept;
   /// What the others are likely to have counted since: as they went on until `told_at`, for an
   /// interval at most, and nothing where nothing has been heard of them for two.
   double growth_at(TimePoint at) const noexcept;

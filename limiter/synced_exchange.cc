@@ -34,8 +34,8 @@ TimePoint SyncedBank::window_end(const SyncEntry& entry, TimePoint now) {
       return from_ms(counter.rule.calendar->edges(to_ms(now)).end);
     }
     case Window::leaky: {
-      const double level =
-          std::clamp(amount_of(entry.others).as_real(), 1.0, counter.spec.capacity.as_real());
+      const double level = std::clamp((amount_of(entry.others) + entry.own_told).as_real(), 1.0,
+                                      counter.spec.capacity.as_real());
       return now + milliseconds{static_cast<std::int64_t>(
                        level * static_cast<double>(counter.spec.drain.count()))};
     }
@@ -269,13 +269,20 @@ void SyncedBank::note_overshoot(const SyncEntry& entry, Number before, Number af
 /// What the store has of a sum: ours is in it but for what is pending.
 void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emptied,
                             TimePoint now) {
-  const Number total = emptied ? Number{0} : reply.parts[0].reading.settled;
+  Number total = emptied ? Number{0} : reply.parts[0].reading.settled;
   std::optional<TimePoint> ends;
   if (entry.counter.shared->spec.window == Window::every_first && !emptied)
     ends = join_window(entry, reply, now);
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
   const Number before = own + amount_of(entry.others_at(now));
   Number told = own - amount_of(entry.pending);
+  const CounterSpec& spec = entry.counter.shared->spec;
+  if (spec.window == Window::leaky) {
+    // The reply has what was poured before the bucket overflowed; nobody's part has.
+    total = std::min(total, spec.capacity);
+    told = std::max(told, Number{0});
+    entry.own_told = own;
+  }
   if (std::exchange(entry.untold_lost, false) && entry.only_grows() && !emptied && total < told) {
     // Counted here while the table had no room. What the store lacks of it is told now.
     entry.pending = amount_of(entry.pending) + (told - total);

@@ -28,6 +28,51 @@ TEST(Exchange, TellsEachReplicaWhatTheOthersHaveCounted) {
   EXPECT_FALSE(fleet[0].charge(key, fleet.now, 10));
 }
 
+limiter::CounterSpec bucket_of(std::int64_t capacity, milliseconds drain) {
+  limiter::CounterSpec spec = spec_of(Window::leaky);
+  spec.length = milliseconds{0};
+  spec.capacity = Number{capacity};
+  spec.drain = drain;
+  return spec;
+}
+
+TEST(Exchange, WhatOverflowsABucketIsNobodysPart) {
+  Fleet fleet(1, bucket_of(5, milliseconds{2'000}), kInterval);
+  const Hash128 key{7, 7};
+  for (const int burst : {6, 5}) {
+    for (int i = 0; i < burst; ++i) {
+      fleet[0].charge(key, fleet.now, 100);
+      fleet.step(milliseconds{5});
+    }
+    for (int i = 0; i < 100; ++i) fleet.step(milliseconds{5});
+  }
+  EXPECT_LE(fleet[0].reading(key, fleet.now).value.as_real(), 5.0);
+  for (int i = 0; i < 1'400; ++i) fleet.step(milliseconds{5});
+  fleet[0].charge(key, fleet.now, 100);
+  const double level = fleet[0].reading(key, fleet.now).value.as_real();
+  EXPECT_GT(level, 2.0);
+  EXPECT_LT(level, 2.7) << "5 less 7.5 s at 2 s, and one more";
+}
+
+TEST(Exchange, TheOthersPartOfABucketDrains) {
+  Fleet fleet(2, bucket_of(10, milliseconds{1'000}), kInterval);
+  const Hash128 key{7, 7};
+  for (int i = 0; i < 6; ++i) fleet[0].charge(key, fleet.now, 100);
+  fleet[1].charge(key, fleet.now, 100);
+  fleet.settle({key});
+  const TimePoint then = fleet.now;
+  const double before = fleet[1].reading(key, then).value.as_real();
+  EXPECT_GT(before, 4.0);
+  const double after =
+      fleet[1].synced().peek(fleet[1].counter, key, then + milliseconds{4'000}, nullptr).value.as_real();
+  EXPECT_NEAR(after, before - 4, 0.1);
+  EXPECT_EQ(fleet[1]
+                .synced()
+                .peek(fleet[1].counter, key, then + milliseconds{8'000}, nullptr)
+                .value.as_real(),
+            0);
+}
+
 TEST(Exchange, AResetHoldsEverywhere) {
   Fleet fleet(2, spec_of(Window::log), kInterval);
   const Hash128 key{7, 7};
