@@ -136,10 +136,11 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
       crowded_key_ = {};
       crowded_elsewhere_ = false;
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
-        if (!counter.reserves || !counter.reading.refused) continue;
+        const limiter::Reading& reading = counter.reading;
+        if (!reading.refused || (!counter.reserves && !reading.doubtful)) continue;
         crowded_key_ = counter.key;
-        crowded_elsewhere_ =
-            crowded_elsewhere_ || counter.shared_key != policies::PlannedCounter::kNone;
+        crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
+                             counter.shared_key != policies::PlannedCounter::kNone;
       }
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:

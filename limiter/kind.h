@@ -130,6 +130,8 @@ struct Reading {
   bool refused = false;          ///< not added, because of the ceiling
   bool full = false;             ///< not added, because every slot that it might take is pinned
   bool displaced = false;        ///< another live key lost its count for it
+  bool doubtful = false;  ///< `value` has counts of other replicas that may have left the window
+                          ///< since they were told; `settled` has not
 };
 
 /// What it takes to take one charge or reservation back, or to settle a reservation. A plain value;

@@ -28,6 +28,17 @@ Share SyncEntry::others_at(TimePoint at) const noexcept {
   return Number::real(std::max(others->as_real() - drained, 0.0));
 }
 
+/// How late the answer to an exchange may be for the next one not to be missed.
+constexpr milliseconds kTellingTakes{50};
+
+bool SyncEntry::is_doubtful(TimePoint at) const noexcept {
+  const Window window = counter.shared->spec.window;
+  const bool slides = window == Window::ring || window == Window::log;
+  return slides && merge == Merge::sum && !unheard && others && !others->is_negative() &&
+         !others->is_zero() && at < others_until &&
+         at - told_at > counter.interval + counter.interval / 4 + kTellingTakes;
+}
+
 double SyncEntry::growth_at(TimePoint at) const noexcept {
   const milliseconds since = at - told_at;
   if (since < milliseconds{0} || since > 2 * counter.interval) return 0;

@@ -63,6 +63,7 @@ struct SyncEntry {
   bool queued = false;             ///< some worker has it in its queue
   bool urgent = false;             ///< some worker will send it soon, or at the end of its turn
   bool away = false;               ///< some worker has sent it and waits
+  bool unheard = false;            ///< the last exchange had no answer
   bool empties = false;            ///< the store must be told of a reset
 
   static Hash128 key_of(const Hash128& key, const SyncedCounter& counter) noexcept {
@@ -74,6 +75,9 @@ struct SyncEntry {
   /// What others have in the window as far as is known; a bucket drains meanwhile, first of what is
   /// ours.
   Share others_at(TimePoint at) const noexcept;
+  /// Whether what the others have may have left the window unnoticed: the key was not looked at for
+  /// longer than an interval, and windows that slide go on. While the store is away that is all there is.
+  bool is_doubtful(TimePoint at) const noexcept;
   /// What the others are likely to have counted since: as they went on until `told_at`, for an
   /// interval at most, and nothing where nothing has been heard of them for two.
   double growth_at(TimePoint at) const noexcept;

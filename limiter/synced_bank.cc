@@ -18,11 +18,15 @@ constexpr double kDoubtLeast = 0.01;
 constexpr double kSpreadUnknown = 15;
 
 /// With what the others have. A count stays at or above the event in hand: the others' part may be
-/// negative for as long as an interval after a reset.
-void take_in(Reading& reading, const Share& others, const SyncEntry& entry, const Amount* event) {
+/// negative for as long as an interval after a reset. What is in doubt refuses, but only as what is
+/// in flight does: who comes waits for the exchange, and nothing is remembered of it.
+void take_in(Reading& reading, const Share& others, const SyncEntry& entry, const Amount* event,
+             TimePoint at) {
   if (!others) return;
   reading.value = *entry.merged(reading.has_value ? reading.value : Share{}, others);
-  reading.settled = *entry.merged(reading.has_value ? reading.settled : Share{}, others);
+  reading.doubtful = entry.is_doubtful(at);
+  if (!reading.doubtful)
+    reading.settled = *entry.merged(reading.has_value ? reading.settled : Share{}, others);
   reading.has_value = true;
   if (entry.merge == Merge::extreme || !others->is_negative() || !entry.only_grows()) return;
   const Number least = event != nullptr ? event->amount : Number{0};
@@ -67,6 +71,8 @@ SyncedBank::Haste SyncedBank::haste_for(double counted, double left, double limi
 /// event alone does not say that more will come.
 void SyncedBank::note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event,
                             TimePoint now) {
+  if (reading.doubtful && entry.ceiling && entry.ceiling->broken_by(reading.value))
+    return hasten(entry, now, Haste::now);
   if (!entry.ceiling || !entry.has_pending() || entry.merge == Merge::extreme) return;
   const double limit = entry.ceiling->limit.as_real();
   const double value = reading.settled.as_real();
@@ -99,7 +105,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
   if (here && entry->merge == Merge::extreme) {
     if (others && here->broken_by(*others)) {  // whatever this one is
       Reading reading = bank_.peek(counter.id, key, now, &event);
-      take_in(reading, others, *entry, &event);
+      take_in(reading, others, *entry, &event, now.at);
       reading.refused = true;
       return reading;
     }
@@ -109,7 +115,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
   Reading reading = charge(here ? &*here : nullptr);
   if (event.amount.is_negative()) entry->has_negative = true;
   if (!reserves && reading.stored) entry->pending = entry->merged(entry->pending, event.amount);
-  take_in(reading, others, *entry, &event);
+  take_in(reading, others, *entry, &event, now.at);
   note_doubt(*entry, reading, event, now.at);
   return reading;
 }
@@ -139,7 +145,7 @@ Reading SyncedBank::peek(const SyncedCounter& counter, const CounterKey& key, Mo
   if (entry && entry->merge == Merge::members) {
     take_in_members(reading, *entry, told_of(*entry, now.at), now.at);
   } else if (entry) {
-    take_in(reading, entry->others_at(now.at), *entry, event);
+    take_in(reading, entry->others_at(now.at), *entry, event, now.at);
   }
   return reading;
 }
@@ -159,7 +165,7 @@ Reading SyncedBank::settle(const SyncedCounter& counter, const CounterKey& key,
     entry->pending = entry->merged(entry->pending, event.amount);
     queue(*entry);
   }
-  take_in(reading, entry->others_at(now.at), *entry, matched ? &event : nullptr);
+  take_in(reading, entry->others_at(now.at), *entry, matched ? &event : nullptr, now.at);
   note_doubt(*entry, reading, event, now.at);
   return reading;
 }

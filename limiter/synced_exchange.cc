@@ -236,6 +236,7 @@ void SyncedBank::told(const Push& push, const SharedReply& reply, Times at) {
   if (!failed) ++exchanged_;
   if (!push.last) return;
   entry->away = false;
+  entry->unheard = failed;
   if (failed) entry->empties = entry->empties || push.verb == SharedVerb::reset;
   if (failed || !current) return queue(*entry);
   const bool emptied = push.verb == SharedVerb::reset;

@@ -63,6 +63,15 @@ bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& pl
   return false;
 }
 
+/// Whether it reads what other replicas may have no more.
+bool is_doubtful(const Policy& policy, const PlannedPolicy& planned, const Plan& plan) {
+  const std::uint16_t* const refs = plan.counter_refs.data() + planned.first_counter;
+  for (std::size_t i = 0; i < policy.counters.size(); ++i) {
+    if (plan.counters.data()[refs[i]].reading.doubtful) return true;
+  }
+  return false;
+}
+
 /// When a reading over its limit can be expected to have fallen.
 milliseconds falls_within(const Counter& counter, Instant at) {
   const milliseconds left = at.window_left(counter);
@@ -265,7 +274,8 @@ void Evaluator::settle(const Options& options) {
     Won all{at, {}, {}, {}};
     if (policy.enforced_rungs) {
       all.enforced = winner(policy, planned, false, false, options.trace);
-      all.settled = planned.reserves ? winner(policy, planned, false, true, nullptr) : all.enforced;
+      const bool apart = planned.reserves || is_doubtful(policy, planned, plan_);
+      all.settled = apart ? winner(policy, planned, false, true, nullptr) : all.enforced;
     }
     if (policy.shadow_rungs) all.shadow = winner(policy, planned, true, false, options.trace);
     if (all.enforced.rung < 0 && all.settled.rung < 0 && all.shadow.rung < 0) continue;

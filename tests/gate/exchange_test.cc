@@ -73,6 +73,43 @@ TEST(Exchange, TheOthersPartOfABucketDrains) {
             0);
 }
 
+TEST(Exchange, WhatMayHaveLeftTheWindowIsAskedForBeforeItCounts) {
+  Fleet fleet(2, spec_of(Window::log), kInterval);
+  const Hash128 key{7, 7};
+  for (int i = 0; i < 4; ++i) fleet[0].charge(key, fleet.now, 4);
+  fleet.settle({key});
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 4);
+  EXPECT_FALSE(fleet[1].reading(key, fleet.now).doubtful);
+  EXPECT_FALSE(fleet[1].charge(key, fleet.now, 4));
+
+  // Nobody looks at the key here, and the window of an hour passes for the four.
+  const milliseconds tick = spec_of(Window::log).length - milliseconds{3'000};
+  fleet.now += tick;
+  fleet.step(milliseconds{5});
+  ASSERT_FALSE(fleet[1].charge(key, fleet.now, 4)) << "it may be: the limit holds";
+  limiter::Reading reading = fleet[1].reading(key, fleet.now);
+  EXPECT_TRUE(reading.doubtful);
+  EXPECT_EQ(reading.value, Number{4});
+  EXPECT_EQ(reading.settled, Number{0}) << "of this nothing is remembered";
+
+  fleet.now += milliseconds{1'500};
+  fleet[1].charge(key, fleet.now, 4);
+  for (int i = 0; i < 3; ++i) fleet.step(milliseconds{1});
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 0) << "told at once, not after an interval";
+  EXPECT_TRUE(fleet[1].charge(key, fleet.now, 4));
+
+  // While the store is away there is nobody to ask: what is known holds.
+  for (int i = 0; i < 3; ++i) fleet[0].charge(key, fleet.now, 4);
+  fleet.settle({key});
+  fleet[1].line.is_cut = true;
+  fleet.now += milliseconds{10'000};
+  fleet[1].touch(key, fleet.now);
+  for (int i = 0; i < 100; ++i) fleet.step(milliseconds{5});
+  reading = fleet[1].reading(key, fleet.now);
+  EXPECT_FALSE(reading.doubtful);
+  EXPECT_EQ(reading.settled, Number{4});
+}
+
 TEST(Exchange, AResetHoldsEverywhere) {
   Fleet fleet(2, spec_of(Window::log), kInterval);
   const Hash128 key{7, 7};
