@@ -3,9 +3,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <future>
 #include <new>
+#include <thread>
 
 #include "app/command.h"
 #include "app/exit_code.h"
@@ -22,6 +24,10 @@ namespace {
 
 // The program itself, buffers of some thousand connections, lists: beside the counters.
 constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
+
+// Longer than a connection takes with TLS and a login to another zone, shorter than a start may seem
+// stuck.
+constexpr milliseconds kMeetRedis{300}, kMeetRedisStep{2};
 
 // A start that fails shows so many problems, errors first.
 constexpr std::size_t kProblemsShown = 50;
@@ -299,6 +305,28 @@ int Wiring::open_api() {
   return kOk;
 }
 
+/// Connects the workers to Redis, and gives them some time for it: a request's budget is too short
+/// for a connection to be made, so that the first ones would be judged as if there were no Redis.
+/// Where there is none, weir starts without it.
+void Wiring::meet_redis() {
+  if (!redis_) return;
+  for (const auto& worker : workers_) {
+    worker->thread.post([w = worker.get()] { w->redis->start(); });
+  }
+  const auto is_up = [](Worker& worker) {
+    std::promise<bool> up;
+    auto told = up.get_future();
+    worker.thread.post([&] { up.set_value(worker.redis->stats().up); });
+    return told.get();
+  };
+  const Clock clock;
+  for (const TimePoint end = clock.now() + kMeetRedis; clock.now() < end;) {
+    if (std::all_of(workers_.begin(), workers_.end(), [&](auto& worker) { return is_up(*worker); }))
+      return;
+    std::this_thread::sleep_for(kMeetRedisStep);
+  }
+}
+
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
@@ -330,12 +358,12 @@ int Wiring::open_doors() {
   if (!sockets) return cannot_listen("proxy", shown(front), sockets.error());
 
   pool_->start();
+  meet_redis();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     std::promise<Result<void>> listening;
     auto done = listening.get_future();
     // Once the promise is kept, this function goes on: what it lent is not touched afterwards.
     (*pool_)[i].post([&, fd = std::move((*sockets)[i])]() mutable {
-      if (workers_[i]->redis) workers_[i]->redis->start();
       listening.set_value(workers_[i]->server.listen(std::move(fd)));
     });
     if (auto started = done.get(); !started)

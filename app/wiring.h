@@ -65,6 +65,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int read_redis();
   int build_stores();
   int build_workers();
+  void meet_redis();
   int open_doors();
   int open_api();
   int door_failed(const char* door, const config::Endpoint& at,

@@ -270,6 +270,16 @@ policies:
             told = [json.loads(line)["verdict"] for part in answers for line in part]
             self.assertEqual([len(told), told.count("pass")], [600, 9])
 
+    def test_the_first_request_of_a_start_is_counted_by_all(self):
+        policies = """
+policies:
+  - {name: p, watch: request, key: ip, window: 1h, share: redis, on_error: deny, then: [{over: 100, do: deny}]}
+"""
+        with Redis() as redis, Origin() as origin:
+            for _ in range(5):
+                with replica(redis, policies, origin.port) as weir:
+                    self.assertEqual(get(weir), 200, "ready, and its first request is refused for want of Redis")
+
     def test_operators_see_and_empty_what_all_replicas_have_counted(self):
         policies = """
 policies:
