@@ -75,8 +75,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "`enforce`",
       "Shadow judges and counts apart, and changes nothing."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(m, read_mode(r, m), d.policy.mode); }},
-    {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})", "1 to 100000",
-      "1000; 100 of a pattern with `share`",
+    {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})",
+      "1 to 50000; 1 to 100000 of a pattern", "1000; 100 of a pattern with `share`",
       "Members, log entries or open matches per key at most."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto n = r.integer(m, 1, 100'000))

@@ -127,12 +127,40 @@ void check_sync(Reader& reader, PolicyDef& policy) {
           sync.where, "\"sync\" is too slow for a window of " + format_duration(window->length),
           "exchange counts at least twice in a window");
     }
+    if (window != nullptr && window->kind == WindowDef::Kind::leaky &&
+        window->capacity.as_real() * static_cast<double>(window->drain.count()) <
+            static_cast<double>(2 * sync.value.count())) {
+      reader.problems().error(sync.where,
+                              "\"sync\" is too slow for a bucket that is empty sooner than after "
+                              "two exchanges",
+                              "exchange at least twice in capacity x drain");
+    }
   });
   if (policy.on_error &&
       !(policy.on_error->what == OnErrorDef::What::local && policy.on_error->part == 1)) {
     reader.problems().error(policy.on_error->where,
                             "with \"sync\" no judgement asks Redis, so none fails",
                             "leave out on_error: it goes on with what it knows");
+  }
+}
+
+/// Of a small limit a part is less than one event.
+void check_part(Reader& reader, const PolicyDef& policy) {
+  const MetricDef::Kind kind = policy.metric.kind;
+  const bool counts = kind == MetricDef::Kind::count || kind == MetricDef::Kind::distinct ||
+                      kind == MetricDef::Kind::in_flight;
+  if (!policy.on_error || policy.on_error->part == 1 || !counts) return;
+  for (const Rung& rung : policy.then) {
+    const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+    if (limit == nullptr || rung.compare == Rung::Compare::under) continue;
+    const double part = limit->value.as_real() * policy.on_error->part;
+    if (rung.compare == Rung::Compare::over ? part >= 1 : part > 1) continue;
+    reader.problems().warning(policy.on_error->where,
+                              "while Redis is away this part of the limit " +
+                                  limit->value.to_string() +
+                                  " is less than one event: it holds for every one",
+                              "take a larger part, or write on_error: deny");
+    return;
   }
 }
 
@@ -199,6 +227,7 @@ void check_share(Reader& reader, PolicyDef& policy) {
                             "give it a window, such as window: 10m");
   }
   if (policy.share->sync && !policy.pattern) check_sync(reader, policy);
+  check_part(reader, policy);
   if (policy.clock && policy.clock->value == PolicyClock::event) {
     reader.problems().error(policy.clock->where,
                             "what is shared goes by the store's clock, not by the events'",

@@ -13,8 +13,14 @@ constexpr std::size_t kKeepDefault = 1000;
 
 /// What no counter can hold; the parser has seen to the rest.
 void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& window,
-                config::Problems& problems) {
+                const config::PolicyDef& def, config::Problems& problems) {
   if (limiter::find_kind(spec) != nullptr) return;
+  const std::size_t most = spec.radius != 0 ? limiter::kNearKeepMax : limiter::kKeepMax;
+  if (def.keep && def.keep->value > most) {
+    problems.error(def.keep->where, "a counter keeps " + std::to_string(most) + " of a key at most" +
+                                        (spec.radius != 0 ? ", if it counts within a radius" : ""));
+    return;
+  }
   const bool fills = spec.metric == limiter::Metric::count || spec.metric == limiter::Metric::sum ||
                      spec.metric == limiter::Metric::distinct;
   if (spec.window == limiter::Window::leaky && !fills) {
@@ -93,7 +99,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
       counter.spec.late = def.late ? def.late->value : milliseconds{0};
     }
     if (window != nullptr) {
-      check_kind(counter.spec, *window, problems_);
+      check_kind(counter.spec, *window, def, problems_);
       counter.window = counter.spec.length;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
                            window->kind == config::WindowDef::Kind::calendar;

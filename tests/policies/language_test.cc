@@ -367,6 +367,18 @@ TEST(Kinds, WhatCanNeverHoldIsAnError) {
             "in_flight counts requests that have no answer yet; records of \"row\" have none to wait for");
 }
 
+TEST(Kinds, KeepIsAtMostWhatACounterCanHold) {
+  config::Loaded loaded = config::load_text(
+      "test.yaml",
+      "weir: 1\npolicies:\n  - {name: p, watch: request, key: ip, metric: distinct(path), window: 1h, keep: "
+      "60000, then: [{over: 5, do: flag}]}\n");
+  ASSERT_TRUE(loaded.model);
+  EXPECT_EQ(compile(*loaded.model, loaded.problems), nullptr);
+  ASSERT_EQ(loaded.problems.all().size(), 1U);
+  EXPECT_EQ(loaded.problems.all().front().message, "a counter keeps 50000 of a key at most");
+  EXPECT_EQ(loaded.problems.all().front().where.column, 82U);
+}
+
 TEST(Kinds, AverageMinimumAndMaximumOfNothingAreNoNumber) {
   World world(flagging("avg(n)", "1m", "value == 2.5"));
   EXPECT_EQ(world.send(TestRequest("GET /v?n=2")), "pass");
