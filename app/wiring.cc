@@ -3,11 +3,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <future>
 #include <new>
-#include <thread>
 
 #include "app/command.h"
 #include "app/exit_code.h"
@@ -27,7 +25,7 @@ constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
 
 // Longer than a connection takes with TLS and a login to another zone, shorter than a start may seem
 // stuck.
-constexpr milliseconds kMeetRedis{300}, kMeetRedisStep{2};
+constexpr milliseconds kMeetRedis{300};
 
 // A start that fails shows so many problems, errors first.
 constexpr std::size_t kProblemsShown = 50;
@@ -310,20 +308,18 @@ int Wiring::open_api() {
 /// Where there is none, weir starts without it.
 void Wiring::meet_redis() {
   if (!redis_) return;
+  std::vector<std::future<void>> met;
   for (const auto& worker : workers_) {
-    worker->thread.post([w = worker.get()] { w->redis->start(); });
+    const auto up = std::make_shared<std::promise<void>>();  // it may come when nobody waits any more
+    met.push_back(up->get_future());
+    worker->thread.post([up, redis = &*worker->redis] {
+      redis->start();
+      redis->when_up([up] { up->set_value(); });
+    });
   }
-  const auto is_up = [](Worker& worker) {
-    std::promise<bool> up;
-    auto told = up.get_future();
-    worker.thread.post([&] { up.set_value(worker.redis->stats().up); });
-    return told.get();
-  };
-  const Clock clock;
-  for (const TimePoint end = clock.now() + kMeetRedis; clock.now() < end;) {
-    if (std::all_of(workers_.begin(), workers_.end(), [&](auto& worker) { return is_up(*worker); }))
-      return;
-    std::this_thread::sleep_for(kMeetRedisStep);
+  const TimePoint end = clock_.now() + kMeetRedis;
+  for (const std::future<void>& up : met) {
+    up.wait_for(std::max(milliseconds{0}, end - clock_.now()));
   }
 }
 

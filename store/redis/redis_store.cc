@@ -311,9 +311,19 @@ void RedisStore::unpark() {
   }
 }
 
+void RedisStore::when_up(std::function<void()> then) {
+  up_ = std::move(then);
+  tell_up();
+}
+
+void RedisStore::tell_up() {
+  if (up_ && stats().up) std::exchange(up_, nullptr)();
+}
+
 void RedisStore::on_up(Node&) {
   if (slots_wanted_) want_slots(worker_.now());
   unpark();
+  tell_up();
 }
 
 void RedisStore::on_down(Node&, SharedError) {
@@ -363,6 +373,7 @@ void RedisStore::on_slots(Node& node, const Reply& reply) {
   retire();
   slots_known_ = worker_.now();
   unpark();
+  tell_up();
 }
 
 /// Nodes that have left, perhaps for another address, as they do in Kubernetes.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,8 @@ class RedisStore final : public SharedStore,
   /// Takes effect with the next connection (a reload has rotated the password).
   void set_credentials(const Credentials& credentials, const Credentials& sentinels);
 
+  /// Calls `then` once: now, if it is up, else when it is.
+  void when_up(std::function<void()> then);
   RedisStats stats() const;
   /// Why it is not up, for people; empty if it is.
   std::string why() const;
@@ -70,6 +73,7 @@ class RedisStore final : public SharedStore,
     TimePoint not_before;
   };
 
+  void tell_up();
   void on_up(Node& node) override;
   void on_down(Node& node, limiter::SharedError why) override;
   void on_error(Node& node, OpRef ref, limiter::SharedError error, std::string_view text) override;
@@ -117,6 +121,7 @@ class RedisStore final : public SharedStore,
   bool submitting_ = false, running_ = false;
   std::uint64_t operations_ = 0, resent_ = 0;
   std::array<std::uint64_t, limiter::kSharedErrors> errors_{};
+  std::function<void()> up_;  // called once it is
   std::string complaint_;  // the last error of a server
   TimePoint complained_at_{}, helped_at_{};
   std::string slots_why_;  // nobody says where slots are
