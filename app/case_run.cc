@@ -134,9 +134,11 @@ bool CaseRun::prepare(Flight& flight) {
   }
   text.client = *client;
   flight.draft.set_time(now_);
-  std::string wrong = flight.draft.fill(std::move(text), configuration_.model().server.limits.body);
-  if (!wrong.empty()) fail(flight, step.where, std::move(wrong));
-  return wrong.empty();
+  const std::string wrong =
+      flight.draft.fill(std::move(text), configuration_.model().server.limits.body);
+  if (wrong.empty()) return true;
+  fail(flight, step.where, wrong);
+  return false;
 }
 
 /// An event as `POST /v1/events` would be told it, and read by what reads that.
