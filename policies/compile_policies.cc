@@ -114,7 +114,8 @@ int Compiler::status_of(Action action) const {
 
 /// What is remembered of an event may be anything; a threshold compares numbers.
 void Compiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
-  if (def.metric.kind != MetricDef::Kind::last) return;
+  const bool remembers = def.metric.kind == MetricDef::Kind::last;
+  if (!remembers || policy.bindings.front().arguments.empty()) return;
   const Type type = policy.bindings.front().arguments.front().type();
   if (is_amount(type)) return;
   for (const config::Rung& rung : def.then) {
