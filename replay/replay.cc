@@ -75,6 +75,8 @@ Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
   engine_.report_patterns_to(fan_ ? static_cast<policies::PatternSink*>(fan_.get()) : &tally_);
   if (plan_.lateness) reorder_.emplace(*plan_.lateness);
   views_.resize(engine.set().views.size());
+  has_patterns_ = !engine.set().patterns.empty() ||
+                  (other != nullptr && !other->set().patterns.empty());
   on_window_ = [this](std::size_t view, const limiter::ViewWindow& window) { show(view, window); };
 }
 
@@ -214,7 +216,7 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
     }
   }
   // A row that is late may begin what is due already.
-  if (row.time < watermark_) fire_due();
+  if (has_patterns_ && row.time < watermark_) fire_due();
 }
 
 void Replay::release(bool all) {

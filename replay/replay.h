@@ -113,6 +113,7 @@ class Replay {
     std::string json;
   };
   std::vector<Timed> timed_;
+  bool has_patterns_ = false;  // of either configuration
   bool between_rows_ = true;  // what fires now is a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
