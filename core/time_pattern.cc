@@ -1,7 +1,7 @@
 #include "core/time_pattern.h"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 namespace weir {
@@ -110,11 +110,18 @@ struct Cursor {
     const std::string_view word(from, static_cast<std::size_t>(at - from));
     return word == "UTC" || word == "GMT" || word == "Z";
   }
+  /// Some digits, of which there may be too many to be a time.
+  bool epoch(std::int64_t& out) noexcept {
+    const char* const from = at;
+    const char* const most = from + std::min<std::ptrdiff_t>(end - from, 16);
+    std::int64_t value = 0;
+    while (at != most && is_digit(*at)) value = value * 10 + (*at++ - '0');
+    out = value;
+    return at != from;
+  }
   bool seconds(Parts& parts) noexcept {
     std::int64_t value = 0;
-    const char* const from = at;
-    while (at != end && is_digit(*at) && at - from < 13) value = value * 10 + (*at++ - '0');
-    if (at == from) return false;
+    if (!epoch(value)) return false;
     parts.epoch_s = value;
     parts.ms = fraction();
     return true;
@@ -285,18 +292,19 @@ std::optional<TimePoint> epoch_time(double number, bool seconds) noexcept {
 
 std::optional<TimePoint> read_epoch_seconds(std::string_view text) noexcept {
   Cursor cursor{text.data(), text.data() + text.size()};
-  Parts parts;
-  if (!cursor.seconds(parts) || cursor.at != cursor.end) return std::nullopt;
-  return time_of(parts);
+  std::int64_t seconds = 0;
+  if (!cursor.epoch(seconds)) return std::nullopt;
+  const std::int64_t ms = cursor.at == cursor.end ? 0 : cursor.fraction();
+  if (cursor.at != cursor.end || seconds > kMsMost / 1000) return std::nullopt;
+  return from_ms(seconds * 1000 + ms);
 }
 
 std::optional<TimePoint> read_epoch_millis(std::string_view text) noexcept {
+  Cursor cursor{text.data(), text.data() + text.size()};
   std::int64_t ms = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (error != std::errc{} || end == text.data()) return std::nullopt;
-  Cursor cursor{end, text.data() + text.size()};
-  cursor.fraction();
-  if (cursor.at != cursor.end || ms < 0 || ms > kMsMost) return std::nullopt;
+  if (!cursor.epoch(ms)) return std::nullopt;
+  if (cursor.at != cursor.end) cursor.fraction();
+  if (cursor.at != cursor.end || ms > kMsMost) return std::nullopt;
   return from_ms(ms);
 }
 
