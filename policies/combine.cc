@@ -142,6 +142,11 @@ template const Verdict& Evaluator::finish_judging(const Record&, const Options&)
 
 const Verdict& Evaluator::conclude(Instant at, const Options& options) {
   verdict_.clear();
+  won_.clear();
+  if (plan_.is_silent()) {
+    if (!options.dry) observe_views(at);
+    return verdict_;
+  }
   settle(options);
   if (verdict_.kind == Verdict::Kind::wait) {
     take_back(true, at);
@@ -251,7 +256,6 @@ const Evaluator::Won* Evaluator::won_by(std::size_t planned) const noexcept {
 }
 
 void Evaluator::settle(const Options& options) {
-  won_.clear();
   if (plan_.allowed) {
     verdict_.exempt = true;
     return;

@@ -242,6 +242,9 @@ class Evaluator final : private ListOracle {
   // evaluator_begin.cc
   template <class Occurrence>
   bool begin(const Occurrence& occurrence, Instant at, const Options& options);  ///< true: it asks
+  /// Who watches what has happened, or may have, into candidates_, in the order of the file; true:
+  /// each once.
+  bool gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
   void plan_policies(Instant at, const Options& options);
   void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
                    const Options& options);

@@ -73,8 +73,8 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
   frame_.begin(set_->slots, occurrence, this);
   match(occurrence, options.trace);
   if (look_at_lists(at, options.trace)) {
-    plan_policies(at, options);
-    return !plan_.defect && charge(at, options);
+    if (!set_->policies.empty()) plan_policies(at, options);
+    return !plan_.defect && !plan_.is_silent() && charge(at, options);
   }
   if (options.trace != nullptr) {
     for (const Policy& policy : set_->policies) {
@@ -88,24 +88,32 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
 template bool Evaluator::begin(const Request&, Instant, const Options&);
 template bool Evaluator::begin(const Record&, Instant, const Options&);
 
-void Evaluator::plan_policies(Instant at, const Options& options) {
-  Trace* const trace = options.trace;
+bool Evaluator::gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers) {
   candidates_.clear();
+  // Those of one event stand in the order of the file already, and mostly those of several.
+  bool ordered = true;
+  int last = -1;
   for (const auto* events : {&plan_.events, &plan_.open_events}) {
     for (const EventIndex event : *events) {
       // One by one: they are few, and copying a range costs a call.
-      for (const PolicySet::Watcher& watcher : set_->watchers.data()[event]) {
+      for (const PolicySet::Watcher& watcher : watchers.data()[event]) {
+        ordered = ordered && last < watcher.policy;
+        last = watcher.policy;
         candidates_.push_back(watcher);
       }
     }
   }
-  // In the order of the file; of several events that a policy watches the first named one counts.
-  // Those of one event stand so already, and mostly those of several.
-  const auto unordered = [](const auto& a, const auto& b) { return a.policy >= b.policy; };
-  if (std::adjacent_find(candidates_.begin(), candidates_.end(), unordered) != candidates_.end()) {
-    std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
-      return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
-    });
+  if (ordered) return true;
+  std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
+    return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
+  });
+  return false;
+}
+
+void Evaluator::plan_policies(Instant at, const Options& options) {
+  Trace* const trace = options.trace;
+  if (!gather(set_->watchers)) {
+    // Of several events that a policy watches the first named one counts.
     const auto last =
         std::unique(candidates_.begin(), candidates_.end(),
                     [](const auto& a, const auto& b) { return a.policy == b.policy; });

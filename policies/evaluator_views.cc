@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "policies/evaluator.h"
@@ -15,22 +14,14 @@ constexpr double kAmountMost = 1e290;
 /// What has happened for certain counts now; what the answer must tell is noted in the plan.
 void Evaluator::observe_views(Instant at) {
   if (set_->views.empty()) return;
-  candidates_.clear();
-  for (const auto* events : {&plan_.events, &plan_.open_events}) {
-    for (const EventIndex event : *events) {
-      const auto& watchers = set_->view_watchers[event];
-      candidates_.insert(candidates_.end(), watchers.begin(), watchers.end());
-    }
-  }
-  std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
-    return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
-  });
-  for (std::size_t i = 0; i < candidates_.size();) {
-    const PolicyIndex index = candidates_[i].policy;
-    const View& view = set_->views[index];
+  gather(set_->view_watchers);
+  const PolicySet::Watcher* candidate = candidates_.data();
+  for (const PolicySet::Watcher* const end = candidate + candidates_.size(); candidate != end;) {
+    const PolicyIndex index = candidate->policy;
+    const View& view = set_->views.data()[index];
     bool counted = false, open = false;
-    for (; i < candidates_.size() && candidates_[i].policy == index; ++i) {
-      const View::Binding& binding = view.bindings[candidates_[i].binding];
+    for (; candidate != end && candidate->policy == index; ++candidate) {
+      const View::Binding& binding = view.bindings.data()[candidate->binding];
       if (counted) continue;
       if (binding.outcome) {
         open = true;

@@ -77,9 +77,10 @@ void Frame::begin(const SlotTable& slots, const Record& record, const ListOracle
   request_ = record.request;
   answer_ = nullptr;
   time_ = record.time;
+  Cell* const cells = cells_.data();  // the presets' slots are the table's
   for (const Preset& preset : record.values) {
-    cells_[preset.slot] = {preset.value, epoch_,
-                           preset.value.is_null() ? MissReason::absent : MissReason::none};
+    cells[preset.slot] = {preset.value, epoch_,
+                          preset.value.is_null() ? MissReason::absent : MissReason::none};
   }
 }
 

@@ -88,7 +88,10 @@ class Frame {
   void set_metric(std::size_t k, Value value) noexcept { metrics_[k] = value; }
 
   Value load(SlotId id) {
-    if (id < cells_.size() && cells_[id].epoch == epoch_) return cells_[id].value;
+    if (id < cells_.size()) {
+      const Cell& cell = cells_.data()[id];
+      if (cell.epoch == epoch_) return cell.value;
+    }
     return compute(id);
   }
   /// After load(id) gave null or an error: why. none if it has a value.

@@ -127,6 +127,11 @@ struct Plan {
   std::optional<ListHit> allowed;         ///< an allow list ended judging
   std::optional<Defect> defect;
 
+  /// No policy and no list has anything to say: of most records where views alone count.
+  bool is_silent() const noexcept {
+    return policies.empty() && lists.empty() && patterns.empty() && !allowed && !defect;
+  }
+
   void clear() {
     bases.clear();
     events.clear();

@@ -47,7 +47,7 @@ void Engine::share(const policies::Sharing& sharing, Ask ask) {
 }
 
 void Engine::run_errands(TimePoint now) {
-  tell_patterns(now);
+  if (!evaluator_.tellings().empty()) tell_patterns(now);
   if (evaluator_.errands().empty()) return;
   ask_(evaluator_.errands(), now);
   evaluator_.errands().clear();
@@ -55,7 +55,6 @@ void Engine::run_errands(TimePoint now) {
 
 void Engine::tell_patterns(TimePoint now) {
   auto& tellings = evaluator_.tellings();
-  if (tellings.empty()) return;
   const policies::Instant at{now, now};
   asking_.clear();
   for (const auto& telling : tellings) append(*telling, at, sharing_.forgets, asking_);
@@ -125,7 +124,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     ask_(evaluator_.asking(), now);
     request ? evaluator_.told(row.request, options) : evaluator_.told(record, options);
   }
-  run_errands(now);
+  if (ask_) run_errands(now);
   const bool passed = verdict.kind == policies::Verdict::Kind::pass ||
                       verdict.kind == policies::Verdict::Kind::hold;
   if (!passed || !evaluator_.must_observe()) return verdict;

@@ -123,11 +123,11 @@ std::string Replay::open() {
 /// The stream whose row is the earliest: of equal ones the one of the lower line, then the one
 /// named first.
 Stream* Replay::next_stream(std::size_t& index) {
-  if (current_ < streams_.size() && !ended_[current_])
-    ended_[current_] = !streams_[current_]->next();
+  if (current_ < streams_.size()) ended_[current_] = !streams_[current_]->next();
   if (streams_.size() == 1) {  // mostly: nothing to merge
-    index = current_ = ended_.front() ? 1 : 0;
-    return ended_.front() ? nullptr : streams_.front().get();
+    const bool ended = ended_.front();
+    index = current_ = ended ? 1 : 0;
+    return ended ? nullptr : streams_.front().get();
   }
   index = streams_.size();
   const auto earlier = [](const Stream& a, const Stream& b) {

@@ -69,7 +69,7 @@ class Evaluator {
 
  private:
   /// Most children are leaves, which need no call.
-  Value child(const Node& node, std::uint32_t k) const {
+  [[gnu::always_inline]] Value child(const Node& node, std::uint32_t k) const {
     const std::uint32_t index = program_.arguments.data()[node.first + k];
     const Node& leaf = program_.nodes.data()[index];
     if (leaf.op == Op::constant) return leaf.constant;
@@ -82,6 +82,7 @@ class Evaluator {
     if (a.is(Type::integer) && b.is(Type::integer)) {
       return Value::boolean(a.as_integer() == b.as_integer());
     }
+    if (a.is(Type::text) && b.is(Type::text)) return Value::boolean(a.as_text() == b.as_text());
     return equals(frame_, a, b);
   }
 

@@ -52,9 +52,10 @@ class Csv final : public Format {
     const auto at = time_.read(time);
     if (!at) return bad(offset(), kBadTime);
     row.time = *at;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const std::string_view field = fields_[columns_[i]];
-      presets_[i].value = field.empty() ? Value::null() : Value::text(field);
+    Preset* preset = presets_.data();
+    for (const std::size_t column : columns_) {
+      const std::string_view field = fields_.data()[column];
+      preset++->value = field.empty() ? Value::null() : Value::text(field);
     }
     row.values = presets_;
     return Got::row;
@@ -64,16 +65,16 @@ class Csv final : public Format {
   Got split(std::string_view text) {
     const char* at = text.data();
     const char* const end = at + text.size();
-    const std::size_t last = fields_.size() - 1;
-    for (std::size_t i = 0; i < last; ++i) {
+    std::string_view* field = fields_.data();
+    for (std::string_view* const last = field + fields_.size() - 1; field != last; ++field) {
       const char* comma = at;
       while (comma != end && *comma != ',') ++comma;
       if (comma == end) return bad(text.size(), kFew);
-      fields_[i] = {at, static_cast<std::size_t>(comma - at)};
+      *field = {at, static_cast<std::size_t>(comma - at)};
       at = comma + 1;
     }
-    fields_[last] = {at, static_cast<std::size_t>(end - at)};
-    const void* more = std::memchr(at, ',', fields_[last].size());
+    *field = {at, static_cast<std::size_t>(end - at)};
+    const void* more = std::memchr(at, ',', field->size());
     if (more == nullptr) return Got::row;
     return bad(static_cast<std::size_t>(static_cast<const char*>(more) - text.data()), kMany);
   }
