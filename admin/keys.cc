@@ -25,7 +25,13 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
     if (slots[i].is_place && !policies::parse_place(given[i])) {
       return "\"" + names[i] + "\" is a place, latitude first: 31.2304,121.4737";
     }
-    if (!slots[i].is_address) {
+    if (const auto address = policies::address_part(slots[i], given[i])) {
+      out.push_back(address->to_string());
+    } else if (slots[i].is_address) {
+      return "\"" + names[i] +
+             "\" is an IP address, such as 203.0.113.7; networks can only stand in the "
+             "configuration";
+    } else {
       auto text = policies::canonical_part(slots[i].type, given[i]);
       if (!text) {
         return "\"" + names[i] + "\" is " +
@@ -33,14 +39,7 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
                std::string(given[i]) + "\"";
       }
       out.push_back(std::move(*text));
-      continue;
     }
-    const auto address = Address::parse(given[i]);
-    if (!address)
-      return "\"" + names[i] +
-             "\" is an IP address, such as 203.0.113.7; networks can only stand in the "
-             "configuration";
-    out.push_back(address->masked(slots[i].v4_bits, slots[i].v6_bits).to_string());
   }
   return out;
 }

@@ -172,17 +172,9 @@ void QueryTrace::append(std::string& out, const policies::PolicySet& set,
     for (std::size_t i = 0; i < binding.key.size(); ++i) {
       const policies::KeySlot& part = binding.key[i];
       if (i != 0) out.push_back(',');
-      Value value = frame_.load(part.slot);
       Address masked;
-      std::optional<Address> address;
-      if (value.is(Type::address)) address = value.as_address();
-      if (part.reads_address && value.is(Type::text)) address = Address::parse(value.as_text());
-      if (address) {
-        masked = address->masked(part.v4_bits, part.v6_bits);
-        value = Value::address(&masked);
-      }
       text.clear();
-      if (append_canonical(text, value)) {  // parts of a key are texts, whatever they were
+      if (append_canonical(text, policies::key_part(part, frame_.load(part.slot), masked))) {  // parts of a key are texts, whatever they were
         append_json(out, text);
       } else {
         out.append("null");

@@ -409,8 +409,6 @@ class Evaluator final : private ListOracle {
     return true;
   }
   bool hash_new_key(const std::vector<KeySlot>& key, KeyId id);
-  /// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
-  static Value key_part(const KeySlot& part, Value value, Address& masked);
   /// `hash`: of parts_; a place that counts within a radius stands beside it.
   limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash) {
     return counter.near() ? place_key(counter) : limiter::CounterKey(hash.owned_by(counter.what));

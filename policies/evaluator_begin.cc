@@ -262,13 +262,7 @@ void Evaluator::load_key_with_gaps(const std::vector<KeySlot>& key) {
         value = Value::null();
       }
     }
-    if (value.is(Type::address)) {
-      masked_[i] = value.as_address().masked(key[i].v4_bits, key[i].v6_bits);
-      value = Value::address(&masked_[i]);
-    } else if (value.is_error() || value.is(Type::json) || value.is(Type::list)) {
-      value = Value::null();
-    }
-    parts_.push_back(value);
+    parts_.push_back(key_part(key[i], value, masked_[i]));
   }
 }
 

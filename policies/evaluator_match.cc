@@ -128,21 +128,6 @@ bool Evaluator::load_key(const std::vector<KeySlot>& key) {
   return true;
 }
 
-Value Evaluator::key_part(const KeySlot& part, Value value, Address& masked) {
-  if (part.reads_address && value.is(Type::text)) {
-    if (const auto address = Address::parse(value.as_text())) {
-      masked = *address;
-      value = Value::address(&masked);
-    }
-  }
-  if (value.is(Type::address)) {
-    masked = value.as_address().masked(part.v4_bits, part.v6_bits);
-    return Value::address(&masked);
-  }
-  const bool none = value.is_error() || value.is(Type::json) || value.is(Type::list);
-  return none ? Value::null() : value;
-}
-
 Hash128 Evaluator::key_hash() {
   builder_.start();
   for (const Value& part : parts_) {

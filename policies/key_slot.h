@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include "core/address.h"
+#include "core/value.h"
 #include "policies/slots.h"
 
 namespace weir::policies {
@@ -20,6 +24,12 @@ struct KeySlot {
   std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
   friend bool operator==(const KeySlot&, const KeySlot&) = default;
 };
+
+/// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
+Value key_part(const KeySlot& part, Value value, Address& masked);
+
+/// The same for a part that people spell: the address that it is, masked; nothing: it is none.
+std::optional<Address> address_part(const KeySlot& part, std::string_view text);
 
 /// Whether counters with this key have a radius.
 inline bool has_radius(const std::vector<KeySlot>& key) noexcept {

@@ -32,15 +32,13 @@ Result<Hash128> hash_parts(const std::vector<KeySlot>& key, std::span<const std:
   builder.start();
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (without_place && key[i].is_place) continue;
-    if (!key[i].is_address) {
-      const auto text = canonical_part(key[i].type, parts[i]);
-      if (!text) return make_error_code(Error::malformed);
-      builder.add_text(*text);
+    if (const auto address = address_part(key[i], parts[i])) {
+      builder.add_address(*address);
       continue;
     }
-    const auto address = Address::parse(parts[i]);
-    if (!address) return make_error_code(Error::malformed);
-    builder.add_address(address->masked(key[i].v4_bits, key[i].v6_bits));
+    const auto text = canonical_part(key[i].type, parts[i]);
+    if (key[i].is_address || !text) return make_error_code(Error::malformed);
+    builder.add_text(*text);
   }
   return builder.hash(secret);
 }
@@ -77,9 +75,8 @@ Result<std::string> shared_key(const Policy& policy, std::span<const std::string
   limiter::ReadableKey spelled(out);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (key[i].is_place) continue;
-    const auto address = key[i].is_address ? Address::parse(parts[i]) : std::nullopt;
-    spelled.add_text(address ? address->masked(key[i].v4_bits, key[i].v6_bits).to_string()
-                             : *canonical_part(key[i].type, parts[i]));
+    const auto address = address_part(key[i], parts[i]);
+    spelled.add_text(address ? address->to_string() : *canonical_part(key[i].type, parts[i]));
   }
   spelled.end();
   return out;
