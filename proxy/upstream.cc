@@ -21,7 +21,7 @@ int UpstreamConnection::finish_connect() noexcept {
 }
 
 void UpstreamConnection::note(std::uint32_t events) noexcept {
-  if ((events & EPOLLIN) != 0) readable_ = true;
+  if ((events & EPOLLIN) != 0 || broken_) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
     // What was received before the end (also before a reset) can still be read.
     readable_ = true;
@@ -48,10 +48,7 @@ void UpstreamConnection::send_now(std::string_view bytes) {
     const net::IoResult result = net::transmit(fd_.get(), bytes);
     sent_ = sent_ || result.bytes != 0;
     if (result.bytes == bytes.size()) return;
-    if (result.error != 0) {
-      broken_ = readable_ = true;
-      return look_again();  // whoever put it off has gone on: an event tells it
-    }
+    if (result.error != 0) return give_up_writing();
     bytes.remove_prefix(result.bytes);
   }
   out_.append(pool_.worker_.blocks(), bytes);
@@ -68,7 +65,7 @@ void UpstreamConnection::write(const Parts& parts) {
     const net::IoResult result = parts.transmit(fd_.get(), pool_.worker_.scratch_out());
     sent = result.bytes;
     sent_ = sent_ || sent != 0;
-    if (result.error != 0) broken_ = readable_ = true;
+    if (result.error != 0) give_up_writing();
   }
   if (broken_ || sent == parts.size()) return;
   for (const iovec& part : parts.span()) {
@@ -87,9 +84,8 @@ void UpstreamConnection::flush() {
   if (connecting_ || broken_ || out_.empty()) return;
   const net::IoResult result = net::transmit(fd_.get(), out_.view());
   if (result.error != 0) {
-    broken_ = readable_ = true;
     out_.clear();
-    return;
+    return give_up_writing();
   }
   sent_ = sent_ || result.bytes != 0;
   if (result.bytes != 0) out_.consume(result.bytes);
@@ -120,6 +116,13 @@ void UpstreamConnection::shutdown_write() noexcept {
 void UpstreamConnection::look_again() noexcept {
   pool_.worker_.reactor().modify(
       fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
+}
+
+// What the app has said until then may have been read ahead for an event of this batch: only an
+// event may make anybody read it. One comes, for a socket that failed or that can be written.
+void UpstreamConnection::give_up_writing() noexcept {
+  broken_ = watching_writable_ = true;
+  look_again();
 }
 
 void UpstreamConnection::watch_writable(bool yes) noexcept {

@@ -69,6 +69,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   void send_now(std::string_view bytes) override;
   void send_put_off();
   void write(const Parts& parts);
+  void give_up_writing() noexcept;  ///< a write failed: an event tells the user
   void watch_writable(bool yes) noexcept;
 
   UpstreamPool& pool_;

@@ -172,6 +172,31 @@ TEST_F(Faults, a_final_answer_to_a_client_that_waits_for_100_closes) {
   EXPECT_TRUE(c.at_end());
 }
 
+TEST_F(Faults, an_early_answer_of_an_app_that_has_closed_is_not_lost) {
+  std::promise<void> received, sent, closed;
+  origin_unix([&](Stream& s, int) {
+    if (!s.read_head() || s.read_exactly(4) != "some") return;
+    received.set_value();
+    sent.get_future().wait();
+    s.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
+    s.close();
+    closed.set_value();
+  });
+  start();
+  auto c = client();
+  c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nsome");
+  received.get_future().wait();
+  // One turn of the loop finds more of the body first, then the answer and the end behind it.
+  on_worker([&] {
+    c.send(std::string(10'000, 'x'));
+    sent.set_value();
+    closed.get_future().wait();
+  });
+  const auto answer = c.read();
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.body, "no");
+}
+
 TEST_F(Faults, malformed_answers_are_502_and_end_the_connection_to_the_app) {
   static const std::vector<std::string> bad = {
       // outlives the app's threads
