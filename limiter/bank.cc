@@ -106,6 +106,7 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, s
     Counter& c = held.counter;
     if (!same_kind(c.spec, spec)) return Error::unsupported;
     if (keep_of(spec) > c.keep) c.keep = keep_of(spec);
+    if (held.closed) held.since = impl_->latest_ms();  // what came in between, it lacks
     held.closed = false;
     held.closed_at = {};
     impl_->ages.counters[c.index].closed = 0;

@@ -43,6 +43,10 @@ struct Bank::Impl {
     return at;
   }
   Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
+  /// The latest second that any event has told of, of those that count by the clock.
+  std::int64_t latest_ms() const noexcept {
+    return std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000;
+  }
   void retire(Held& held);
   void inherit(Held& heir);                           // heritage.cc
   void copy(const Counter& from, Counter& to) const;  // heritage.cc

@@ -23,29 +23,36 @@ bool Heritage::fits(const Counter& heir) const noexcept {
   return kept >= heir.rule.length && heir.rule.quantum % quantum == 0;
 }
 
-/// Who has the longest history comes first; others fill in keys that it does not hold.
+/// Who has the longest history comes first; others fill in keys that it does not hold. Counters that
+/// are closed come last: what has happened since, they lack.
 void Bank::Impl::inherit(Held& heir) {
   Counter& to = heir.counter;
-  const std::int64_t now = std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000;
+  const std::int64_t now = latest_ms();
   heir.since = now;
-  std::vector<std::pair<std::int64_t, const Held*>> sources;
+  struct Source {
+    bool open;
+    std::int64_t history;
+    const Held* held;
+  };
+  std::vector<Source> sources;
   for (const auto& [identity, held] : by_identity) {
     const Heritage left = Heritage::of(held->counter);
     if (held != &heir && left.fits(to))
-      sources.emplace_back(std::min(left.kept, now - held->since), held);
+      sources.push_back({!held->closed, std::min(left.kept, now - held->since), held});
   }
-  std::stable_sort(sources.begin(), sources.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [history, from] : sources) {
-    copy(from->counter, to);
-    heir.since = std::min(heir.since, from->since);
+  std::stable_sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
+    return a.open != b.open ? a.open : a.history > b.history;
+  });
+  for (const Source& from : sources) {
+    copy(from.held->counter, to);
+    if (from.open) heir.since = std::min(heir.since, from.held->since);
   }
 }
 
 void Bank::Impl::copy(const Counter& from, Counter& to) const {
   // The latest second that anybody has seen: events may be ahead of it by less than one, and none
   // that still counts is taken for too old.
-  const TimePoint now = from_ms(std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000);
+  const TimePoint now = from_ms(latest_ms());
   const Instant then(from.rule, now), at(to.rule, now);
   std::vector<PlainEntry> entries;
   entries.reserve(kKeepMax + kBucketsMax);  // nothing is allocated under a lock

@@ -43,10 +43,10 @@ struct PatternView {
 /// is waited for any more (live: now - 1 ms). Deadlines at or before it fire; each match is stamped
 /// with its deadline, however late advance() is called.
 ///
-/// Thread-safe: a mutex per shard, held for one key (advance: for the due ones). Allocates where a
-/// match begins. Over the memory the idlest keys go, those without open matches first; what was
-/// open is counted as dropped. open, close_unused, export_all and import are for the control
-/// thread.
+/// Thread-safe: a mutex per shard, held for one key (advance: for the due ones; export_all: for one
+/// shard at a time). Allocates where a match begins. Over the memory the idlest keys go, those
+/// without open matches first; what was open is counted as dropped. open, close_unused and import
+/// are for one thread at a time, the control thread's.
 class PatternBank {
  public:
   explicit PatternBank(const PatternLimits& limits);
@@ -79,7 +79,7 @@ class PatternBank {
   PatternStats stats() const;
 
   /// All open matches, checksummed and versioned; keys are hashes, so it is worth nothing without
-  /// the secret.
+  /// the secret. Patterns that others open meanwhile are not in it.
   void export_all(TimePoint now, std::string& out) const;
   /// Takes in what export_all wrote, for patterns that are open with the same spec and for keys
   /// that have nothing yet; deadlines that have passed fire at the next advance(). Torn or foreign

@@ -36,6 +36,7 @@ struct Restored {
 
 void PatternBank::export_all(TimePoint now, std::string& out) const {
   std::string piece;
+  std::vector<std::uint16_t> generations;  // of what is defined; others may open meanwhile
   {
     const std::scoped_lock hold(impl_->mutex);
     put(piece, to_ms(now));
@@ -44,14 +45,20 @@ void PatternBank::export_all(TimePoint now, std::string& out) const {
       put(piece, impl_->entries[i]->identity.lo);
       put(piece, impl_->entries[i]->identity.hi);
       put_shape(piece, impl_->entries[i]->spec);
+      generations.push_back(impl_->entries[i]->generation);
     }
   }
+  const auto is_defined = [&](std::uint16_t pattern) {
+    return pattern < generations.size() &&
+           impl_->entries[pattern]->generation == generations[pattern];
+  };
   append_frame(out, kPatternsBegin, piece);
   std::uint64_t keys = 0;
   for (const PatternShard& shard : impl_->shards) {
     const std::scoped_lock hold(shard.mutex);
     piece.clear();
     for (const auto& [hash, key] : shard.keys) {
+      if (!is_defined(key.pattern)) continue;
       put(piece, hash.lo);
       put(piece, hash.hi);
       put(piece, key.pattern);

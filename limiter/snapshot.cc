@@ -101,10 +101,16 @@ struct Bank::Snapshot::State {
   enum class Phase : std::uint8_t { begin, keys, end } phase = Phase::begin;
   std::size_t table = 0, region = 0, bucket = 0;
   std::uint64_t written = 0;
+  std::map<std::uint16_t, std::uint16_t> defined;  // index: generation
   std::vector<PlainEntry> entries;
   std::string payload;
 
   void write_begin();
+  /// False: it was opened after the definitions were written.
+  bool is_defined(const Counter& c) const {
+    const auto it = defined.find(c.index);
+    return it != defined.end() && it->second == c.generation;
+  }
   bool write_bucket();
   void write_slot(const Slot& slot, const Counter& c, const Table::Place& place);
 };
@@ -122,7 +128,11 @@ void Bank::Snapshot::State::write_begin() {
   put(payload, to_ms(now));
   put(payload, to_ms(wall));
   put(payload, static_cast<std::uint32_t>(bank->by_identity.size()));
-  for (const auto& [identity, held] : bank->by_identity) put_definition(payload, held->counter);
+  defined.clear();
+  for (const auto& [identity, held] : bank->by_identity) {
+    put_definition(payload, held->counter);
+    defined[held->counter.index] = held->counter.generation;
+  }
 }
 
 void Bank::Snapshot::State::write_slot(const Slot& slot, const Counter& c,
@@ -154,7 +164,7 @@ bool Bank::Snapshot::State::write_bucket() {
   for (std::size_t i = 0; i < Table::kWays; ++i) {
     if (copies[i].tag == 0) continue;
     const Counter* c = bank->by_index[copies[i].counter].load(std::memory_order_acquire);
-    if (c == nullptr || c->retired || bank->ages.closed(copies[i])) continue;
+    if (c == nullptr || c->retired || bank->ages.closed(copies[i]) || !is_defined(*c)) continue;
     const Table::Place place{&r, nullptr, nullptr, 0, 0, copies[i].tag};
     if (copies[i].form != static_cast<unsigned>(Slot::Form::block)) {
       write_slot(copies[i], *c, place);

@@ -106,6 +106,36 @@ std::int64_t inherited(const CounterSpec& from, const CounterSpec& to) {
   return bank.peek(heir, Hash128{9, 9}, from_ms(kStart + 20)).value.integer();
 }
 
+TEST(Heritage, AClosedCounterFillsInOnlyWhatAnOpenOneLacks) {
+  for (const bool again : {false, true}) {
+    Bank bank({std::uint64_t{8} << 20, 1000});
+    const CounterSpec day = spec_of(Metric::count, Window::log, 86'400'000);
+    const CounterSpec hour = spec_of(Metric::count, Window::log, 3'600'000);
+    const CounterId longer = bank.open({1, 1}, day).value();
+    const CounterId shorter = bank.open({1, 2}, hour).value();
+    const Hash128 both{7, 7}, early{8, 8};
+    const auto charge = [&](CounterId id, const Hash128& key, std::int64_t ms) {
+      bank.charge(id, key, from_ms(kStart + ms), {}, nullptr, nullptr);
+    };
+    charge(longer, both, 0);
+    charge(shorter, both, 0);
+    charge(longer, early, 0);
+    const CounterId used[] = {shorter};
+    bank.close_unused(used);
+    for (int n = 1; n <= 5; ++n) charge(shorter, both, n * 60'000);
+    // Opened once more, it lacks those minutes all the same.
+    if (again) {
+      EXPECT_EQ(bank.open({1, 1}, day).value(), longer);
+    }
+    const CounterId heir = bank.open({1, 3}, spec_of(Metric::count, Window::ring, 3'600'000)).value();
+    const auto value = [&](const Hash128& key) {
+      return bank.peek(heir, key, from_ms(kStart + 600'000)).value.integer();
+    };
+    EXPECT_EQ(value(both), 6) << again;
+    EXPECT_EQ(value(early), 1) << again;
+  }
+}
+
 TEST(Heritage, OnlyWhatFits) {
   const CounterSpec hour = spec_of(Metric::count, Window::log, 3'600'000);
   EXPECT_EQ(inherited(hour, spec_of(Metric::count, Window::log, 60'000)), 10);

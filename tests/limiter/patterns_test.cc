@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "limiter/pattern_bank.h"
 #include "tests/limiter/naive_patterns.h"
@@ -513,6 +515,36 @@ TEST(PatternSnapshot, what_is_not_open_or_has_another_shape_stays_behind) {
   EXPECT_EQ(*other.bank_.import(snapshot_of(before.bank_), from_ms(0)), 0U);
   PatternBank empty{PatternLimits{}};
   EXPECT_EQ(*empty.import(snapshot_of(before.bank_), from_ms(0)), 0U);
+}
+
+TEST(PatternSnapshot, taken_while_patterns_come_and_go_it_can_be_read) {
+  Feeding before(absence(500));
+  PatternBank& bank = before.bank_;
+  for (std::uint64_t i = 0; i < 200; ++i) before.feed({from_ms(0), i, kA, false, {}}, {i, i});
+  std::atomic<bool> done{false};
+  std::thread reloads([&] {
+    PatternMatches matches;
+    for (std::uint64_t n = 1; !done; ++n) {
+      // Of the other kind, so that its states are no absences.
+      PatternSpec pair;
+      pair.kind = PatternSpec::Kind::pair;
+      pair.before = pair.after = milliseconds{500};
+      const PatternId id = bank.open({n, n}, pair).value();
+      for (std::uint64_t i = 0; i < 20; ++i)
+        bank.feed(id, {n * 1000 + i, ~i}, {from_ms(0), i, kA, false, {}}, matches);
+      const PatternId used[] = {before.id_};
+      bank.close_unused(used);
+    }
+  });
+  for (int round = 0; round < 300; ++round) {
+    Feeding after(absence(500));
+    const auto taken = after.bank_.import(snapshot_of(bank), from_ms(0));
+    EXPECT_TRUE(taken) << round;
+    if (!taken) break;
+    EXPECT_EQ(*taken, 200u);
+  }
+  done = true;
+  reloads.join();
 }
 
 TEST(PatternSnapshot, torn_or_spoilt_it_is_refused_and_changes_nothing) {

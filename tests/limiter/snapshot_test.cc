@@ -106,7 +106,51 @@ TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
   }
 }
 
-TEST(Snapshot, KeepsPinsAndSkipsWhatExpiredMeanwhileAndWhatIsNotOpen) {
+TEST(Snapshot, OfABankWhoseCountersComeAndGoMeanwhileCanBeRead) {
+  Bank bank({std::uint64_t{4} << 20, 1000});
+  CounterSpec spec;
+  const CounterId stays = bank.open({1, 1}, spec).value();
+  const CounterId goes = bank.open({1, 2}, spec).value();
+  for (const CounterId id : {stays, goes})
+    bank.charge(id, key_of(1), at(0), {}, nullptr, nullptr);
+  std::string bytes;
+  Bank::Snapshot snapshot(bank, at(0), at(0));
+  ASSERT_TRUE(snapshot.next(bytes, 4096)) << "the definitions";
+  const CounterId used[] = {stays};
+  bank.close_unused(used);
+  bank.maintain(at(0), at(0));
+  const milliseconds over = 2 * kWindowMax;
+  bank.maintain(at(0) + over, at(0) + over);  // its index is free again
+  const CounterId fresh = bank.open({1, 3}, spec).value();
+  ASSERT_EQ(fresh.index, goes.index);
+  const CounterId further = bank.open({1, 4}, spec).value();
+  for (const CounterId id : {fresh, further})
+    bank.charge(id, key_of(1), at(0), {}, nullptr, nullptr);
+  while (snapshot.next(bytes, 4096)) {
+  }
+  Bank other({std::uint64_t{4} << 20, 1000});
+  const CounterId same = other.open({1, 1}, spec).value();
+  const CounterId gone = other.open({1, 2}, spec).value();
+  EXPECT_EQ(other.import(bytes, at(1), at(1)).value(), 1u);
+  EXPECT_EQ(other.peek(same, key_of(1), at(1)).value, Number(1));
+  EXPECT_EQ(other.peek(gone, key_of(1), at(1)).value, Number(0));
+}
+
+TEST(Snapshot, KeepsPins) {
+  Bank bank({std::uint64_t{64} << 10, 100});
+  const CounterId id = bank.open({1, 1}, {}).value();
+  bank.charge(id, key_of(1), at(0), {}, nullptr, nullptr);
+  bank.pin(id, key_of(1));
+  Bank other({std::uint64_t{64} << 10, 100});
+  const CounterId same = other.open({1, 1}, {}).value();
+  ASSERT_EQ(other.import(snapshot_of(bank, at(1)), at(1), at(1)).value(), 1u);
+  for (std::uint64_t i = 2; i < 5000; ++i)
+    other.charge(same, key_of(i), at(2), {}, nullptr, nullptr);
+  ASSERT_GT(other.stats().evicted, 0u);
+  EXPECT_EQ(other.peek(same, key_of(1), at(3)).value, Number(1)) << "a flood evicts no pinned key";
+}
+
+TEST(Snapshot, SkipsWhatExpiredMeanwhileAndWhatIsNotOpen) {
   Bank bank({std::uint64_t{4} << 20, 1000});
   CounterSpec spec;
   const CounterId id = bank.open({1, 1}, spec).value();
