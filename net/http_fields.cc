@@ -142,4 +142,15 @@ const HeaderField* FieldList::find(FieldKind kind) const noexcept {
   return nullptr;
 }
 
+std::string_view FieldList::only_value(FieldKind kind) const noexcept {
+  std::string_view found;
+  int times = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kinds[i] != kind) continue;
+    found = fields[i].value;
+    ++times;
+  }
+  return times == 1 ? found : std::string_view{};
+}
+
 }  // namespace weir::net

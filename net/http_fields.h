@@ -68,6 +68,8 @@ struct FieldList {
   /// The value of the first field so named (letter case ignored), or nullptr.
   const HeaderField* find(std::string_view name) const noexcept;
   const HeaderField* find(FieldKind kind) const noexcept;
+  /// The value of the only field of that kind; empty if there is none or more than one.
+  std::string_view only_value(FieldKind kind) const noexcept;
 };
 
 /// Where the body of a message ends.

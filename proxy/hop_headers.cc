@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -76,52 +77,23 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
   return kind >= FieldKind::sec_websocket_key && kind <= FieldKind::sec_websocket_accept;
 }
 
-/// What weir itself reads or sets, besides X-Weir-*, and what frames a message: an alias of any of
-/// these with `_` must not reach an app.
-constexpr std::string_view kOurNames[] = {
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "x-forwarded-for",
-    "x-forwarded-proto",
-    "x-forwarded-host",
-    "x-forwarded-port",
-    "x-forwarded-prefix",
-    "x-forwarded-server",
-    "x-forwarded-scheme",
-    "x-forwarded-ssl",
-    "x-real-ip",
-    "x-client-ip",
-    "true-client-ip",
-    "x-cluster-client-ip",
-    "x-request-id",
-    "content-type",
-    "content-encoding",
-    "cookie",
-    "authorization",
-    "proxy-authorization",
-};
+/// What apps trust weir with besides the fields that it knows (net::field_kind).
+constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
+                                           "authorization"};
 
+/// An alias with `_` of a field that weir knows, reads or sets must not reach an app: CGI and its
+/// heirs give both one name.
 bool aliases_one_of_ours(std::string_view name,
                          std::span<const std::string_view> used_names) noexcept {
+  std::array<char, 64> room;  // no name that we know is as long
+  if (name.size() <= room.size()) {
+    std::replace_copy(name.begin(), name.end(), room.begin(), '_', '-');
+    if (net::field_kind({room.data(), name.size()}) != FieldKind::plain) return true;
+  }
   const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
   return net::aliases(name.substr(0, 7), "x-weir-") ||
-         std::any_of(std::begin(kOurNames), std::end(kOurNames), same) ||
+         std::any_of(std::begin(kReadNames), std::end(kReadNames), same) ||
          std::any_of(used_names.begin(), used_names.end(), same);
-}
-
-/// The value of the only field of that kind; empty if there is none or more than one.
-std::string_view only_value(const FieldList& list, FieldKind kind) noexcept {
-  std::string_view found;
-  int count = 0;
-  for (std::size_t i = 0; i < list.count; ++i) {
-    if (list.kinds[i] == kind) {
-      found = list.fields[i].value;
-      ++count;
-    }
-  }
-  return count == 1 ? found : std::string_view{};
 }
 
 bool is_sane_id(std::string_view id) noexcept {
@@ -145,11 +117,11 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
         out.put(list.fields[i].value).put(", ");
       }
     }
-    const std::string_view theirs = only_value(list, FieldKind::x_forwarded_proto);
+    const std::string_view theirs = list.only_value(FieldKind::x_forwarded_proto);
     if (net::same_ignoring_case(theirs, "http") || net::same_ignoring_case(theirs, "https")) {
       proto = theirs;
     }
-    const std::string_view their_host = only_value(list, FieldKind::x_forwarded_host);
+    const std::string_view their_host = list.only_value(FieldKind::x_forwarded_host);
     if (!their_host.empty()) host = their_host;
   }
   out.put(options.peer_text).put("\r\nX-Forwarded-Proto: ").put(proto).put("\r\n");
@@ -214,7 +186,7 @@ std::string_view RequestIds::next(std::array<char, 32>& out) noexcept {
 std::string_view choose_request_id(const net::RequestHead& head, bool peer_trusted, RequestIds& ids,
                                    std::array<char, 32>& room) noexcept {
   if (peer_trusted) {
-    const std::string_view theirs = only_value(head.fields, FieldKind::x_request_id);
+    const std::string_view theirs = head.fields.only_value(FieldKind::x_request_id);
     if (is_sane_id(theirs)) return theirs;
   }
   return ids.next(room);

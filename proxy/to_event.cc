@@ -10,8 +10,8 @@ net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings
   out.host = head.host;
   out.scheme = "http";
   if (peer.trusted) {
-    const HeaderField* proto = head.fields.find(net::FieldKind::x_forwarded_proto);
-    if (proto != nullptr && net::same_ignoring_case(proto->value, "https")) out.scheme = "https";
+    const std::string_view proto = head.fields.only_value(net::FieldKind::x_forwarded_proto);
+    if (net::same_ignoring_case(proto, "https")) out.scheme = "https";
   }
   out.headers = head.fields.span();
   out.client = settings.client_rules.resolve(peer.address, out.headers);

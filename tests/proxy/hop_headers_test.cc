@@ -114,6 +114,7 @@ TEST(UpstreamHead, AliasesAndOurOwnNamesAreDropped) {
   options.used_names = used;
   EXPECT_EQ(extra("X_User_Id: 1\r\nX-User_Id: 1\r\nx_DEVICE-id: 1\r\nX_Forwarded_For: 1\r\n"
                   "Content_Length: 3\r\nTransfer_Encoding: chunked\r\nX_Request_Id: 1\r\n"
+                  "X_Forwarded: for=9.9.9.9\r\nX_Forwarded_By: 1\r\nX-Real_IP: 9.9.9.9\r\n"
                   "X_Weir_Verdict: 1\r\nX-Weir-Score_: 1\r\nX-Weir_Score: 1\r\nCookie_: kept\r\n"
                   "X_Other: kept\r\nX-Weir-Verdict: flag\r\nx-weir-policy: 1\r\nX-Weird: kept\r\n",
                   options),

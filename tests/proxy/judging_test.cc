@@ -365,6 +365,11 @@ TEST_F(Judging, the_client_address_comes_from_trusted_hops_only) {
       "X-Forwarded-For: 9.9.9.9, 203.0.113.7, 127.0.0.3\r\n\r\n");
   on_worker([] {});
   EXPECT_EQ(seen, "203.0.113.7 app.example /b q=1 https");
+  c.ask(
+      "GET /two HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\n"
+      "X-Forwarded-Proto: http\r\n\r\n");
+  on_worker([] {});
+  EXPECT_EQ(seen, "127.0.0.1 a /two  http") << "what the app is told as well";
 }
 
 }  // namespace
