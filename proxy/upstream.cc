@@ -12,7 +12,8 @@ using telemetry::Metric;
 }  // namespace
 
 int UpstreamConnection::finish_connect() noexcept {
-  const int error = waiting_for_backlog_ ? ECONNREFUSED : net::socket_error(fd_.get());
+  int error = waiting_for_backlog_ ? ECONNREFUSED : refused_;
+  if (error == 0) error = net::socket_error(fd_.get());
   if (error == 0) {
     connecting_ = false;
     watch_writable(false);
@@ -229,11 +230,13 @@ bool UpstreamPool::start(UpstreamConnection& connection) noexcept {
     worker_.wheel().arm(connection, worker_.now() + net::Wheel::kTick);
     return true;
   }
+  connection.refused_ = error;
   if (error != 0) return false;
   connection.watching_writable_ = true;
-  return worker_.reactor()
-      .add(connection.fd_.get(), kReadEvents | EPOLLOUT, connection)
-      .has_value();
+  const auto added =
+      worker_.reactor().add(connection.fd_.get(), kReadEvents | EPOLLOUT, connection);
+  if (!added) connection.refused_ = added.error().value();
+  return added.has_value();
 }
 
 void UpstreamPool::give_back(UpstreamConnection& connection) noexcept {
@@ -267,6 +270,7 @@ void UpstreamPool::discard(UpstreamConnection& connection) noexcept {
   connection.in.clear();
   connection.out_.clear();
   connection.waiting_for_backlog_ = false;
+  connection.refused_ = 0;
   connection.connecting_ = connection.reused_ = connection.sent_ = connection.broken_ = false;
   connection.stale_ = connection.readable_ = connection.ended_ = connection.watching_writable_ =
       false;

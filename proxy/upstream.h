@@ -80,6 +80,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   UpstreamConnection* next_ = nullptr;      // in the idle, free or retired list
   std::uint64_t idle_turn_ = 0;             // the turn in which it became idle, or was taken again
   std::uint8_t put_off_ = 0;                // writes in the outbox
+  int refused_ = 0;                         // errno of a connect that failed at once
   bool connecting_ = false;
   bool waiting_for_backlog_ = false;
   bool reused_ = false;

@@ -126,35 +126,58 @@ TEST_F(Faults, an_app_that_does_not_take_connections_is_a_504_at_the_connect_tim
   ::close(fd);
 }
 
-TEST_F(Faults, a_unix_socket_whose_backlog_is_full_is_waited_for) {
-  const std::string path = ::testing::TempDir() + "weir-backlog-" + std::to_string(::getpid());
-  const auto address = *net::SocketAddress::unix_path(path);
-  ::unlink(path.c_str());
-  net::Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::bind(listener.get(), address.raw(), address.size()), 0);
-  ASSERT_EQ(::listen(listener.get(), 0), 0);
-  std::vector<net::Fd> filling;
-  int error = 0;
-  while (error == 0) {
-    filling.push_back(*net::make_socket(address));
-    error = net::begin_connect(filling.back().get(), address);
+/// A Unix socket whose backlog is full.
+struct FullBacklog {
+  FullBacklog() {
+    const auto address = *net::SocketAddress::unix_path(path);
+    ::unlink(path.c_str());
+    EXPECT_EQ(::bind(listener.get(), address.raw(), address.size()), 0);
+    EXPECT_EQ(::listen(listener.get(), 0), 0);
+    int error = 0;
+    while (error == 0) {
+      filling.push_back(*net::make_socket(address));
+      error = net::begin_connect(filling.back().get(), address);
+    }
+    EXPECT_EQ(error, EAGAIN);
   }
-  ASSERT_EQ(error, EAGAIN);
-  upstream_path = path;
+  const std::string path =
+      ::testing::TempDir() + "weir-backlog-" + std::to_string(::getpid());
+  net::Fd listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::vector<net::Fd> filling;
+};
+
+TEST_F(Faults, an_app_that_dies_while_its_backlog_is_full_is_a_503) {
+  FullBacklog full;
+  upstream_path = full.path;
   start();
   auto c = client();
   c.send(request_text("POST", "/", {}, "hello"));
   ASSERT_TRUE(judge().wait_for("judge /"));
-  for (std::size_t i = 0; i + 1 < filling.size(); ++i) {
-    Stream(::accept(listener.get(), nullptr, nullptr)).close();
+  full.listener.close();
+  const auto answer = c.read();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.header("retry-after"), "1");
+  EXPECT_EQ(metric(Metric::upstream_failures), 1);
+  ::unlink(full.path.c_str());
+}
+
+TEST_F(Faults, a_unix_socket_whose_backlog_is_full_is_waited_for) {
+  FullBacklog full;
+  upstream_path = full.path;
+  start();
+  auto c = client();
+  c.send(request_text("POST", "/", {}, "hello"));
+  ASSERT_TRUE(judge().wait_for("judge /"));
+  for (std::size_t i = 0; i + 1 < full.filling.size(); ++i) {
+    Stream(::accept(full.listener.get(), nullptr, nullptr)).close();
   }
-  Stream app(::accept(listener.get(), nullptr, nullptr));
+  Stream app(::accept(full.listener.get(), nullptr, nullptr));
   const auto head = app.read_head();
   ASSERT_TRUE(head);
   EXPECT_EQ(app.read_exactly(5), "hello");
   app.write(ok("patient"));
   EXPECT_EQ(c.read().body, "patient");
-  ::unlink(path.c_str());
+  ::unlink(full.path.c_str());
 }
 
 TEST_F(Faults, a_final_answer_to_a_client_that_waits_for_100_closes) {
