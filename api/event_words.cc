@@ -52,16 +52,16 @@ void append_escaped(std::string& out, std::string_view text) {
 
 EventReader::Wrong EventReader::read_time(const Member& member) {
   if (member.kind == Kind::integer) {
-    if (member.integer < 0 || member.integer > kLastMillisecond) {
-      return wrong(member, "`time` in Unix milliseconds is between 0 and the year 9999");
-    }
-    record_.time = from_ms(member.integer);
+    record_.time = from_ms(std::clamp(member.integer, std::int64_t{-1}, kLastMillisecond + 1));
   } else if (member.kind == Kind::text) {
     const auto parsed = config::parse_date(member.text);
     if (!parsed) return wrong(member, "`time`: " + parsed.message);
     record_.time = *parsed.value;
   } else {
     return wrong(member, "`time` is Unix milliseconds, or RFC 3339 as a text");
+  }
+  if (record_.time < TimePoint{} || record_.time > from_ms(kLastMillisecond)) {
+    return wrong(member, "`time` is between 1970 and the year 9999, in UTC");
   }
   request_.time = record_.time;
   return std::nullopt;

@@ -12,7 +12,7 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
   const policies::PolicySet& set = gate_.set();
   if (auto wrong = reader_.read(object, set, now)) {
     metrics_.add(Metric::api_bad);
-    give_up(asker);  // it was right, by policies that are not in force any more
+    give_up(asker, now);  // it was right, by policies that are not in force any more
     return wrong;
   }
   if (ask == Ask::query && !asker.trace_) asker.trace_.emplace();

@@ -38,7 +38,7 @@ class LineJudge {
   std::optional<JsonWrong> judge(std::string_view object, Ask ask, TimePoint now, std::string& out,
                                  Asker& asker);
   /// The event that the asker waits with will not be given once more.
-  void give_up(Asker& asker) { gate_.give_up(asker); }
+  void give_up(Asker& asker, TimePoint now) { gate_.give_up(asker, now); }
 
  private:
   gate::Gate& gate_;

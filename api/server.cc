@@ -122,7 +122,7 @@ std::shared_ptr<ApiServer::Task> ApiServer::begin(net::HttpRequest& request, boo
 // One slice on the worker's thread; what is left comes after whatever else waits there.
 void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
   workers_.post(worker, [this, worker, task](LineJudge& judge, TimePoint now) {
-    if (task->abandoned.load(std::memory_order_relaxed)) return judge.give_up(*task);
+    if (task->abandoned.load(std::memory_order_relaxed)) return judge.give_up(*task, now);
     switch (task->batch.work(judge, now, *task)) {
       case Batch::Left::some:
         return step(worker, task);

@@ -293,8 +293,9 @@ void Wiring::close_unused_counters(const policies::PolicySet& set) {
 asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     close_unused_counters(*set_);  // what it has opened before it found no room
-    co_return "the counters do not fit into limits.memory beside those of the running policies (" +
-        attached.error().message() + ")";
+    co_return "its counters (limits.memory), patterns (1,024) or lists (16,384) do not fit beside "
+              "those of the running policies: " +
+        attached.error().message();
   }
   next.set->attach_views(views_);
   const std::shared_ptr<const policies::PolicySet> set = next.set;
@@ -347,8 +348,8 @@ asio::awaitable<void> Wiring::shut_down() {
     });
   }
   co_await RollCall::complete(stopped);
+  if (api_ != nullptr) co_await api_->stop(kDoorGrace);  // what it was told is exchanged as well
   co_await exchange_last_counts();
-  if (api_ != nullptr) co_await api_->stop(kDoorGrace);
   co_await admin_->stop(kDoorGrace);
   co_await health_->stop(kDoorGrace);
   end();

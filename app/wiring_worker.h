@@ -34,12 +34,12 @@ struct Wiring::Worker {
   net::Worker& thread;
   telemetry::MetricCells& metrics;
   gate::Gate gate;
+  std::optional<CounterDesk> counters;  // of operators, if there is a Redis: which ends before it
   // Destroyed after the server, whose sessions may have something to tell it, and before the gate.
   // Started after the server's hook, whose sessions it gathers from.
   std::optional<store::RedisStore> redis;
   proxy::Server server;
-  api::LineJudge lines;                 // of the event API
-  std::optional<CounterDesk> counters;  // of operators, if there is a Redis
+  api::LineJudge lines;  // of the event API
 };
 
 /// What the configuration says, as the proxy wants it.

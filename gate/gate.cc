@@ -238,7 +238,10 @@ bool Gate::park(Waiter& waiter, TimePoint now) {
     metrics_.add(Metric::limit_waiting);
     return false;
   }
-  if (crowded_elsewhere_ && !poll_at_) poll_at_ = now + kPoll;
+  polls_ = polls_ || crowded_elsewhere_;
+  // Another worker may have settled before it could know that somebody waits here, and has told
+  // nobody: the first one looks again once.
+  if (!poll_at_ && (polls_ || waiters_.size() == 1)) poll_at_ = now + kPoll;
   note_waiting();
   return true;
 }
@@ -267,7 +270,7 @@ void Gate::unpark(Waiter& waiter) {
   note_waiting();
 }
 
-void Gate::give_up(Waiter& waiter) {
+void Gate::give_up(Waiter& waiter, TimePoint now) {
   if (waiter.inquiry_ == nullptr) return;
   Inquiry& inquiry = *std::exchange(waiter.inquiry_, nullptr);
   if (!inquiry.told) {  // tick() drops it
@@ -276,6 +279,7 @@ void Gate::give_up(Waiter& waiter) {
   }
   evaluator_.drop(inquiry.aside);
   desk_->give_back(inquiry);
+  run_errands(now);
 }
 
 void Gate::unhold(TimePoint) {
@@ -385,7 +389,8 @@ void Gate::tick(TimePoint now) {
   waiters_.tick(now, settlements != settlements_seen_ || poll);
   if (poll) {
     poll_at_.reset();
-    if (waiters_.size() != 0) poll_at_ = now + kPoll;
+    polls_ = polls_ && waiters_.size() != 0;
+    if (polls_) poll_at_ = now + kPoll;
   }
   settlements_seen_ = settlements;
   note_waiting();

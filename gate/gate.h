@@ -107,7 +107,7 @@ class Gate final : public Judge {
   void tick(TimePoint now) override;
 
   /// Nobody will give the event again that this waiter waits with, or was resumed for.
-  void give_up(Waiter& waiter);
+  void give_up(Waiter& waiter, TimePoint now);
 
   /// Gives every reading and verdict of policies, and every match of patterns, to these as well;
   /// null: nobody. The way to compare doors with each other and with replay.
@@ -151,7 +151,8 @@ class Gate final : public Judge {
   WaitQueue waiters_;
   Hash128 crowded_key_;             // of the last judgement that was `wait`
   bool crowded_elsewhere_ = false;  // perhaps by other replicas: nobody announces their settlements
-  std::optional<TimePoint> poll_at_;
+  std::optional<TimePoint> poll_at_;  // when all waiters look again
+  bool polls_ = false;                // and then once more, for as long as there are any
   std::uint32_t waiting_noted_ = 0;
   std::uint64_t settlements_seen_ = 0;
   std::size_t held_ = 0;

@@ -223,13 +223,15 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
            {R"({"status":401,"time":5})", "1 this says nothing of what happened"},
            {R"({"response":{"code":1}})", "14 `response` has status, header and body"},
            {R"({"time":"yesterday"})", "9 `time`: "},
-           {R"({"time":-1})", "9 `time` in Unix milliseconds"},
+           {R"({"time":-1})", "9 `time` is between 1970 and the year 9999"},
+           {R"({"time":"1970-01-01T00:00:00+08:00"})", "9 `time` is between 1970"},
+           {R"({"time":"9999-12-31T23:59:59-08:00"})", "9 `time` is between 1970"},
            {R"({"time":true})", "9 `time` is Unix milliseconds"},
            {R"({"event":"login",})", "18 a member's name"},
        }) {
     EXPECT_THAT(api.ask(c.event), StartsWith(c.wrong)) << c.event;
   }
-  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 40);
+  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 42);
   EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_events), 0);
 }
 

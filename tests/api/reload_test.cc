@@ -89,7 +89,7 @@ TEST_F(AcrossReloads, AnEventThatIsNoneAnyMoreLeavesNothing) {
 
 TEST_F(AcrossReloads, AnAskerThatHasLeftIsNotWaitedFor) {
   ASSERT_EQ(ask(Ask::events), "");
-  api.lines.give_up(client);
+  api.lines.give_up(client, api.world.now);
   store.deliver();
   api.gate.tick(api.world.now);
   EXPECT_FALSE(client.resumed);
@@ -97,7 +97,7 @@ TEST_F(AcrossReloads, AnAskerThatHasLeftIsNotWaitedFor) {
 
   ASSERT_EQ(ask(Ask::events), "");
   deliver();
-  api.lines.give_up(client);  // resumed, and left before its turn
+  api.lines.give_up(client, api.world.now);  // resumed, and left before its turn
   EXPECT_FALSE(api.gate.has_waiters());
 }
 
