@@ -320,8 +320,9 @@ void HttpServer::Impl::stop_accepting() {
   if (std::exchange(stopping, true)) return;
   error_code ignored;
   if (listener.is_open()) {
-    listener.close(ignored);
+    // While it listens nobody else binds there: what is unlinked is its own.
     if (address.is_unix()) ::unlink(address.to_string().substr(5).c_str());
+    listener.close(ignored);
   }
   for (Connection* connection : connections) {
     if (connection->waiting) connection->stream.close(ignored);
