@@ -341,13 +341,9 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
       builder.start();
       for (std::size_t i = 0; i < def.key.size(); ++i) {
         const auto& parts = list.bindings.front().key;
-        const bool address = i < parts.size() && parts[i].is_address;
-        const auto parsed = address ? Address::parse(def.key[i].value) : std::nullopt;
-        if (parsed) {
-          builder.add_address(parsed->masked(parts[i].v4_bits, parts[i].v6_bits));
-        } else {
-          builder.add_text(def.key[i].value);
-        }
+        const auto address =
+            i < parts.size() ? address_part(parts[i], def.key[i].value) : std::nullopt;
+        address ? builder.add_address(*address) : builder.add_text(def.key[i].value);
       }
       list.fixed.add(builder.hash(secret).owned_by(list.identity), entry);
     }
