@@ -15,8 +15,34 @@
 
 namespace weir::policies {
 
-/// A view in use: its counts, which all workers add to, and its last results. Thread-safe: one
-/// mutex, held for one event, or for the making of a result (which reads each group once).
+/// Events that wait for a view: copies, as many as there is room for. Not thread-safe.
+class ViewInbox {
+ public:
+  /// While the windows of a large view are made, some 100,000 of them may come in a second.
+  static constexpr std::size_t kEventsMost = 8'192;
+  static constexpr std::size_t kBytesMost = std::size_t{1} << 20;  ///< of their keys' text
+
+  bool empty() const noexcept { return events_.empty(); }
+  /// False: it is full.
+  bool add(const limiter::ViewEvent& event);
+  /// Gives every event to the view, in the order in which they came, and is empty then.
+  void move_into(limiter::View& view);
+
+ private:
+  static constexpr std::size_t kEventsKept = 256;  // room that is kept for the next ones
+  struct Waiting {
+    limiter::ViewEvent event;  // its `parts` are in text_
+    std::size_t parts_at;
+    std::size_t parts_size;
+  };
+  std::vector<Waiting> events_;
+  std::string text_;
+};
+
+/// A view in use: its counts, which all workers add to, and its last results. Thread-safe. Who finds
+/// the view taken (by a worker for one event, or for as long as it takes to make a result, which
+/// reads each group once) leaves the event in an inbox, and goes on; the next one who has the view
+/// takes it out. Only if the inbox is full does anybody wait.
 class LiveView {
  public:
   /// Results kept for whoever asks: so many, and no more than a quarter of the view's memory.
@@ -52,16 +78,23 @@ class LiveView {
     std::uint64_t missing = 0;
     std::uint64_t limit = 0;  ///< bytes; 0: none
   };
-  Stats stats() const;
+  Stats stats();
   /// Bytes of memory; 0: no limit.
   void limit(std::size_t bytes);
 
  private:
   void keep(const limiter::ViewWindow& window);
+  /// The view, with all that has waited for it.
+  std::unique_lock<std::mutex> take();
+  void take_in();
 
   std::string name_;
   std::atomic<std::uint64_t> missing_{0};
-  mutable std::mutex mutex_;
+  std::mutex inbox_mutex_;  // for a copy or a swap; locked behind mutex_, never before it
+  ViewInbox inbox_;
+  std::atomic<bool> waits_{false};  // the inbox has something
+  std::mutex mutex_;                // guards all below
+  ViewInbox taken_;
   std::unique_ptr<limiter::View> view_;
   std::deque<std::string> results_;
   std::size_t result_bytes_ = 0;

@@ -43,6 +43,58 @@ views:
                                         R"("complete":false,"total":1,"rows":[["/z",1]]})"}));
 }
 
+TEST(Views, NobodyWaitsWhileAWindowIsMadeAndNothingIsLost) {
+  limiter::ViewSpec spec;
+  spec.length = spec.hop = milliseconds{10'000};
+  LiveView view("v", spec);
+  limiter::ViewEvent event;
+  event.at = from_ms(kStart);
+  view.observe(event);
+  event.at += milliseconds{10'000};
+  bool made = false;
+  view.advance(event.at, [&](const limiter::ViewWindow&) {
+    made = true;
+    std::thread worker([&] {
+      for (std::size_t i = 0; i < ViewInbox::kEventsMost; ++i) view.observe(event);
+    });
+    worker.join();  // for ever, if it waited for the view
+  });
+  EXPECT_TRUE(made);
+  EXPECT_EQ(view.stats().counted.events, 1 + ViewInbox::kEventsMost);
+  view.observe(event);
+  EXPECT_EQ(view.stats().counted.events, 2 + ViewInbox::kEventsMost);
+}
+
+TEST(Views, WorkersThatMeetLoseNothing) {
+  constexpr std::size_t kEach = 30'000;
+  limiter::ViewSpec spec;
+  spec.length = spec.hop = milliseconds{1};
+  LiveView view("v", spec);
+  std::vector<std::thread> workers;
+  for (std::uint64_t w = 0; w < 3; ++w) {
+    workers.emplace_back([&view, w] {
+      const std::string parts(100, static_cast<char>('a' + w));
+      limiter::ViewEvent event;
+      event.key = {w, w};
+      event.parts = parts;
+      for (std::size_t i = 0; i < kEach; ++i) {
+        event.at = from_ms(kStart + static_cast<std::int64_t>(i / 100));
+        view.observe(event);
+      }
+    });
+  }
+  std::uint64_t counted = 0;
+  const auto sink = [&](const limiter::ViewWindow& window) {
+    counted += static_cast<std::uint64_t>(window.total.integer());
+  };
+  // Nothing comes too late: the watermark stays before them all until the end.
+  for (int i = 0; i < 200; ++i) view.advance(from_ms(kStart - 1), sink);
+  for (std::thread& worker : workers) worker.join();
+  view.flush(sink);
+  EXPECT_EQ(counted, 3 * kEach);
+  EXPECT_EQ(view.stats().counted.late, 0u);
+}
+
 TEST(Views, CountWhatTheAnswerTellsAndWhenItTellsIt) {
   World world(R"(
 events:
