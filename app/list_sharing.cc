@@ -1,12 +1,10 @@
 #include "app/list_sharing.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <boost/asio/post.hpp>
 #include <vector>
 
 #include "app/shared_store.h"
+#include "app/thread.h"
 
 namespace weir::app {
 namespace {
@@ -23,14 +21,7 @@ ListSharing::ListSharing(boost::asio::io_context& control, const store::Settings
 ListSharing::~ListSharing() { stop(); }
 
 void ListSharing::start() {
-  // Signals are the control thread's.
-  sigset_t all;
-  sigset_t former;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &former);
-  thread_ = std::thread([this] { worker_.run(); });
-  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
-  ::pthread_setname_np(thread_.native_handle(), "weir/lists");
+  thread_ = start_thread("weir/lists", [this] { worker_.run(); });
 }
 
 void ListSharing::use(const policies::PolicySet& set) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "app/thread.h"
+
 namespace weir::app {
 namespace {
 
@@ -74,14 +76,13 @@ Result<void> RotatedFile::write(std::string_view lines) {
   return {};
 }
 
-Recording::Recording(boost::asio::io_context& io, const Options& options, const HashSecret& secret,
-                     Log& log, telemetry::MetricCells& cells)
+Recording::Recording(const Options& options, const HashSecret& secret, Log& log,
+                     telemetry::MetricCells& cells)
     : options_(options),
       secret_(secret_of_recordings(secret)),
       log_(log),
       cells_(cells),
-      file_(options.path, options.size, options.files),
-      timer_(io) {}
+      file_(options.path, options.size, options.files) {}
 
 gate::Recorder& Recording::add(telemetry::MetricCells& cells) {
   gate::Recorder::Settings settings{secret_};
@@ -105,16 +106,26 @@ void Recording::tell(const policies::PolicySet& set) {
 }
 
 void Recording::start() {
-  timer_.expires_after(std::chrono::milliseconds(kEvery));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  thread_ = start_thread("weir/record", [this] { run(); });
+}
+
+void Recording::run() {
+  std::unique_lock hold(mutex_);
+  while (!wake_.wait_for(hold, kEvery, [this] { return stopping_; })) {
+    hold.unlock();
     flush();
-    start();
-  });
+    hold.lock();
+  }
 }
 
 void Recording::stop() {
-  timer_.cancel();
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock hold(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
   flush();
 }
 

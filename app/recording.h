@@ -1,10 +1,11 @@
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "app/log.h"
@@ -36,8 +37,9 @@ class RotatedFile {
   net::Fd file_;
 };
 
-/// `weir serve --record FILE`: a recorder for each worker, and the control thread that writes what
-/// they have to say every kEvery.
+/// `weir serve --record FILE`: a recorder for each worker, and a thread that writes what they have
+/// to say every kEvery, so that a slow disk holds up neither requests nor health checks. The
+/// functions are for one thread, the control thread.
 class Recording {
  public:
   static constexpr milliseconds kEvery{100};
@@ -50,8 +52,10 @@ class Recording {
     unsigned files = 10;  ///< moved aside at most
   };
   /// The secret of the state directory: hashes are the same after a restart.
-  Recording(boost::asio::io_context& io, const Options& options, const HashSecret& secret, Log& log,
+  /// `cells`: of the thread.
+  Recording(const Options& options, const HashSecret& secret, Log& log,
             telemetry::MetricCells& cells);
+  ~Recording() { stop(); }
 
   Result<void> open() { return file_.open(); }
   /// The recorder of one more worker.
@@ -59,10 +63,11 @@ class Recording {
   /// Says in the log what of these policies' events is written plainly, and what hashed.
   void tell(const policies::PolicySet& set);
   void start();
-  /// After the workers have ended: writes the rest.
+  /// After the workers have ended: writes the rest. Also the second time.
   void stop();
 
  private:
+  void run();
   void flush();
 
   Options options_;
@@ -70,9 +75,12 @@ class Recording {
   Log& log_;
   telemetry::MetricCells& cells_;
   RotatedFile file_;
-  boost::asio::steady_timer timer_;
   std::vector<std::unique_ptr<gate::Recorder>> recorders_;
   std::string taken_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 }  // namespace weir::app

@@ -1,8 +1,6 @@
 #include "app/state.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <optional>
 
 #include "app/files.h"
+#include "app/thread.h"
 
 namespace weir::app {
 namespace {
@@ -333,14 +332,7 @@ void State::snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* can
 }
 
 void State::start(const Clock& clock) {
-  // Signals are the control thread's.
-  sigset_t all;
-  sigset_t former;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &former);
-  thread_ = std::thread([this, &clock] { run(clock); });
-  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
-  ::pthread_setname_np(thread_.native_handle(), "weir/state");
+  thread_ = start_thread("weir/state", [this, &clock] { run(clock); });
 }
 
 void State::run(const Clock& clock) {

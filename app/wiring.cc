@@ -27,6 +27,11 @@ constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
 // stuck.
 constexpr milliseconds kMeetRedis{300};
 
+// Whose metrics come behind those of the workers: the control thread's last (telemetry::Metrics).
+constexpr std::size_t kStateWriter = 0;
+constexpr std::size_t kRecordWriter = 1;
+constexpr std::size_t kOtherWriters = 3;
+
 // A start that fails shows so many problems, errors first.
 constexpr std::size_t kProblemsShown = 50;
 
@@ -184,8 +189,7 @@ int Wiring::build_stores() {
   const unsigned threads = worker_threads(
       settings_.threads ? std::optional<unsigned>(settings_.threads->value) : std::nullopt,
       machine_.affinity, machine_.quota);
-  metrics_ =
-      std::make_unique<telemetry::Metrics>(threads + 2);  // the state's thread, the control thread
+  metrics_ = std::make_unique<telemetry::Metrics>(threads + kOtherWriters);
   try {
     counters_ = std::make_unique<limiter::Bank>(
         limiter::BankLimits{settings_.limits.memory, settings_.limits.keys});
@@ -212,8 +216,8 @@ int Wiring::build_stores() {
   }
   set_->attach_views(views_);
   if (directory_ != nullptr) {
-    state_ =
-        std::make_unique<State>(*directory_, *counters_, *lists_, log_, metrics_->cells(threads));
+    state_ = std::make_unique<State>(*directory_, *counters_, *lists_, log_,
+                                     metrics_->cells(threads + kStateWriter));
     state_->keep_patterns(*patterns_);
     state_->restore(clock_.now(), Clock::wall());
   }
@@ -241,15 +245,15 @@ int Wiring::build_workers() {
   connections_ = std::make_unique<net::ConnectionBudget>(settings_.limits.connections);
   proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
+  const std::size_t count = metrics_->writers() - kOtherWriters;
   if (!options_.record.path.empty()) {
-    recording_ =
-        std::make_unique<Recording>(control_, options_.record, secret_, log_, metrics_->control());
+    recording_ = std::make_unique<Recording>(options_.record, secret_, log_,
+                                             metrics_->cells(count + kRecordWriter));
     if (auto opened = recording_->open(); !opened) {
       return fail(kUnreachable, "--record: can't write " + options_.record.path + ": " +
                                     opened.error().message());
     }
   }
-  const std::size_t count = metrics_->writers() - 2;
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,

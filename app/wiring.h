@@ -35,8 +35,8 @@ namespace weir::app {
 /// reverse.
 ///
 /// Threads: the calling one is the control thread (signals, admin and health doors, reloads,
-/// reports, timers of one second); N workers, each with a Gate and a proxy; with `state.dir` one
-/// that writes.
+/// reports, timers of one second); N workers, each with a Gate and a proxy; and, where they are
+/// wanted, one that writes state, one that writes a recording, and one that shares lists.
 class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
  public:
   struct Options {

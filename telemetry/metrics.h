@@ -52,7 +52,7 @@ class MetricCells {
 /// All cells of the process, summed on scrape.
 class Metrics {
  public:
-  /// `writers`: the workers plus one for the control thread (the last).
+  /// `writers`: threads, each with cells of its own; the last ones are the control thread's.
   explicit Metrics(std::size_t writers);
   MetricCells& cells(std::size_t writer) noexcept { return *cells_[writer]; }
   MetricCells& control() noexcept { return *cells_.back(); }
