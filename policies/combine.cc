@@ -147,7 +147,7 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
     if (!options.dry) observe_views(at);
     return verdict_;
   }
-  settle(options);
+  decide(options);
   if (verdict_.kind == Verdict::Kind::wait) {
     take_back(true, at);
     return verdict_;
@@ -202,33 +202,23 @@ void Evaluator::set_metrics(const Policy& policy, const std::vector<PlannedPolic
 Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& planned, bool shadow,
                                     bool settled, Trace* trace) {
   const Binding& binding = binding_of(planned);
-  Winner best;
-  if (planned.blind) return best;
+  if (planned.blind) return {};
   if (!policy.meters.empty()) {
     set_metrics(policy, plan_.policies, plan_.counters, plan_.counter_refs, settled);
   }
-  const std::optional<Number>* limits = plan_.limits.data() + planned.first_limit;
-  std::size_t r = 0;
-  for (const Rung& rung : policy.rungs) {
-    const std::optional<Number>& limit = *limits++;
-    const std::size_t at = r++;
-    if (rung.disabled || rung.shadow != shadow) continue;
-    Value value;
+  const std::optional<Number>* const limits = plan_.limits.data() + planned.first_limit;
+  return best_rung(policy, shadow, [&](std::size_t r, const Rung& rung, Value& value) {
     if (policy.has_metric) {
       value = planned_counter(planned, rung.counter).value(settled);
     } else if (policy.pattern) {
       value = Value::integer(set_->patterns[*policy.pattern].spec.steps);
     }
     // Most rungs do not hold, and their threshold alone says so.
-    const bool holds = (rung.overflows || breaks(rung, value, limit)) &&
-                       rung_holds(policy, binding, at, value, limit);
-    if (trace != nullptr) trace->rung(policy, at, value, limit, holds);
-    // Of equally severe rungs the later one: ladders are written upwards.
-    if (holds && (best.rung < 0 || severity(rung.effect) >= severity(best.effect))) {
-      best = {static_cast<int>(at), rung.effect, value};
-    }
-  }
-  return best;
+    const bool holds = (rung.overflows || breaks(rung, value, limits[r])) &&
+                       rung_holds(policy, binding, r, value, limits[r]);
+    if (trace != nullptr) trace->rung(policy, r, value, limits[r], holds);
+    return holds;
+  });
 }
 
 void Evaluator::add_list_standings() {
@@ -255,7 +245,31 @@ const Evaluator::Won* Evaluator::won_by(std::size_t planned) const noexcept {
   return found == won_.end() ? nullptr : &*found;
 }
 
-void Evaluator::settle(const Options& options) {
+void Evaluator::add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow) {
+  const Policy& policy = policy_of(planned);
+  const auto r = static_cast<std::size_t>(won.rung);
+  const Rung& rung = policy.rungs[r];
+  if (!shadow && rung.score) verdict_.score += *rung.score;
+  if (won.effect == Action::none && !rung.score) return;
+  Standing standing;
+  standing.policy = planned.policy;
+  standing.rung = won.rung;
+  standing.effect = won.effect;
+  standing.shadow = shadow;
+  standing.has_value = won.value.is_number();
+  if (standing.has_value) standing.value = won.value.as_number();
+  standing.limit = plan_.limits[planned.first_limit + r];
+  standing.window = rung.window;
+  if (policy.has_metric) {
+    standing.window = at_.window_length(counter_of(planned_counter(planned, rung.counter)));
+  }
+  standing.hold = rung.hold;
+  standing.status = rung.status;
+  standing.tell = rung.tell;
+  verdict_.standings.push_back(standing);
+}
+
+void Evaluator::decide(const Options& options) {
   if (plan_.allowed) {
     verdict_.exempt = true;
     return;
@@ -285,67 +299,16 @@ void Evaluator::settle(const Options& options) {
     if (all.enforced.rung < 0 && all.settled.rung < 0 && all.shadow.rung < 0) continue;
     won_.push_back(all);
     if (!planned.applies) continue;
-    for (const bool shadow : {false, true}) {
-      const Winner& won = shadow ? all.shadow : all.enforced;
-      if (won.rung < 0) continue;
-      const Rung& rung = policy.rungs[static_cast<std::size_t>(won.rung)];
-      if (!shadow && rung.score) verdict_.score += *rung.score;
-      if (won.effect == Action::none && !rung.score) continue;
-      Standing standing;
-      standing.policy = planned.policy;
-      standing.rung = won.rung;
-      standing.effect = won.effect;
-      standing.shadow = shadow;
-      standing.has_value = won.value.is_number();
-      if (standing.has_value) standing.value = won.value.as_number();
-      standing.limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
-      standing.window = rung.window;
-      if (policy.has_metric) {
-        standing.window = at_.window_length(counter_of(planned_counter(planned, rung.counter)));
-      }
-      standing.hold = rung.hold;
-      standing.status = rung.status;
-      standing.tell = rung.tell;
-      verdict_.standings.push_back(standing);
-    }
+    if (all.enforced.rung >= 0) add_standing(planned, all.enforced, false);
+    if (all.shadow.rung >= 0) add_standing(planned, all.shadow, true);
   }
-
-  // The severest wins. A refusal that rests on others' reservations alone gives way to one that
-  // does not, and if there is none, the request waits for them to settle.
-  const auto crowded = [&](const Standing& standing) {
-    if (standing.rung < 0 || !refuses(standing.effect)) return false;
-    for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
-      if (plan_.policies[i].policy != standing.policy) continue;
-      const Won* const won = won_by(i);
-      return won == nullptr || !refuses(won->settled.effect);
-    }
-    return false;
-  };
-  int decider = -1;
-  bool decider_crowded = false;
-  for (std::size_t i = 0; i < verdict_.standings.size(); ++i) {
-    const Standing& standing = verdict_.standings[i];
-    if (standing.shadow) continue;
-    const bool soft = crowded(standing);
-    const bool better =
-        decider < 0 || (decider_crowded && !soft && refuses(standing.effect)) ||
-        (severity(standing.effect) >
-             severity(verdict_.standings[static_cast<std::size_t>(decider)].effect) &&
-         !(soft && !decider_crowded &&
-           refuses(verdict_.standings[static_cast<std::size_t>(decider)].effect)));
-    if (better) {
-      decider = static_cast<int>(i);
-      decider_crowded = soft;
-    }
-  }
-  verdict_.decider = decider;
-  if (decider < 0) return;
-  const Standing& standing = verdict_.standings[static_cast<std::size_t>(decider)];
+  choose_decider();
+  if (verdict_.decider < 0) return;
+  const Standing& standing = verdict_.standings[static_cast<std::size_t>(verdict_.decider)];
   verdict_.effect = standing.effect;
   if (refuses(standing.effect)) {
-    verdict_.crowded = decider_crowded;
-    verdict_.kind =
-        decider_crowded && options.may_wait ? Verdict::Kind::wait : Verdict::Kind::refuse;
+    const bool waits = verdict_.crowded && options.may_wait;
+    verdict_.kind = waits ? Verdict::Kind::wait : Verdict::Kind::refuse;
   } else if (standing.effect == Action::delay) {
     verdict_.kind = Verdict::Kind::hold;
     if (!options.can_hold) {
@@ -353,6 +316,35 @@ void Evaluator::settle(const Options& options) {
       verdict_.crowded = true;
     }
   }
+}
+
+/// Whether it refuses for others' reservations alone.
+bool Evaluator::is_crowded(const Standing& standing) const {
+  if (standing.rung < 0 || !refuses(standing.effect)) return false;
+  for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+    if (plan_.policies[i].policy != standing.policy) continue;
+    const Won* const won = won_by(i);
+    return won == nullptr || !refuses(won->settled.effect);
+  }
+  return false;
+}
+
+/// The severest wins. A refusal that rests on others' reservations alone gives way to one that does
+/// not, and if there is none, the request waits for them to settle.
+void Evaluator::choose_decider() {
+  const Standing* best = nullptr;
+  for (const Standing& standing : verdict_.standings) {
+    if (standing.shadow) continue;
+    const bool crowded = is_crowded(standing);
+    const bool certain = !crowded && refuses(standing.effect);
+    const bool severer = best != nullptr && severity(standing.effect) > severity(best->effect);
+    const bool gives_way = crowded && !verdict_.crowded && best != nullptr && refuses(best->effect);
+    if (best == nullptr || (verdict_.crowded && certain) || (severer && !gives_way)) {
+      best = &standing;
+      verdict_.crowded = crowded;
+    }
+  }
+  verdict_.decider = best == nullptr ? -1 : static_cast<int>(best - verdict_.standings.data());
 }
 
 void Evaluator::finish_verdict(Instant at) {

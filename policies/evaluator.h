@@ -75,13 +75,13 @@ struct Aside {
   std::uint64_t line = 0;
 };
 
-/// Judges requests by a policy set: match, build keys, charge (begin), thresholds to a verdict
-/// (settle), and later the answer (observe). One per worker, used by its thread alone; no
-/// allocation after warm-up but where a key is put on a list. Times are arguments; the banks are
-/// shared by all workers.
 /// What `last` remembers of a value; none: null, an error, a list, or a text that is too long.
 limiter::Datum datum_of(const Value& value);
 
+/// Judges requests by a policy set: match, build keys, charge (begin), thresholds to a verdict
+/// (conclude), and later the answer (keep, answered or aborted or released, ended). One per worker,
+/// used by its thread alone; no allocation after warm-up but where a key is put on a list. Times are
+/// arguments; the banks are shared by all workers.
 class Evaluator final : private ListOracle {
  public:
   Evaluator(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& secret,
@@ -299,6 +299,22 @@ class Evaluator final : private ListOracle {
     Action effect = Action::none;
     Value value;
   };
+  /// Of the rungs that hold the severest one; of equal ones the later: ladders are written upwards.
+  /// `holds(r, rung, value)` says whether rung r does, and with which value.
+  template <class Holds>
+  static Winner best_rung(const Policy& policy, bool shadow, Holds holds) {
+    Winner best;
+    std::size_t next = 0;
+    for (const Rung& rung : policy.rungs) {
+      const std::size_t r = next++;
+      if (rung.disabled || rung.shadow != shadow) continue;
+      Value value;
+      if (!holds(r, rung, value)) continue;
+      if (best.rung < 0 || severity(rung.effect) >= severity(best.effect))
+        best = {static_cast<int>(r), rung.effect, value};
+    }
+    return best;
+  }
   /// The rungs of one planned policy that won. Most events come under no rung, so only policies
   /// with a winner are kept, and all that follows from winners is free for the others.
   struct Won {
@@ -315,8 +331,11 @@ class Evaluator final : private ListOracle {
                    const std::vector<std::uint16_t>& refs, bool settled);
   Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
                 Trace* trace);
-  void settle(const Options& options);
+  void decide(const Options& options);
   void add_list_standings();
+  void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
+  bool is_crowded(const Standing& standing) const;
+  void choose_decider();
   const Verdict& conclude(Instant at, const Options& options);
   void finish_verdict(Instant at);
   void take_back(bool all, Instant at);
@@ -380,6 +399,7 @@ class Evaluator final : private ListOracle {
   bool came_true(const PlannedPolicy& planned);
   bool load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);
+  Winner settled_winner(const Settlement& settlement, const PlannedPolicy& planned, bool shadow);
   void judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now);
   void apply_resets(Settlement& settlement, Instant now);
 

@@ -264,41 +264,36 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
   if (rows_ != nullptr) give_settled_rows(*rows_, settlement);
 }
 
+Evaluator::Winner Evaluator::settled_winner(const Settlement& settlement,
+                                            const PlannedPolicy& planned, bool shadow) {
+  const Policy& policy = policy_of(planned);
+  const Binding& binding = binding_of(planned);
+  return best_rung(policy, shadow, [&](std::size_t r, const Rung& rung, Value& value) {
+    if (policy.has_metric) {
+      const auto ref = settlement.counter_refs[planned.first_counter + rung.counter];
+      value = settlement.counters[ref].value(true);
+    }
+    return rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r]);
+  });
+}
+
 /// The rungs of a policy on what is settled now: memory is written from nothing else.
 void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now) {
   const Policy& policy = policy_of(planned);
-  const Binding& binding = policy.bindings[planned.binding];
   if (!policy.meters.empty()) {
     set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
   }
   for (const bool shadow : {false, true}) {
-    int best = -1;
-    Value best_value;
-    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-      const Rung& rung = policy.rungs[r];
-      if (rung.disabled || rung.shadow != shadow) continue;
-      Value value;
-      if (policy.has_metric) {
-        const auto ref = settlement.counter_refs[planned.first_counter + rung.counter];
-        value = settlement.counters[ref].value(true);
-      }
-      if (!rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r]))
-        continue;
-      if (best < 0 ||
-          severity(rung.effect) >= severity(policy.rungs[static_cast<std::size_t>(best)].effect)) {
-        best = static_cast<int>(r);
-        best_value = value;
-      }
-    }
-    if (best < 0) continue;
-    const auto r = static_cast<std::size_t>(best);
+    const Winner won = settled_winner(settlement, planned, shadow);
+    if (won.rung < 0) continue;
+    const auto r = static_cast<std::size_t>(won.rung);
     const Rung& rung = policy.rungs[r];
     if (!shadow && rung.effect != Action::none && policy.has_metric) {
       const auto& counter =
           settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
       bank_.pin(counter_of(counter).id, counter.key);
     }
-    remember(policy, planned, rung, r, best_value, settlement.limits[planned.first_limit + r],
+    remember(policy, planned, rung, r, won.value, settlement.limits[planned.first_limit + r],
              settlement.counters, settlement.counter_refs, now);
   }
 }

@@ -96,34 +96,19 @@ void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
   for (const PlannedPolicy& planned : settlement.policies) {
     if (!planned.reserves || planned.rowed || !planned.matched) continue;
     const Policy& policy = policy_of(planned);
-    const auto counter_of_window = [&](std::size_t k) -> const PlannedCounter& {
-      return settlement.counters[settlement.counter_refs[planned.first_counter + k]];
-    };
     if (!policy.meters.empty()) {
       set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
     }
-    Winner won;
-    for (const bool shadow : {false, true}) {
-      if (won.rung >= 0) break;
-      for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-        const Rung& rung = policy.rungs[r];
-        if (rung.disabled || rung.shadow != shadow) continue;
-        const Value value =
-            policy.has_metric ? counter_of_window(rung.counter).value(true) : Value::null();
-        if (!rung_holds(policy, policy.bindings[planned.binding], r, value,
-                        settlement.limits[planned.first_limit + r])) {
-          continue;
-        }
-        if (won.rung < 0 || severity(rung.effect) >= severity(won.effect)) {
-          won = {static_cast<int>(r), rung.effect, value};
-        }
-      }
-    }
+    Winner won = settled_winner(settlement, planned, false);
+    if (won.rung < 0) won = settled_winner(settlement, planned, true);
     std::optional<Number> limit;
     if (won.rung >= 0) {
       limit = settlement.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
     }
-    give_row(rows, planned, policy.has_metric ? &counter_of_window(0) : nullptr, won, limit, true);
+    const PlannedCounter* const counter =
+        policy.has_metric ? &settlement.counters[settlement.counter_refs[planned.first_counter]]
+                          : nullptr;
+    give_row(rows, planned, counter, won, limit, true);
   }
 }
 

@@ -112,19 +112,11 @@ void Evaluator::list_from_payload(const Policy& policy, std::size_t r, std::stri
 void Evaluator::for_winning_rungs(const Policy& policy, const Binding& binding, std::uint8_t events,
                                   const std::function<void(std::size_t)>& what) {
   for (const bool shadow : {false, true}) {
-    int best = -1;
-    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-      const Rung& rung = policy.rungs[r];
-      if (rung.disabled || rung.shadow != shadow ||
-          !rung_holds(policy, binding, r, Value::integer(events), std::nullopt)) {
-        continue;
-      }
-      if (best < 0 ||
-          severity(rung.effect) >= severity(policy.rungs[static_cast<std::size_t>(best)].effect)) {
-        best = static_cast<int>(r);
-      }
-    }
-    if (best >= 0) what(static_cast<std::size_t>(best));
+    const Winner won = best_rung(policy, shadow, [&](std::size_t r, const Rung&, Value& value) {
+      value = Value::integer(events);
+      return rung_holds(policy, binding, r, value, std::nullopt);
+    });
+    if (won.rung >= 0) what(static_cast<std::size_t>(won.rung));
   }
 }
 
