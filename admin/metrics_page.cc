@@ -52,7 +52,6 @@ void write_info(std::string& out, std::string_view name, std::string_view help,
   out.append(telemetry::escape_label(value)).append("\"} 1\n");
 }
 
-// Only the lists of the set in use: their names come from the configuration, never from a client.
 /// What is left of the page for lists and views, which a configuration may have by the thousand; as
 /// with policies, where there are many the zeros go first.
 struct SeriesBudget {
@@ -70,6 +69,7 @@ struct SeriesBudget {
   std::size_t dropped = 0;
 };
 
+// Only the lists of the set in use: their names come from the configuration, never from a client.
 void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicySet& set,
                  const Stores& stores) {
   const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,

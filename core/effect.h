@@ -17,7 +17,6 @@ struct Effect {
     wait,    ///< over only because of others' reservations: park it, then judge it again
   };
   Kind kind = Kind::pass;
-  bool close = false;                 ///< answer: close the connection afterwards
   std::uint16_t status = 0;           ///< answer
   milliseconds hold{0};               ///< delay
   /// Whole lines (`X-Weir-Verdict: flag\r\n`) to add to the request that goes upstream; may be empty.

@@ -28,14 +28,4 @@ const boost::system::error_category& error_category() noexcept {
   return category;
 }
 
-bool is_transient(const boost::system::error_code& error) noexcept {
-  if (error.category() != error_category()) return false;
-  switch (static_cast<Error>(error.value())) {
-    case Error::unavailable:
-    case Error::timed_out:
-    case Error::full: return true;
-    default: return false;
-  }
-}
-
 }  // namespace weir

@@ -24,9 +24,6 @@ inline boost::system::error_code make_error_code(Error error) noexcept {
   return {static_cast<int>(error), error_category()};
 }
 
-/// Whether trying again can help.
-bool is_transient(const boost::system::error_code& error) noexcept;
-
 /// The outcome of anything that may fail at run time: no exception, no allocation.
 /// (std::expected needs C++23 in g++ 12 and clang-tidy 14 cannot read it.)
 template <class T>

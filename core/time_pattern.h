@@ -15,11 +15,14 @@ namespace weir {
 ///   %Y %y %m %d %e %j   year, year of this century, month, day, day of the year
 ///   %b %B %h            month by name, short or long, any letter case
 ///   %a %A               a weekday by name: read, not believed
-///   %H %I %p %M %S      hour, hour of twelve, AM or PM, minute, second with any fraction (`.` or
-///   `,`) %z %Z               +0800, +08:00, Z; a name, of which only UTC, GMT and Z are known %s
-///   Unix seconds with any fraction %D %F %T %R         %m/%d/%y, %Y-%m-%d, %H:%M:%S, %H:%M %n %t,
-///   a blank      any blanks, none included
+///   %H %I %p %M %S      hour, hour of twelve, AM or PM, minute, second with any fraction
+///   %z %Z               +0800, +08:00, Z; a name, of which only UTC, GMT and Z are known
+///   %s                  Unix seconds with any fraction
+///   %D %F %T %R         %m/%d/%y, %Y-%m-%d, %H:%M:%S, %H:%M
+///   %n %t, a blank      any blanks, none included
 ///   %%                  a percent sign
+///
+/// A fraction begins with `.` or `,`.
 ///
 /// Without a zone the time is UTC. Immutable, thread-safe, no allocation when reading.
 class TimePattern {

@@ -52,8 +52,6 @@ bool must_remember(const CounterSpec& what, const Kind* kind) noexcept {
 
 }  // namespace
 
-std::span<const SharedErrorRow> shared_errors() noexcept { return kErrors; }
-
 const SharedErrorRow& row_of(SharedError error) noexcept {
   return kErrors[static_cast<std::size_t>(error)];
 }

@@ -119,7 +119,6 @@ struct SharedErrorRow {
   SharedRetry retry;
   std::string_view help;
 };
-std::span<const SharedErrorRow> shared_errors() noexcept;
 const SharedErrorRow& row_of(SharedError error) noexcept;
 
 struct SharedReading {

@@ -54,8 +54,7 @@ struct BlockLayout {
 ///            else:        one value of 64 bits and its stamp
 ///   pairs    count, ring: up to 2 x {stamp, events}: many events in few buckets
 ///   block    head, size, total, values[capacity], stamps[capacity]; reservations of sums and
-///   members
-///            stand at the far end of the same arrays (stamps[] then counts them)
+///            members stand at the far end of the same arrays (stamps[] then counts them)
 ///
 /// A counter with outcomes keeps the last of the four words for the number of its reservations.
 template <class V>

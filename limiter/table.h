@@ -66,9 +66,8 @@ struct Ages {
 
 /// A set-associative table of fixed size: no tombstones, no rehash, no sweep.
 ///
-///     region = 256 buckets, one spin lock          (64 KiB of slots)
-///     bucket = 8 slots = 2 halves of 128 bytes     (a half: two lines that the prefetcher fetches
-///     as a pair)
+///     region = 256 buckets, one spin lock         (64 KiB of slots)
+///     bucket = 8 slots = 2 halves of 128 bytes    (a half: two lines, fetched as a pair)
 ///
 /// A key's home is one half in each of two buckets of its region. It is put there if there is room,
 /// else in the other halves. So nearly every look-up ends in the four lines that prefetch() asks

@@ -12,18 +12,17 @@ namespace weir::limiter {
 /// A window as arithmetic over stamps. A stamp is the event's time in quanta, modulo 2^32; an event
 /// is in the window at `now` iff its age (quanta of now minus its quantum) is at most `span`.
 ///
-///   ring   quantum g = W/N, span N: N+1 buckets, all counted in full. The oldest counted event is
-///   younger
-///          than W + g, and nothing younger than W is left out: true(W) <= value <= true(W + W/N),
-///          which is why no trailing W ever admits more than the limit (performance.md 3).
-///   log    quantum 1 ms, span W-1
-///   every  quantum W, span 0: one entry, the current window's total. Members keep their own ms
-///   stamps,
-///          and the span is what has passed of the current window.
-///   every_first   quantum 1 ms, span W-1, counted from the first event: it stands for all of them
-///   calendar  as every, with stamps of 1 s (members: 1 ms): the zone says what has passed
-///   events    quantum 1 ms, span W-1, or kForever where any age will do; journal.h counts to n
-///   leaky     quantum 1 ms; leaky.h knows what drains
+///   ring         quantum g = W/N, span N: N+1 buckets, all counted in full. The oldest counted
+///                event is younger than W + g, and nothing younger than W is left out: true(W) <=
+///                value <= true(W + W/N), which is why no trailing W ever admits more than the
+///                limit (docs/accuracy.md).
+///   log          quantum 1 ms, span W-1
+///   every        quantum W, span 0: one entry, the current window's total. Members keep their own
+///                ms stamps, and the span is what has passed of the current window.
+///   every_first  quantum 1 ms, span W-1, counted from the first event: it stands for all of them
+///   calendar     as every, with stamps of 1 s (members: 1 ms): the zone says what has passed
+///   events       quantum 1 ms, span W-1, or kForever where any age will do; journal.h counts to n
+///   leaky        quantum 1 ms; leaky.cc knows what drains
 struct Rule {
   enum class Merge : std::uint8_t {
     none,    ///< each event is an entry

@@ -27,8 +27,6 @@ class ClientAddressRules {
   /// should come from.
   Address resolve(const Address& peer, std::span<const HeaderField> fields) const noexcept;
 
-  const std::string& header() const noexcept { return header_; }  ///< lower case
-
  private:
   std::vector<Cidr> trust_;
   std::string header_;

@@ -45,8 +45,6 @@ class Listener final : EventHandler, Timer {
   Result<void> start() noexcept;
   /// Takes what the kernel has already accepted, then closes.
   void stop();
-  bool listening() const noexcept { return static_cast<bool>(fd_); }
-  const Fd& fd() const noexcept { return fd_; }
 
  private:
   void on_events(std::uint32_t events) override;

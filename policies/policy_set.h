@@ -27,7 +27,7 @@
 #include "policies/views.h"
 
 /// What the policies of a configuration mean, compiled: immutable, indexed, shared by all workers.
-/// How a request is judged by it stands in evaluation.h.
+/// How a request is judged by it stands in evaluator.h.
 namespace weir::policies {
 
 using EventIndex = std::uint16_t;

@@ -108,7 +108,7 @@ bool is_sane_id(std::string_view id) noexcept {
 void put_forwarding(Writer& out, const net::RequestHead& head,
                     const UpstreamHeadOptions& options) noexcept {
   out.put("X-Forwarded-For: ");
-  std::string_view proto = options.scheme;
+  std::string_view proto = "http";  // of the downstream connection
   std::string_view host = head.authority;
   if (options.peer_trusted) {
     const FieldList& list = head.fields;
@@ -197,7 +197,7 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   // The head's own size covers the request line and every field that is copied or rewritten from
   // it.
   Writer writer(out, head.size + 2 * head.authority.size() + options.peer_text.size() +
-                         options.scheme.size() + options.request_id.size() +
+                         options.request_id.size() +
                          options.default_host.size() + options.extra_lines.size() + kFixedRoom);
   writer.put(head.method).put(" ").put(head.target).put(" HTTP/1.1\r\n");
   writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
@@ -220,8 +220,6 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   if (head.expect_continue && options.forward_expect) writer.put("Expect: 100-continue\r\n");
   if (head.websocket) {
     writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
-  } else if (options.close) {
-    writer.put("Connection: close\r\n");
   }
   writer.put(options.extra_lines).put("\r\n");
 }

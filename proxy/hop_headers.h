@@ -36,14 +36,13 @@ std::string_view choose_request_id(const net::RequestHead& head, bool peer_trust
                                    std::array<char, 32>& room) noexcept;
 
 struct UpstreamHeadOptions {
-  std::string_view
-      peer_text;  ///< address of the connection's other end, canonical text (make it once)
-  bool peer_trusted =
-      false;  ///< it is a trusted hop: its forwarding fields are kept, and appended to
-  std::string_view scheme = "http";  ///< of the downstream connection
-  std::string_view request_id;       ///< from choose_request_id; empty: the field is not written
-  std::string_view default_host;     ///< Host of an HTTP/1.0 request that has none
-  std::string_view extra_lines;      ///< Effect::upstream_headers: whole lines
+  /// Address of the connection's other end, canonical text (make it once).
+  std::string_view peer_text;
+  /// It is a trusted hop: its forwarding fields are kept, and appended to.
+  bool peer_trusted = false;
+  std::string_view request_id;    ///< from choose_request_id; empty: the field is not written
+  std::string_view default_host;  ///< Host of an HTTP/1.0 request that has none
+  std::string_view extra_lines;   ///< Effect::upstream_headers: whole lines
   /// Names (lower case, with `-`) of the fields that policies read. A field with `_` in its name
   /// that aliases one of them, or a field weir itself reads or sets, is dropped: an app behind CGI,
   /// WSGI or Rack could not tell the two apart.
@@ -52,7 +51,6 @@ struct UpstreamHeadOptions {
   /// any 1xx. Only a door that had to read the body before judging answered 100 itself; then it
   /// sets false.
   bool forward_expect = true;
-  bool close = false;  ///< ask the app to close after its answer
 };
 
 /// Appends the head of the request that goes upstream: HTTP/1.1 always, the target as the client

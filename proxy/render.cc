@@ -80,7 +80,6 @@ LocalAnswer render(const Effect& effect) noexcept {
   answer.lines = effect.response_headers;
   answer.content_type = effect.content_type;
   answer.body = effect.body;
-  answer.keep_alive = !effect.close;
   return answer;
 }
 

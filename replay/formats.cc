@@ -3,6 +3,15 @@
 namespace weir::replay {
 namespace {
 
+struct FormatRow {
+  config::SourceDef::Format format;
+  std::string_view name;
+  std::string_view help;
+  /// The loader has checked the source: this cannot fail.
+  std::unique_ptr<Format> (*make)(const config::SourceDef& source, std::string_view event,
+                                  const policies::SlotTable& slots);
+};
+
 constexpr FormatRow kRows[] = {
     {config::SourceDef::Format::csv, "csv", "comma-separated values", make_csv},
     {config::SourceDef::Format::log, "log", "access logs in Apache's formats", make_access_log},
@@ -10,8 +19,6 @@ constexpr FormatRow kRows[] = {
 };
 
 }  // namespace
-
-std::span<const FormatRow> format_rows() { return kRows; }
 
 std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std::string_view event,
                                            const policies::SlotTable& slots) {

@@ -62,16 +62,6 @@ class Format {
   Fault fault_;
 };
 
-struct FormatRow {
-  config::SourceDef::Format format;
-  std::string_view name;
-  std::string_view help;
-  /// The loader has checked the source: this cannot fail.
-  std::unique_ptr<Format> (*make)(const config::SourceDef& source, std::string_view event,
-                                  const policies::SlotTable& slots);
-};
-std::span<const FormatRow> format_rows();
-
 /// The reader of `event`'s records, which fills the slots that some expression reads.
 std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std::string_view event,
                                            const policies::SlotTable& slots);

@@ -121,13 +121,12 @@ TEST(UpstreamHead, AliasesAndOurOwnNamesAreDropped) {
             "Cookie_: kept\r\nX_Other: kept\r\nX-Weird: kept\r\n" + kForwarding);
 }
 
-TEST(UpstreamHead, EffectLinesIdExpectAndClose) {
+TEST(UpstreamHead, EffectLinesIdAndExpect) {
   UpstreamHeadOptions options = from("192.0.2.1");
   options.extra_lines = "X-Weir-Verdict: flag\r\n";
   options.request_id = "id-1";
-  options.close = true;
   EXPECT_EQ(extra("X-Request-Id: theirs\r\nConnection: close\r\n", options),
-            kForwarding + "X-Request-Id: id-1\r\nConnection: close\r\nX-Weir-Verdict: flag\r\n");
+            kForwarding + "X-Request-Id: id-1\r\nX-Weir-Verdict: flag\r\n");
 
   const std::string post =
       "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";

@@ -99,18 +99,6 @@ TEST_F(Judging, a_denied_request_that_waits_for_100_gets_its_answer_and_a_close)
   EXPECT_TRUE(c.at_end());
 }
 
-TEST_F(Judging, an_answer_with_close_closes) {
-  judge().decide = [](const Request&, bool) {
-    Effect effect = answer(403);
-    effect.close = true;
-    return effect;
-  };
-  start();
-  auto c = client();
-  EXPECT_EQ(c.get("/").header("connection"), "close");
-  EXPECT_TRUE(c.at_end());
-}
-
 TEST_F(Judging, lines_of_the_effect_go_upstream_and_downstream) {
   echo_app();
   judge().decide = [](const Request&, bool) {
