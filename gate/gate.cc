@@ -137,9 +137,10 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
       crowded_elsewhere_ = false;
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
         const limiter::Reading& reading = counter.reading;
-        if (!reading.refused || (!counter.reserves && !reading.doubtful)) continue;
+        const bool reserved = counter.reserves || counter.provisional;
+        if (!reading.refused || (!reserved && !reading.doubtful)) continue;
         crowded_key_ = counter.key;
-        crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
+        crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful || counter.provisional ||
                              counter.shared_key != policies::PlannedCounter::kNone;
       }
       return out;  // not recorded: it is judged once more

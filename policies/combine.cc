@@ -159,6 +159,7 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
   finish_verdict(at);
   if (!options.dry) {
     take_back(false, at);
+    if (plan_.provisional) settle_provisional(at);
     count_standings();
     observe_views(at);
   }
@@ -292,7 +293,8 @@ void Evaluator::decide(const Options& options) {
     Won all{at, {}, {}, {}};
     if (policy.enforced_rungs) {
       all.enforced = winner(policy, planned, false, false, options.trace);
-      const bool apart = planned.reserves || is_doubtful(policy, planned, plan_);
+      const bool apart =
+          planned.reserves || plan_.provisional || is_doubtful(policy, planned, plan_);
       all.settled = apart ? winner(policy, planned, false, true, nullptr) : all.enforced;
     }
     if (policy.shadow_rungs) all.shadow = winner(policy, planned, true, false, options.trace);
@@ -410,9 +412,24 @@ void Evaluator::take_back(bool all, Instant at) {
 void Evaluator::take_back(PlannedCounter& planned) {
   counts_.uncharge(counter_of(planned), planned.key, planned.undo);
   planned.undo = {};
-  end_in_store(planned,
-               planned.reserves ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,
+  const bool reserved = planned.reserves || planned.provisional;
+  end_in_store(planned, reserved ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,
                asking_);
+}
+
+/// What was reserved until the verdict, and not taken back by it, is counted.
+void Evaluator::settle_provisional(Instant at) {
+  for (PlannedCounter& planned : plan_.counters) {
+    if (!planned.provisional || !planned.counted()) continue;
+    if (planned.in_store) {
+      end_in_store(planned, limiter::SharedVerb::settle, asking_);
+    } else {  // the store was away
+      const Counter& counter = counter_of(planned);
+      counts_.settle(counter, planned.key, at.of(counter), at.moment(counter), planned.amount,
+                     planned.undo, true);
+    }
+    planned.undo = {};
+  }
 }
 
 }  // namespace weir::policies

@@ -64,6 +64,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   }
   const bool outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
                                    [](const Binding& b) { return b.counts && b.outcome; });
+  const bool provisional = policy.provisional && !outcome &&
+                           def.metric.kind != MetricDef::Kind::in_flight &&
+                           def.metric.kind != MetricDef::Kind::last;
   std::optional<double> radius;
   for (const config::KeyPart& part : def.key) {
     if (part.near && part.near->radius) radius = part.near->radius;
@@ -83,8 +86,8 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.always = def.charge.value == config::Charge::always;
     counter.shadow = policy.shadow;
     counter.keys = def.keys ? def.keys->value : 0;
-    counter.spec =
-        spec_of(def.metric.kind, real, outcome, window, def.keep ? def.keep->value : kKeepDefault);
+    counter.spec = spec_of(def.metric.kind, real, outcome || provisional, window,
+                           def.keep ? def.keep->value : kKeepDefault);
     if (radius) {  // every event stands by itself
       counter.spec.radius = *radius;
       if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
@@ -123,6 +126,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
     counter.spec.what = counter.what;
     counter.canonical = describe(counter.spec) + " " + rest;
+    if (provisional) counter.canonical += "reserved; ";
     if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
     counter.identity = identity_of(counter.canonical);
     if (def.share) {

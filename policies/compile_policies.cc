@@ -30,6 +30,53 @@ void Compiler::compile_policies() {
   }
 }
 
+namespace {
+
+bool is_enforced(const config::PolicyDef& def, const config::Rung& rung) {
+  const Mode mode = rung.mode ? rung.mode->value : def.mode.value;
+  return mode == Mode::enforce && def.mode.value == Mode::enforce;
+}
+
+bool remembers(const config::PolicyDef& def) {
+  const bool leaks = def.window && def.window->kind == config::WindowDef::Kind::leaky;
+  return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
+    // A bucket that overflows is emptied.
+    const bool empties = rung.clear || (leaks && rung.compare == config::Rung::Compare::none);
+    return is_enforced(def, rung) && (empties || !rung.durations.empty() || rung.for_window ||
+                                      rung.list || rung.notify);
+  });
+}
+
+bool may_refuse(const config::PolicyDef& def) {
+  return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
+    return is_enforced(def, rung) && (refuses(rung.action.value) || rung.list);
+  });
+}
+
+}  // namespace
+
+/// Whether another policy may refuse what this one counts.
+bool Compiler::meets_refusals(const config::PolicyDef& def) const {
+  std::vector<EventIndex> bases;
+  const auto base_of = [&](const config::Text& name) {
+    const auto found = event_index_.find(name.value);
+    return found == event_index_.end() ? kRequestEvent : set_.events[found->second].base;
+  };
+  for (const config::Text& name : def.watch) bases.push_back(base_of(name));
+  const auto meets = [&](const config::Text& name) {
+    const EventIndex theirs = base_of(name);
+    return std::any_of(bases.begin(), bases.end(), [&](EventIndex ours) {
+      return ours == theirs || ours == kRequestEvent || theirs == kRequestEvent;
+    });
+  };
+  return std::any_of(
+      model_.policies.begin(), model_.policies.end(), [&](const config::PolicyDef& other) {
+        if (other.name.value == def.name.value || !may_refuse(other)) return false;
+        return other.pattern || std::any_of(other.watch.begin(), other.watch.end(), meets) ||
+               std::any_of(other.guard.begin(), other.guard.end(), meets);
+      });
+}
+
 void Compiler::compile_policy(const config::PolicyDef& def) {
   if (def.pattern) return compile_pattern(def);
   Policy policy;
@@ -44,6 +91,9 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
 
+  policy.remembers = remembers(def);
+  policy.provisional =
+      policy.remembers && def.share && !def.share->sync && meets_refusals(def);
   if (!bind_events(def, policy)) return;
   compile_meters(def, policy);  // they stand before it
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
@@ -84,6 +134,8 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     compiled.name = meter.name.value;
     compiled.where = meter.name.where;
     compiled.shadow = policy.shadow;
+    compiled.remembers = policy.remembers;  // what is remembered rests on its readings
+    compiled.provisional = policy.provisional;
     compiled.missing = meter.missing.value;
     compiled.metric = meter.metric.kind;
     if (meter.on_error) compiled.on_error = *meter.on_error;

@@ -71,6 +71,7 @@ class Compiler {
 
   // Policies.
   void compile_policy(const config::PolicyDef& def);
+  bool meets_refusals(const config::PolicyDef& def) const;
   void compile_meters(const config::PolicyDef& def, Policy& policy);
   void check_table_keys(const config::TableNode& node, std::span<const KeySlot> by);
   void check_told_apart(const config::PolicyDef& def, const Policy& policy);

@@ -267,6 +267,9 @@ class Evaluator final : private ListOracle {
   PlannedCounter* find_planned(std::uint16_t index, const limiter::CounterKey& key);
   void note_ceilings(const Policy& policy, const Binding& binding, const PlannedPolicy& planned);
   bool charge(Instant at, const Options& options);  ///< true: it asks the shared store
+  void plan_asked();
+  bool foretell(PlannedCounter& planned, Instant at);
+  void charge_deferred(const Options& options);
   bool charge_here(PlannedCounter& planned, Instant at, bool refused, const Options& options);
   bool refused_by_list() const;
   void trace_counters(Trace& trace);
@@ -336,6 +339,7 @@ class Evaluator final : private ListOracle {
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
   bool is_crowded(const Standing& standing) const;
   void choose_decider();
+  void settle_provisional(Instant at);
   const Verdict& conclude(Instant at, const Options& options);
   void finish_verdict(Instant at);
   void take_back(bool all, Instant at);

@@ -266,6 +266,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
 
 Evaluator::Winner Evaluator::settled_winner(const Settlement& settlement,
                                             const PlannedPolicy& planned, bool shadow) {
+  if (planned.blind) return {};  // on_error: allow
   const Policy& policy = policy_of(planned);
   const Binding& binding = binding_of(planned);
   return best_rung(policy, shadow, [&](std::size_t r, const Rung& rung, Value& value) {

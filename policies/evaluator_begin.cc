@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "policies/evaluator.h"
 #include "policies/place_text.h"
@@ -369,6 +370,12 @@ bool Evaluator::refused_by_list() const {
 
 namespace {
 
+/// A counter that can't take the amount counts nothing, and refuses nobody.
+bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
+  return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
+         planned.ceiling.broken_by(planned.reading.value);
+}
+
 /// True: it refuses the request. In one piece with the loop over the counters of an event.
 [[gnu::always_inline]] inline bool charge_counter(Counts& counts, const Counter& counter,
                                                   PlannedCounter& planned, const Instant& at,
@@ -389,30 +396,31 @@ namespace {
   } else {
     const limiter::Ceiling* ceiling = planned.has_ceiling ? &planned.ceiling : nullptr;
     planned.reading =
-        planned.reserves
+        planned.reserves || planned.provisional
             ? counts.reserve(counter, planned.key, now, planned.amount, ceiling, &planned.undo)
             : counts.charge(counter, planned.key, now, planned.amount, ceiling, &planned.undo);
   }
-  // A counter that can't take the amount counts nothing, and refuses nobody.
-  return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
-         planned.ceiling.broken_by(planned.reading.value);
+  return is_refused_by(counter, planned);
 }
 
 }  // namespace
 
 bool Evaluator::charge(Instant at, const Options& options) {
-  bool refused = refused_by_list();
   bool asks = false;
-  for (PlannedCounter& planned : plan_.counters) {
-    if (planned.shared_key != PlannedCounter::kNone) {
-      asks = true;
-    } else {
-      refused =
-          charge_counter(counts_, counter_of(planned), planned, at, refused, options) || refused;
-      if (planned.reading.datum != nullptr) keep_datum(planned);
-    }
-  }
+  for (const PlannedCounter& planned : plan_.counters)
+    asks = asks || planned.shared_key != PlannedCounter::kNone;
   for (const PlannedPattern& planned : plan_.patterns) asks = asks || planned.looks;
+  if (asks && !options.dry) plan_asked();
+  bool refused = refused_by_list();
+  for (PlannedCounter& planned : plan_.counters) {
+    if (planned.shared_key != PlannedCounter::kNone) continue;
+    const Counter& counter = counter_of(planned);
+    refused = (planned.deferred
+                   ? foretell(planned, at)
+                   : charge_counter(counts_, counter, planned, at, refused, options)) ||
+              refused;
+    if (planned.reading.datum != nullptr) keep_datum(planned);
+  }
   if (asks) {
     ask(refused, options);
     ask_about_patterns();
@@ -420,6 +428,56 @@ bool Evaluator::charge(Instant at, const Options& options) {
     trace_counters(*options.trace);
   }
   return asks;
+}
+
+/// The store is asked, and while its answer is awaited other requests are judged. What this one is
+/// counted for in the meantime, and another policy then refuses, would ban or refuse them by counts
+/// that never were. So what somebody is banned for is reserved in the store until the verdict, and
+/// counted here only then, as is what goes to other replicas by itself. All else is counted at once:
+/// it may refuse, and what it refuses is not asked for.
+void Evaluator::plan_asked() {
+  std::size_t refusing = 0;
+  const auto refuses_by = [&](const Policy& policy) { return policy.can_refuse && !policy.shadow; };
+  for (const PlannedPolicy& planned : plan_.policies)
+    refusing += planned.applies && refuses_by(policy_of(planned)) ? 1 : 0;
+  for (const PlannedPattern& planned : plan_.patterns)
+    refusing += refuses_by(set_->policies[set_->patterns[planned.pattern].policy]) ? 1 : 0;
+  for (const PlannedPolicy& planned : plan_.policies) {
+    const Policy& policy = policy_of(planned);
+    const bool others = refusing > (planned.applies && refuses_by(policy) ? 1U : 0U);
+    for (std::size_t k = 0; k < policy.counters.size(); ++k) {
+      PlannedCounter& of = planned_counter(planned, k);
+      const Counter& counter = counter_of(of);
+      if (!of.counts || of.reserves || counter.spec.window == limiter::Window::none) continue;
+      if (of.shared_key == PlannedCounter::kNone) {
+        of.deferred = of.deferred || policy.remembers || counts_.is_synced(counter);
+      } else if (others && policy.provisional && counter.spec.outcome) {
+        of.provisional = plan_.provisional = true;
+      }
+    }
+  }
+}
+
+/// What a deferred counter will say. If it refuses, it has said so: nothing is asked for then.
+bool Evaluator::foretell(PlannedCounter& planned, Instant at) {
+  const Counter& counter = counter_of(planned);
+  planned.reading = counts_.peek(counter, planned.key, at.moment(counter), &planned.amount);
+  const bool broken = planned.has_ceiling && planned.ceiling.broken_by(planned.reading.value);
+  if (!broken || counter.always) return false;
+  planned.reading.refused = true;
+  planned.deferred = false;
+  return is_refused_by(counter, planned);
+}
+
+/// The store has been heard.
+void Evaluator::charge_deferred(const Options& options) {
+  bool refused = refused_by_list() || plan_.defect.has_value();
+  for (const PlannedCounter& planned : plan_.counters)
+    refused = refused || is_refused_by(counter_of(planned), planned);
+  for (PlannedCounter& planned : plan_.counters) {
+    if (!std::exchange(planned.deferred, false)) continue;
+    refused = charge_here(planned, at_, refused, options) || refused;
+  }
 }
 
 /// True: it refuses the request.

@@ -70,7 +70,8 @@ void Evaluator::ask(bool refused, const Options& options) {
       PlannedCounter& planned = plan_.counters[plan_.counter_refs[policy.first_counter + k]];
       if (planned.shared_key == kNone || planned.asked != kNone) continue;
       const Counter& counter = counter_of(planned);
-      SharedVerb verb = planned.reserves ? SharedVerb::reserve : SharedVerb::add;
+      SharedVerb verb =
+          planned.reserves || planned.provisional ? SharedVerb::reserve : SharedVerb::add;
       if (!planned.counts) {
         verb = counter.spec.metric == limiter::Metric::exists ? SharedVerb::look : SharedVerb::read;
       } else if (options.dry || (refused && !counter.always)) {
@@ -126,6 +127,7 @@ void Evaluator::take_replies(const Options& options) {
     keep_datum(planned);
   }
   if (failed) go_alone(options);
+  charge_deferred(options);
   take_pattern_replies(options);
   if (options.trace != nullptr) trace_counters(*options.trace);
 }

@@ -42,6 +42,9 @@ struct PlannedCounter {
   limiter::Amount amount;
   bool counts = true;     ///< false: only read (guarded, not watched)
   bool reserves = false;  ///< outcome: settled by the answer
+  /// Others have yet to decide, elsewhere, and what they refuse must be nobody's count meanwhile.
+  bool provisional = false;  ///< counted by the store: reserved, settled at the verdict
+  bool deferred = false;     ///< counted here: when the others have been told
   bool has_ceiling = false;
   limiter::Ceiling ceiling;  ///< the lowest threshold that refuses
   limiter::Undo undo;
@@ -126,6 +129,7 @@ struct Plan {
   std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
   std::optional<ListHit> allowed;         ///< an allow list ended judging
   std::optional<Defect> defect;
+  bool provisional = false;  ///< some counter is
 
   /// No policy and no list has anything to say: of most records where views alone count.
   bool is_silent() const noexcept {
@@ -145,6 +149,7 @@ struct Plan {
     open_views.clear();
     allowed.reset();
     defect.reset();
+    provisional = false;
   }
 };
 

@@ -106,6 +106,30 @@ policies:
             for key in redis.keys():
                 self.assertGreater(redis.command("PTTL", key), 0, key)
 
+    def test_what_another_policy_refuses_bans_nobody(self):
+        policies = """
+events: {buy: {match: GET /buy}}
+policies:
+  - {name: quota, watch: buy, key: ip, window: {every: 12h}, share: redis, then: [{over: 20, do: deny, for: 1h}]}
+  - {name: gate, watch: buy, key: ip, window: {last: 10m, exact: true}, share: redis, then: [{over: 7, do: deny}]}
+"""
+        with Replicas(policies) as (redis, origin, a, b):
+            for _ in range(3):
+                parallel([a.port, b.port], [render("GET", "/buy", {"X-Forwarded-For": "192.0.2.1"})] * 60)
+            self.assertEqual(origin.count(), 7)
+            self.assertEqual(a.entries("quota:deny") + b.entries("quota:deny"), [], "7 of 20")
+
+    def test_policies_that_share_are_refused_where_there_is_no_redis(self):
+        alone = "policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 5, do: deny}]}]\n"
+        shared = alone.replace("window:", "share: redis, window:") + "redis: {url: 'redis://127.0.0.1:1', secret: s}\n"
+        with Origin() as origin, Weir(alone, origin.port) as weir:
+            weir.write(shared)
+            status, report = weir.reload()
+            self.assertGreaterEqual(status, 400, report)
+            self.assertIn('policy "p" needs Redis', json.dumps(report).replace('\\"', '"'))
+            weir.write(alone.replace("over: 5", "over: 6"))
+            self.assertEqual(weir.reload()[0], 200)
+
     def test_what_is_near_is_told_by_cells_of_all_replicas(self):
         policies = """
 fields: {lat: double(query.lat), lon: double(query.lon)}

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "gate/gate.h"
+#include "tests/gate/slow_store.h"
+#include "tests/policies/world.h"
+
+// Requests that wait for the shared store at once: what one policy refuses is no other's count.
+namespace weir::gate::together_test {
+namespace {
+
+struct Session final : Waiter {
+  void resume(TimePoint) override { resumed = true; }
+  bool resumed = false;
+};
+
+std::string yaml(std::string_view quota, std::string_view gate, bool quota_first) {
+  const std::string first = "  - {name: quota, watch: buy, key: ip, window: 1h, " +
+                            std::string(quota) +
+                            "then: [{over: 20, do: deny, for: 1h, list: ban}]}\n";
+  const std::string second = "  - {name: gate, watch: buy, key: ip, window: {last: 10m, exact: true}, " +
+                             std::string(gate) + "then: [{over: 7, do: deny}]}\n";
+  return R"(
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+events: {buy: {match: GET /buy}}
+lists: {ban: {of: ip, kind: deny}}
+policies:
+)" + (quota_first ? first + second : second + first);
+}
+
+struct Together {
+  explicit Together(const std::string& policies) : world(policies) {
+    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    gate.use(world.set_);
+  }
+
+  /// So many requests at once, until each has been told; how many pass.
+  int burst(int requests) {
+    std::vector<Session> sessions(static_cast<std::size_t>(requests));
+    std::vector<Session*> open;
+    for (Session& session : sessions) open.push_back(&session);
+    int passed = 0;
+    for (int round = 0; !open.empty() && round < 100; ++round) {
+      std::vector<Session*> left;
+      for (Session* const session : open) {
+        Judgement judgement = gate.judge(request.view(world.now), world.now, true, *session);
+        if (judgement.effect.kind == Effect::Kind::wait && gate.park(*session, world.now)) {
+          left.push_back(session);
+          continue;
+        }
+        gate.unpark(*session);
+        passed += judgement.effect.kind == Effect::Kind::pass ? 1 : 0;
+        if (judgement.ticket != nullptr) gate.finish(*judgement.ticket, End::complete, world.now);
+      }
+      open = left;
+      store.deliver();
+      world.now += milliseconds{25};
+      gate.tick(world.now);
+    }
+    EXPECT_TRUE(open.empty());
+    store.deliver();  // what was settled or taken back
+    return passed;
+  }
+  std::size_t banned() const { return world.lists.size(world.set_->find_list("ban")->id); }
+
+  policies::World world;
+  SlowStore store{world.now};
+  telemetry::Metrics metrics{1};
+  Shared shared{world.bank, world.lists, world.secret, world.stats};
+  Gate gate{shared, 0, GateLimits{}, metrics.cells(0), nullptr};
+  policies::TestRequest request{"GET /buy"};
+};
+
+constexpr std::string_view kShared = "share: redis, ";
+constexpr std::string_view kLocal = "";
+
+TEST(Together, WhatAnotherPolicyRefusesBansNobody) {
+  for (const bool quota_first : {true, false}) {
+    for (const auto& [quota, gate] : {std::pair{kShared, kShared}, std::pair{kLocal, kShared},
+                                      std::pair{kShared, kLocal}}) {
+      SCOPED_TRACE(yaml(quota, gate, quota_first));
+      Together t(yaml(quota, gate, quota_first));
+      EXPECT_EQ(t.burst(60), 7);
+      EXPECT_EQ(t.banned(), 0u) << "7 of 20";
+      EXPECT_EQ(t.burst(60), 0);
+      EXPECT_EQ(t.banned(), 0u);
+      t.world.now += milliseconds{660'000};
+      EXPECT_EQ(t.burst(60), 7);
+      t.world.now += milliseconds{660'000};
+      EXPECT_EQ(t.burst(60), 6) << "20 of 20";
+      EXPECT_EQ(t.banned(), 1u) << "the 21st is over";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::gate::together_test
