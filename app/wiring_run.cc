@@ -15,6 +15,18 @@ namespace weir::app {
 namespace asio = boost::asio;
 
 namespace {
+
+/// A policy or list of the set that all replicas share.
+std::optional<std::string> what_shares(const policies::PolicySet& set) {
+  for (const policies::Policy& policy : set.policies) {
+    if (policy.shared) return "policy \"" + policy.name + "\"";
+  }
+  for (const policies::List& list : set.lists) {
+    if (list.shared) return "list \"" + list.name + "\"";
+  }
+  return std::nullopt;
+}
+
 // A worker that takes longer than this to take a policy set is stuck, and /livez says so.
 constexpr milliseconds kSwapLimit{5'000};
 constexpr milliseconds kDoorGrace{1'000};
@@ -291,6 +303,9 @@ void Wiring::close_unused_counters(const policies::PolicySet& set) {
 }
 
 asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
+  if (const auto shares = what_shares(*next.set); !redis_ && shares) {
+    co_return *shares + " needs Redis, and this process was started without \"redis\": start it again";
+  }
   if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     close_unused_counters(*set_);  // what it has opened before it found no room
     co_return "its counters (limits.memory), patterns (1,024) or lists (16,384) do not fit beside "
