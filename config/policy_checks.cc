@@ -75,8 +75,8 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
         std::get<Located<Number>>(rung.limit).where,
         "\"" + threshold(rung) + "\" can never hold: this metric reads at most keep, which is " +
             std::to_string(keep),
-        *from <= 100'000 ? "write keep: " + std::to_string(static_cast<std::int64_t>(*from))
-                         : "keep is at most 100000");
+        *from <= 50'000 ? "write keep: " + std::to_string(static_cast<std::int64_t>(*from))
+                        : "keep is at most 50000 of a key here");
   }
 }
 

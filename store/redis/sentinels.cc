@@ -43,9 +43,16 @@ void Sentinels::on_reply(const Reply& reply) {
     if (read.ec == std::errc() && n > 0 && n <= 65535 && !master.host.empty()) {
       master.port = static_cast<std::uint16_t>(n);
       connection_.worked();
+      refusal_.clear();
       owner_.on_master(master);
       return;
     }
+  }
+  refusal_.clear();
+  if (reply.is_error()) {
+    constexpr std::size_t kShown = 200;
+    refusal_ = connection_.endpoint().to_string() + ": " +
+               std::string(reply.text().substr(0, kShown));
   }
   // It does not know this master. Where none of them does, they are asked once a second.
   if (++ignorant_ < settings_.endpoints.size()) connection_.set_endpoint(next_sentinel());
@@ -60,6 +67,7 @@ const Endpoint& Sentinels::next_sentinel() {
 }
 
 std::string Sentinels::why() const {
+  if (!refusal_.empty()) return refusal_;
   if (ignorant_ != 0) return "no master is known as \"" + settings_.master + "\"";
   if (connection_.why().empty()) return {};
   return connection_.endpoint().to_string() + ": " + connection_.why();

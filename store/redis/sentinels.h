@@ -39,6 +39,7 @@ class Sentinels final : Connection::Owner, net::Timer {
   Owner& owner_;
   std::size_t at_ = 0;
   std::size_t ignorant_ = 0;  // that did not know the master, since the last tick
+  std::string refusal_;       // what the last one said instead; empty: it has answered
   Connection connection_;
 };
 

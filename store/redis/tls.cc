@@ -3,9 +3,13 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
+#include <cstring>
 #include <new>
+#include <utility>
 
 #include "core/address.h"
 
@@ -70,12 +74,18 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::open(const TlsFiles& files
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
-  const auto fail = [&](const std::string& file) {
-    why = file + ": " + last_error();
+  const auto malformed = [&](std::string what) {
+    why = std::move(what);
     return Result<std::shared_ptr<const TlsContext>>(Error::malformed);
   };
+  const auto fail = [&](const std::string& file) {
+    // OpenSSL's own words for a file that is not there are "system lib".
+    if (::access(file.c_str(), R_OK) != 0) return malformed(file + ": " + std::strerror(errno));
+    return malformed(file + ": " + last_error());
+  };
   if (files.ca.empty()) {
-    if (SSL_CTX_set_default_verify_paths(raw) != 1) return fail("the system's certificates");
+    if (SSL_CTX_set_default_verify_paths(raw) != 1)
+      return malformed("the system's certificates: " + last_error());
   } else if (SSL_CTX_load_verify_locations(raw, files.ca.c_str(), nullptr) != 1) {
     return fail(files.ca);
   }

@@ -174,10 +174,12 @@ TEST(Hostile, SentinelsThatCannotBeReachedAreTriedAgainInAWhile) {
 TEST(Hostile, SentinelsThatKnowNoMasterAreAskedOnceASecond) {
   const SocketPath first, second;
   std::atomic<int> asked{0};
+  std::atomic<bool> refuses{false};
   const auto ignorant = [&](Stream& stream, int) {
     std::vector<std::string> words;
     while (read_command(stream, words)) {
-      stream.write(words[0] == "SENTINEL" ? "*-1\r\n" : "+PONG\r\n");
+      const char* const reply = refuses ? "-NOPERM no permission\r\n" : "*-1\r\n";
+      stream.write(words[0] == "SENTINEL" ? reply : "+PONG\r\n");
       if (words[0] == "SENTINEL") ++asked;
     }
   };
@@ -187,6 +189,9 @@ TEST(Hostile, SentinelsThatKnowNoMasterAreAskedOnceASecond) {
   world.turn([&] { store.start(); });
   ASSERT_TRUE(world.until([&] { return asked >= 2; })) << "both";
   EXPECT_EQ(store.why(), "Sentinel: no master is known as \"counters\"");
+  refuses = true;
+  ASSERT_TRUE(world.until([&] { return store.why().find("NOPERM") != std::string::npos; }))
+      << store.why();
   const int before = asked;
   world.until([] { return false; }, milliseconds(1'500));
   EXPECT_GE(asked, before + 1);
