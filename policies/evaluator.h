@@ -267,6 +267,7 @@ class Evaluator final : private ListOracle {
   PlannedCounter* find_planned(std::uint16_t index, const limiter::CounterKey& key);
   void note_ceilings(const Policy& policy, const Binding& binding, const PlannedPolicy& planned);
   bool charge(Instant at, const Options& options);  ///< true: it asks the shared store
+  bool plan_asks() const;
   void plan_asked();
   bool foretell(PlannedCounter& planned, Instant at);
   void charge_deferred(const Options& options);

@@ -405,11 +405,15 @@ bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
 
 }  // namespace
 
+bool Evaluator::plan_asks() const {
+  return std::any_of(plan_.counters.begin(), plan_.counters.end(),
+                     [](const auto& of) { return of.shared_key != PlannedCounter::kNone; }) ||
+         std::any_of(plan_.patterns.begin(), plan_.patterns.end(),
+                     [](const auto& of) { return of.looks; });
+}
+
 bool Evaluator::charge(Instant at, const Options& options) {
-  bool asks = false;
-  for (const PlannedCounter& planned : plan_.counters)
-    asks = asks || planned.shared_key != PlannedCounter::kNone;
-  for (const PlannedPattern& planned : plan_.patterns) asks = asks || planned.looks;
+  const bool asks = sharing_ != nullptr && plan_asks();
   if (asks && !options.dry) plan_asked();
   bool refused = refused_by_list();
   for (PlannedCounter& planned : plan_.counters) {

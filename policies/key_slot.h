@@ -26,10 +26,28 @@ struct KeySlot {
 };
 
 /// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
-Value key_part(const KeySlot& part, Value value, Address& masked);
+inline Value key_part(const KeySlot& part, Value value, Address& masked) {
+  if (part.reads_address && value.is(Type::text)) {
+    if (const auto address = Address::parse(value.as_text())) {
+      masked = *address;
+      value = Value::address(&masked);
+    }
+  }
+  if (value.is(Type::address)) {
+    masked = value.as_address().masked(part.v4_bits, part.v6_bits);
+    return Value::address(&masked);
+  }
+  const bool none = value.is_error() || value.is(Type::json) || value.is(Type::list);
+  return none ? Value::null() : value;
+}
 
 /// The same for a part that people spell: the address that it is, masked; nothing: it is none.
-std::optional<Address> address_part(const KeySlot& part, std::string_view text);
+inline std::optional<Address> address_part(const KeySlot& part, std::string_view text) {
+  if (!part.is_address && !part.reads_address) return std::nullopt;
+  const auto address = Address::parse(text);
+  if (!address) return std::nullopt;
+  return address->masked(part.v4_bits, part.v6_bits);
+}
 
 /// Whether counters with this key have a radius.
 inline bool has_radius(const std::vector<KeySlot>& key) noexcept {
