@@ -134,13 +134,13 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
       break;
     case policies::Verdict::Kind::wait:
       crowded_key_ = {};
-      crowded_elsewhere_ = false;
+      crowded_elsewhere_ = evaluator_.plan().provisional;  // nobody announces verdicts either
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
         const limiter::Reading& reading = counter.reading;
         const bool reserved = counter.reserves || counter.provisional;
         if (!reading.refused || (!reserved && !reading.doubtful)) continue;
         crowded_key_ = counter.key;
-        crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful || counter.provisional ||
+        crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
                              counter.shared_key != policies::PlannedCounter::kNone;
       }
       return out;  // not recorded: it is judged once more

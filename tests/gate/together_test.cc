@@ -13,10 +13,12 @@ struct Session final : Waiter {
   bool resumed = false;
 };
 
-std::string yaml(std::string_view quota, std::string_view gate, bool quota_first) {
+std::string yaml(std::string_view quota, std::string_view gate, bool quota_first,
+                 std::string_view condition = {}) {
   const std::string first = "  - {name: quota, watch: buy, key: ip, window: 1h, " +
                             std::string(quota) +
-                            "then: [{over: 20, do: deny, for: 1h, list: ban}]}\n";
+                            "then: [{over: 20, do: deny, for: 1h, list: ban" +
+                            std::string(condition) + "}]}\n";
   const std::string second = "  - {name: gate, watch: buy, key: ip, window: {last: 10m, exact: true}, " +
                              std::string(gate) + "then: [{over: 7, do: deny}]}\n";
   return R"(
@@ -43,6 +45,7 @@ struct Together {
       std::vector<Session*> left;
       for (Session* const session : open) {
         Judgement judgement = gate.judge(request.view(world.now), world.now, true, *session);
+        session->resumed = false;
         if (judgement.effect.kind == Effect::Kind::wait && gate.park(*session, world.now)) {
           left.push_back(session);
           continue;
@@ -55,6 +58,7 @@ struct Together {
       store.deliver();
       world.now += milliseconds{25};
       gate.tick(world.now);
+      for (const Session* session : open) EXPECT_TRUE(session->resumed) << "nobody waits longer";
     }
     EXPECT_TRUE(open.empty());
     store.deliver();  // what was settled or taken back
@@ -90,6 +94,12 @@ TEST(Together, WhatAnotherPolicyRefusesBansNobody) {
       EXPECT_EQ(t.banned(), 1u) << "the 21st is over";
     }
   }
+}
+
+TEST(Together, ARungWithAConditionIsNoCeilingAndBansNobodyEither) {
+  Together t(yaml(kShared, kShared, true, ", if: 'method == \"GET\"'"));
+  EXPECT_EQ(t.burst(60), 7);
+  EXPECT_EQ(t.banned(), 0u);
 }
 
 }  // namespace
