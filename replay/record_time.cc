@@ -18,8 +18,11 @@ RecordTime::RecordTime(config::SourceDef::Time form, std::string_view pattern) :
 
 std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {
   if (!pattern_) {
-    return form_ == config::SourceDef::Time::seconds ? read_epoch_seconds(text)
-                                                     : read_epoch_millis(text);
+    if (is_last(text)) return last_time_;  // rows of one second say the same
+    const auto time = form_ == config::SourceDef::Time::seconds ? read_epoch_seconds(text)
+                                                                : read_epoch_millis(text);
+    if (time) keep(text, *time);
+    return time;
   }
   std::size_t used = 0;
   const auto time = read_front(text, used);
@@ -34,19 +37,21 @@ std::optional<TimePoint> RecordTime::read_front(std::string_view text, std::size
     return read(text.substr(0, used));
   }
   // A digit right behind could be more of a fraction, so what follows must be the same kind of end.
-  if (last_size_ != 0 && text.size() >= last_size_ &&
-      std::memcmp(text.data(), last_, last_size_) == 0 &&
+  if (text.size() >= last_size_ && is_last(text.substr(0, last_size_)) &&
       (text.size() == last_size_ || text[last_size_] == ' ' || text[last_size_] == ']')) {
     used = last_size_;
     return last_time_;
   }
   const auto time = pattern_->read(text, used);
-  if (time && used <= sizeof last_) {
-    std::memcpy(last_, text.data(), used);
-    last_size_ = used;
-    last_time_ = *time;
-  }
+  if (time) keep(text.substr(0, used), *time);
   return time;
+}
+
+void RecordTime::keep(std::string_view text, TimePoint time) noexcept {
+  if (text.size() > sizeof last_) return;
+  std::memcpy(last_, text.data(), text.size());
+  last_size_ = text.size();
+  last_time_ = time;
 }
 
 std::optional<TimePoint> RecordTime::from_number(double number) const noexcept {

@@ -23,9 +23,14 @@ class RecordTime {
   bool is_pattern() const noexcept { return pattern_.has_value(); }
 
  private:
+  bool is_last(std::string_view text) const noexcept {
+    return last_size_ != 0 && text == std::string_view(last_, last_size_);
+  }
+  void keep(std::string_view text, TimePoint time) noexcept;
+
   config::SourceDef::Time form_;
   std::optional<TimePattern> pattern_;
-  char last_[40];
+  char last_[40];  // the text that was read last: neighbours often say the same
   std::size_t last_size_ = 0;
   TimePoint last_time_{};
 };
