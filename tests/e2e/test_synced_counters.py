@@ -1,10 +1,11 @@
 """Counters with `share: {redis: {sync: ...}}`: weir processes that exchange their counts through one redis-server."""
 
+import json
 import threading
 import time
 import unittest
 
-from http_client import Client, once, press, render
+from http_client import Client, once, parallel, press, render
 from origin import answer
 from test_shared_counters import Replicas, get
 from weir_process import eventually
@@ -42,6 +43,17 @@ class Synced(unittest.TestCase):
             operations = sum(weir.metric("weir_redis_operations_total") for weir in (a, b))
             self.assertLessEqual(operations, len(done) * 0.1 + 60, "commands are by interval, not by request")
             eventually(lambda: a.metric("weir_redis_sync_exchanges_total") > 5, 5, "exchanges are counted")
+
+    def test_what_another_policy_refuses_is_nobodys_count(self):
+        gate = "\n  - {name: gate, watch: comes, key: ip, window: 10m, share: redis, then: [{over: 7, do: deny}]}"
+        with Replicas(policies("{every: 12h}").rstrip() + gate + "\n") as (redis, origin, a, b):
+            for _ in range(3):
+                parallel([a.port, b.port], [render("GET", "/", {"X-Forwarded-For": "192.0.2.1"})] * 60)
+            self.assertEqual(origin.count(), 7)
+            told = lambda: json.dumps(a.admin("GET", "/v1/counters/synced?key=192.0.2.1")[1])  # noqa: E731
+            eventually(lambda: '"value": 7' in told(), 3, "seven in Redis, and no more")
+            time.sleep(5 * INTERVAL)
+            self.assertIn('"value": 7', told())
 
     def test_what_passed_beyond_the_limit_is_counted(self):
         with Replicas(policies()) as (redis, origin, a, b):

@@ -112,11 +112,7 @@ TEST(Errands, WhoWaitsDuringAReloadIsNotRefusedByItsOwnCount) {
 TEST(Errands, WhoHasWaitedItsBudgetIsNotAskedForAgain) {
   Reloaded r;
   r.ask_and_reload();
-  for (store::Batch* batch : std::exchange(r.store.asked, {})) {
-    for (limiter::SharedReply& reply : batch->replies)
-      reply.error = limiter::SharedError::timed_out;
-    batch->on_replies();
-  }
+  r.store.fail(limiter::SharedError::timed_out);
   r.gate.tick(r.world.now);
   EXPECT_EQ(r.judge(), Effect::Kind::answer) << "as on_error says";
   EXPECT_TRUE(r.store.asked.empty());

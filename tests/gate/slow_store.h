@@ -23,6 +23,12 @@ class SlowStore final : public store::SharedStore {
       batch->on_replies();
     }
   }
+  void fail(limiter::SharedError error) {
+    for (store::Batch* batch : std::exchange(asked, {})) {
+      for (limiter::SharedReply& reply : batch->replies) reply.error = error;
+      batch->on_replies();
+    }
+  }
   std::vector<store::Batch*> asked;
 
  private:

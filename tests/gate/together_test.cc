@@ -16,11 +16,11 @@ struct Session final : Waiter {
 std::string yaml(std::string_view quota, std::string_view gate, bool quota_first,
                  std::string_view condition = {}) {
   const std::string first = "  - {name: quota, watch: buy, key: ip, window: 1h, " +
-                            std::string(quota) +
-                            "then: [{over: 20, do: deny, for: 1h, list: ban" +
+                            std::string(quota) + "then: [{over: 20, do: deny, for: 1h, list: ban" +
                             std::string(condition) + "}]}\n";
-  const std::string second = "  - {name: gate, watch: buy, key: ip, window: {last: 10m, exact: true}, " +
-                             std::string(gate) + "then: [{over: 7, do: deny}]}\n";
+  const std::string second =
+      "  - {name: gate, watch: buy, key: ip, window: {last: 10m, exact: true}, " +
+      std::string(gate) + "then: [{over: 7, do: deny}]}\n";
   return R"(
 redis: {url: "redis://127.0.0.1:6379", secret: s}
 events: {buy: {match: GET /buy}}
@@ -79,8 +79,8 @@ constexpr std::string_view kLocal = "";
 
 TEST(Together, WhatAnotherPolicyRefusesBansNobody) {
   for (const bool quota_first : {true, false}) {
-    for (const auto& [quota, gate] : {std::pair{kShared, kShared}, std::pair{kLocal, kShared},
-                                      std::pair{kShared, kLocal}}) {
+    for (const auto& [quota, gate] :
+         {std::pair{kShared, kShared}, std::pair{kLocal, kShared}, std::pair{kShared, kLocal}}) {
       SCOPED_TRACE(yaml(quota, gate, quota_first));
       Together t(yaml(quota, gate, quota_first));
       EXPECT_EQ(t.burst(60), 7);
@@ -99,6 +99,36 @@ TEST(Together, WhatAnotherPolicyRefusesBansNobody) {
 TEST(Together, ARungWithAConditionIsNoCeilingAndBansNobodyEither) {
   Together t(yaml(kShared, kShared, true, ", if: 'method == \"GET\"'"));
   EXPECT_EQ(t.burst(60), 7);
+  EXPECT_EQ(t.banned(), 0u);
+}
+
+TEST(Together, WithoutTheStoreAllowRemembersNothingOfAnAnswerEither) {
+  Together t(R"(
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+events:
+  buy: {match: GET /buy}
+  failed: {is: buy, when: 'status == 200'}
+lists: {ban: {of: ip, kind: deny}}
+policies:
+  - {name: p, watch: failed, key: ip, window: 1h, share: redis, on_error: allow, then: [{over: 2, do: deny, for: 1h, list: ban}]}
+)");
+  for (int i = 0; i < 6; ++i) {
+    Session session;
+    ASSERT_EQ(t.gate.judge(t.request.view(t.world.now), t.world.now, true, session).effect.kind,
+              Effect::Kind::wait);
+    ASSERT_TRUE(t.gate.park(session, t.world.now));
+    t.store.fail(limiter::SharedError::lost);
+    t.gate.tick(t.world.now);
+    Judgement judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
+    ASSERT_EQ(judgement.effect.kind, Effect::Kind::pass);
+    t.gate.unpark(session);
+    ASSERT_NE(judgement.ticket, nullptr);
+    Answer answer;
+    answer.status = 200;
+    t.gate.answered(*judgement.ticket, answer, t.world.now);
+    t.gate.finish(*judgement.ticket, End::complete, t.world.now);
+    t.store.fail(limiter::SharedError::lost);
+  }
   EXPECT_EQ(t.banned(), 0u);
 }
 
