@@ -126,58 +126,57 @@ TEST_F(Faults, an_app_that_does_not_take_connections_is_a_504_at_the_connect_tim
   ::close(fd);
 }
 
-/// A Unix socket whose backlog is full.
-struct FullBacklog {
+/// Before an app whose Unix socket has a full backlog.
+class FullBacklog : public Faults {
+ protected:
   FullBacklog() {
-    const auto address = *net::SocketAddress::unix_path(path);
-    ::unlink(path.c_str());
-    EXPECT_EQ(::bind(listener.get(), address.raw(), address.size()), 0);
-    EXPECT_EQ(::listen(listener.get(), 0), 0);
+    upstream_path = ::testing::TempDir() + "weir-backlog-" + std::to_string(::getpid());
+    const auto address = *net::SocketAddress::unix_path(upstream_path);
+    ::unlink(upstream_path.c_str());
+    EXPECT_EQ(::bind(listener_.get(), address.raw(), address.size()), 0);
+    EXPECT_EQ(::listen(listener_.get(), 0), 0);
     int error = 0;
     while (error == 0) {
-      filling.push_back(*net::make_socket(address));
-      error = net::begin_connect(filling.back().get(), address);
+      filling_.push_back(*net::make_socket(address));
+      error = net::begin_connect(filling_.back().get(), address);
     }
     EXPECT_EQ(error, EAGAIN);
   }
-  const std::string path =
-      ::testing::TempDir() + "weir-backlog-" + std::to_string(::getpid());
-  net::Fd listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  std::vector<net::Fd> filling;
+  ~FullBacklog() override { ::unlink(upstream_path.c_str()); }
+
+  /// A request that waits for room there.
+  HttpClient waiting() {
+    start();
+    HttpClient c = client();
+    c.send(request_text("POST", "/", {}, "hello"));
+    EXPECT_TRUE(judge().wait_for("judge /"));
+    return c;
+  }
+
+  net::Fd listener_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::vector<net::Fd> filling_;
 };
 
-TEST_F(Faults, an_app_that_dies_while_its_backlog_is_full_is_a_503) {
-  FullBacklog full;
-  upstream_path = full.path;
-  start();
-  auto c = client();
-  c.send(request_text("POST", "/", {}, "hello"));
-  ASSERT_TRUE(judge().wait_for("judge /"));
-  full.listener.close();
+TEST_F(FullBacklog, an_app_that_dies_meanwhile_is_a_503) {
+  auto c = waiting();
+  listener_.close();
   const auto answer = c.read();
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.header("retry-after"), "1");
   EXPECT_EQ(metric(Metric::upstream_failures), 1);
-  ::unlink(full.path.c_str());
 }
 
-TEST_F(Faults, a_unix_socket_whose_backlog_is_full_is_waited_for) {
-  FullBacklog full;
-  upstream_path = full.path;
-  start();
-  auto c = client();
-  c.send(request_text("POST", "/", {}, "hello"));
-  ASSERT_TRUE(judge().wait_for("judge /"));
-  for (std::size_t i = 0; i + 1 < full.filling.size(); ++i) {
-    Stream(::accept(full.listener.get(), nullptr, nullptr)).close();
+TEST_F(FullBacklog, is_waited_for) {
+  auto c = waiting();
+  for (std::size_t i = 0; i + 1 < filling_.size(); ++i) {
+    Stream(::accept(listener_.get(), nullptr, nullptr)).close();
   }
-  Stream app(::accept(full.listener.get(), nullptr, nullptr));
+  Stream app(::accept(listener_.get(), nullptr, nullptr));
   const auto head = app.read_head();
   ASSERT_TRUE(head);
   EXPECT_EQ(app.read_exactly(5), "hello");
   app.write(ok("patient"));
   EXPECT_EQ(c.read().body, "patient");
-  ::unlink(full.path.c_str());
 }
 
 TEST_F(Faults, a_final_answer_to_a_client_that_waits_for_100_closes) {
