@@ -30,8 +30,8 @@ struct JsonWrong {
 
 /// Strict RFC 8259: one object and blanks around it, valid UTF-8, no lone surrogates, no name twice
 /// in the outermost object, at most kDepthMax levels and kMembersMax members. Numbers without
-/// fraction and exponent are integers, others doubles; what 64 bits or a double do not hold is null.
-/// Keeps its memory. Not thread-safe.
+/// fraction and exponent are integers, others doubles; what 64 bits or a double do not hold is
+/// null. Keeps its memory. Not thread-safe.
 class JsonMembers {
  public:
   static constexpr std::size_t kDepthMax = 16;

@@ -174,7 +174,8 @@ void QueryTrace::append(std::string& out, const policies::PolicySet& set,
       if (i != 0) out.push_back(',');
       Address masked;
       text.clear();
-      if (append_canonical(text, policies::key_part(part, frame_.load(part.slot), masked))) {  // parts of a key are texts, whatever they were
+      const Value value = policies::key_part(part, frame_.load(part.slot), masked);
+      if (append_canonical(text, value)) {  // parts of a key are texts, whatever they were
         append_json(out, text);
       } else {
         out.append("null");

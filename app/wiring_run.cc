@@ -304,7 +304,8 @@ void Wiring::close_unused_counters(const policies::PolicySet& set) {
 
 asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   if (const auto shares = what_shares(*next.set); !redis_ && shares) {
-    co_return *shares + " needs Redis, and this process was started without \"redis\": start it again";
+    co_return *shares +
+        " needs Redis, and this process was started without \"redis\": start it again";
   }
   if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     close_unused_counters(*set_);  // what it has opened before it found no room

@@ -76,7 +76,8 @@ struct SyncEntry {
   /// ours.
   Share others_at(TimePoint at) const noexcept;
   /// Whether what the others have may have left the window unnoticed: the key was not looked at for
-  /// longer than an interval, and windows that slide go on. While the store is away that is all there is.
+  /// longer than an interval, and windows that slide go on. While the store is away that is all
+  /// there is.
   bool is_doubtful(TimePoint at) const noexcept;
   /// What the others are likely to have counted since: as they went on until `told_at`, for an
   /// interval at most, and nothing where nothing has been heard of them for two.

@@ -17,7 +17,8 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
   if (limiter::find_kind(spec) != nullptr) return;
   const std::size_t most = spec.radius != 0 ? limiter::kNearKeepMax : limiter::kKeepMax;
   if (def.keep && def.keep->value > most) {
-    problems.error(def.keep->where, "a counter keeps " + std::to_string(most) + " of a key at most" +
+    problems.error(def.keep->where, "a counter keeps " + std::to_string(most) +
+                                        " of a key at most" +
                                         (spec.radius != 0 ? ", if it counts within a radius" : ""));
     return;
   }

@@ -42,8 +42,8 @@ bool remembers(const config::PolicyDef& def) {
   return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
     // A bucket that overflows is emptied.
     const bool empties = rung.clear || (leaks && rung.compare == config::Rung::Compare::none);
-    return is_enforced(def, rung) && (empties || !rung.durations.empty() || rung.for_window ||
-                                      rung.list || rung.notify);
+    return is_enforced(def, rung) &&
+           (empties || !rung.durations.empty() || rung.for_window || rung.list || rung.notify);
   });
 }
 
@@ -92,8 +92,7 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
 
   policy.remembers = remembers(def);
-  policy.provisional =
-      policy.remembers && def.share && !def.share->sync && meets_refusals(def);
+  policy.provisional = policy.remembers && def.share && !def.share->sync && meets_refusals(def);
   if (!bind_events(def, policy)) return;
   compile_meters(def, policy);  // they stand before it
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
@@ -173,11 +172,11 @@ void Compiler::check_remembered(const config::PolicyDef& def, const Policy& poli
   for (const config::Rung& rung : def.then) {
     if (rung.compare == config::Rung::Compare::none) continue;
     const auto* number = std::get_if<config::Located<Number>>(&rung.limit);
-    problems_.error(number != nullptr ? number->where : rung.action.where,
-                    "thresholds are compared with numbers, and last(" +
-                        def.metric.arguments.front().value + ") is a " +
-                        std::string(type_name(type)),
-                    "convert it in the event's fields: int(...) or double(...); or compare it with `if`");
+    problems_.error(
+        number != nullptr ? number->where : rung.action.where,
+        "thresholds are compared with numbers, and last(" + def.metric.arguments.front().value +
+            ") is a " + std::string(type_name(type)),
+        "convert it in the event's fields: int(...) or double(...); or compare it with `if`");
   }
 }
 

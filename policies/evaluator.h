@@ -80,8 +80,8 @@ limiter::Datum datum_of(const Value& value);
 
 /// Judges requests by a policy set: match, build keys, charge (begin), thresholds to a verdict
 /// (conclude), and later the answer (keep, answered or aborted or released, ended). One per worker,
-/// used by its thread alone; no allocation after warm-up but where a key is put on a list. Times are
-/// arguments; the banks are shared by all workers.
+/// used by its thread alone; no allocation after warm-up but where a key is put on a list. Times
+/// are arguments; the banks are shared by all workers.
 class Evaluator final : private ListOracle {
  public:
   Evaluator(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& secret,

@@ -419,10 +419,10 @@ bool Evaluator::charge(Instant at, const Options& options) {
   for (PlannedCounter& planned : plan_.counters) {
     if (planned.shared_key != PlannedCounter::kNone) continue;
     const Counter& counter = counter_of(planned);
-    refused = (planned.deferred
-                   ? foretell(planned, at)
-                   : charge_counter(counts_, counter, planned, at, refused, options)) ||
-              refused;
+    refused =
+        (planned.deferred ? foretell(planned, at)
+                          : charge_counter(counts_, counter, planned, at, refused, options)) ||
+        refused;
     if (planned.reading.datum != nullptr) keep_datum(planned);
   }
   if (asks) {
@@ -437,8 +437,8 @@ bool Evaluator::charge(Instant at, const Options& options) {
 /// The store is asked, and while its answer is awaited other requests are judged. What this one is
 /// counted for in the meantime, and another policy then refuses, would ban or refuse them by counts
 /// that never were. So what somebody is banned for is reserved in the store until the verdict, and
-/// counted here only then, as is what goes to other replicas by itself. All else is counted at once:
-/// it may refuse, and what it refuses is not asked for.
+/// counted here only then, as is what goes to other replicas by itself. All else is counted at
+/// once: it may refuse, and what it refuses is not asked for.
 void Evaluator::plan_asked() {
   std::size_t refusing = 0;
   const auto refuses_by = [&](const Policy& policy) { return policy.can_refuse && !policy.shadow; };

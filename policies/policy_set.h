@@ -143,9 +143,9 @@ struct Policy {
   std::vector<EventIndex> guards;
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
-  bool has_metric = true;       ///< false: a plain rule, `if` without counter
-  bool shared = false;          ///< its counters and its own lists are all replicas'
-  bool remembers = false;       ///< an enforced rung lists, notifies or clears
+  bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  bool shared = false;     ///< its counters and its own lists are all replicas'
+  bool remembers = false;  ///< an enforced rung lists, notifies or clears
   /// And others may refuse what it counts in the shared store: reserved there until the verdict.
   bool provisional = false;
   config::OnErrorDef on_error;  ///< while what is shared can't be asked

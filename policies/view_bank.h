@@ -22,7 +22,6 @@ class ViewInbox {
   static constexpr std::size_t kEventsMost = 8'192;
   static constexpr std::size_t kBytesMost = std::size_t{1} << 20;  ///< of their keys' text
 
-  bool empty() const noexcept { return events_.empty(); }
   /// False: it is full.
   bool add(const limiter::ViewEvent& event);
   /// Gives every event to the view, in the order in which they came, and is empty then.
@@ -39,10 +38,10 @@ class ViewInbox {
   std::string text_;
 };
 
-/// A view in use: its counts, which all workers add to, and its last results. Thread-safe. Who finds
-/// the view taken (by a worker for one event, or for as long as it takes to make a result, which
-/// reads each group once) leaves the event in an inbox, and goes on; the next one who has the view
-/// takes it out. Only if the inbox is full does anybody wait.
+/// A view in use: its counts, which all workers add to, and its last results. Thread-safe. Who
+/// finds the view taken (by a worker for one event, or for as long as it takes to make a result,
+/// which reads each group once) leaves the event in an inbox, and goes on; the next one who has the
+/// view takes it out. Only if the inbox is full does anybody wait.
 class LiveView {
  public:
   /// Results kept for whoever asks: so many, and no more than a quarter of the view's memory.

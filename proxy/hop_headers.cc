@@ -77,7 +77,7 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
   return kind >= FieldKind::sec_websocket_key && kind <= FieldKind::sec_websocket_accept;
 }
 
-/// What apps trust weir with besides the fields that it knows (net::field_kind).
+/// What policies and apps read by these names, besides the fields that net::field_kind() knows.
 constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
                                            "authorization"};
 

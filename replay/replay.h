@@ -114,7 +114,7 @@ class Replay {
   };
   std::vector<Timed> timed_;
   bool has_patterns_ = false;  // of either configuration
-  bool between_rows_ = true;  // what fires now is a timer
+  bool between_rows_ = true;   // what fires now is a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
   bool done_ = false;

@@ -122,7 +122,7 @@ class RedisStore final : public SharedStore,
   std::uint64_t operations_ = 0, resent_ = 0;
   std::array<std::uint64_t, limiter::kSharedErrors> errors_{};
   std::function<void()> up_;  // called once it is
-  std::string complaint_;  // the last error of a server
+  std::string complaint_;     // the last error of a server
   TimePoint complained_at_{}, helped_at_{};
   std::string slots_why_;  // nobody says where slots are
 };

@@ -111,8 +111,7 @@ TEST(Snapshot, OfABankWhoseCountersComeAndGoMeanwhileCanBeRead) {
   CounterSpec spec;
   const CounterId stays = bank.open({1, 1}, spec).value();
   const CounterId goes = bank.open({1, 2}, spec).value();
-  for (const CounterId id : {stays, goes})
-    bank.charge(id, key_of(1), at(0), {}, nullptr, nullptr);
+  for (const CounterId id : {stays, goes}) bank.charge(id, key_of(1), at(0), {}, nullptr, nullptr);
   std::string bytes;
   Bank::Snapshot snapshot(bank, at(0), at(0));
   ASSERT_TRUE(snapshot.next(bytes, 4096)) << "the definitions";

@@ -353,25 +353,34 @@ TEST(Kinds, WhatCanNeverHoldIsAnError) {
   const std::string events =
       "events:\n  v: {match: GET /v, fields: {n: int(query.n), city: query.city}}\n"
       "  row: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}}\npolicies:\n";
-  EXPECT_EQ(problem_of(events + "  - {name: p, watch: v, key: ip, metric: last(city), window: 1m, then: [{over: "
-                                "5, do: flag}]}\n"),
-            "thresholds are compared with numbers, and last(city) is a string");
-  EXPECT_EQ(problem_of(events + "  - {name: p, watch: v, key: ip, metric: last(n), window: 1m, then: [{over: 5, "
-                                "do: flag}]}\n"),
-            "");
-  EXPECT_EQ(problem_of(events + "  - {name: p, watch: v, key: ip, metric: last(city), window: 1m, then: [{if: "
-                                "'value == \"x\"', do: flag}]}\n"),
-            "");
-  EXPECT_EQ(problem_of(events + "  - {name: p, watch: row, key: user, metric: in_flight, then: [{over: 1, do: "
-                                "flag}]}\n"),
-            "in_flight counts requests that have no answer yet; records of \"row\" have none to wait for");
+  EXPECT_EQ(
+      problem_of(events +
+                 "  - {name: p, watch: v, key: ip, metric: last(city), window: 1m, then: [{over: "
+                 "5, do: flag}]}\n"),
+      "thresholds are compared with numbers, and last(city) is a string");
+  EXPECT_EQ(
+      problem_of(events +
+                 "  - {name: p, watch: v, key: ip, metric: last(n), window: 1m, then: [{over: 5, "
+                 "do: flag}]}\n"),
+      "");
+  EXPECT_EQ(
+      problem_of(events +
+                 "  - {name: p, watch: v, key: ip, metric: last(city), window: 1m, then: [{if: "
+                 "'value == \"x\"', do: flag}]}\n"),
+      "");
+  EXPECT_EQ(
+      problem_of(events +
+                 "  - {name: p, watch: row, key: user, metric: in_flight, then: [{over: 1, do: "
+                 "flag}]}\n"),
+      "in_flight counts requests that have no answer yet; records of \"row\" have none to wait "
+      "for");
 }
 
 TEST(Kinds, KeepIsAtMostWhatACounterCanHold) {
-  config::Loaded loaded = config::load_text(
-      "test.yaml",
-      "weir: 1\npolicies:\n  - {name: p, watch: request, key: ip, metric: distinct(path), window: 1h, keep: "
-      "60000, then: [{over: 5, do: flag}]}\n");
+  config::Loaded loaded = config::load_text("test.yaml",
+                                            "weir: 1\npolicies:\n  - {name: p, watch: request, "
+                                            "key: ip, metric: distinct(path), window: 1h, keep: "
+                                            "60000, then: [{over: 5, do: flag}]}\n");
   ASSERT_TRUE(loaded.model);
   EXPECT_EQ(compile(*loaded.model, loaded.problems), nullptr);
   ASSERT_EQ(loaded.problems.all().size(), 1U);
