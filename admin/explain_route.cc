@@ -5,6 +5,7 @@
 #include "admin/explainer.h"
 #include "admin/routes.h"
 #include "config/units.h"
+#include "core/json_numbers.h"
 #include "net/http_fields.h"
 #include "net/http_scan.h"
 #include "net/http_target.h"
@@ -105,7 +106,7 @@ std::string read_body(const json::value& body, Made& made) {
   if (body.is_string()) {
     made.body = text_of(body);
   } else if (body.is_object() || body.is_array()) {
-    made.body = json::serialize(body);
+    made.body = plain_numbers(json::serialize(body));
     if (find_field(made, "content-type") == nullptr) {
       made.field_texts.emplace_back("content-type", "application/json");
     }

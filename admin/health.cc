@@ -13,6 +13,7 @@ net::HttpServerLimits health_limits() {
   net::HttpServerLimits limits;
   limits.head_bytes = 8 << 10;
   limits.body_bytes = 0;
+  limits.bulk = 8;  // several Prometheus servers and a person; the rest is for probes
   limits.head = milliseconds{5'000};
   return limits;
 }
@@ -72,8 +73,22 @@ boost::asio::awaitable<net::HttpReply> HealthServer::handle(net::HttpRequest req
   if (request.path == "/startupz") co_return startupz(verbose);
   net::HttpReply reply;
   reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  reply.body = metrics_page(operations_, stores_);
+  reply.page = page();
   co_return reply;
+}
+
+bool HealthServer::is_bulk(const net::HttpRequest& request) const noexcept {
+  return request.path == "/metrics";
+}
+
+// Connections that are being written hold on to the page they were given.
+const std::shared_ptr<const std::string>& HealthServer::page() {
+  const TimePoint now = operations_.instant().now;
+  if (page_ == nullptr || now - page_made_ >= kPageAge) {
+    page_ = std::make_shared<const std::string>(metrics_page(operations_, stores_));
+    page_made_ = now;
+  }
+  return page_;
 }
 
 net::HttpReply HealthServer::refuse(int status, std::string_view detail) {
@@ -111,6 +126,12 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
   if (status.redis) {
     const bool up = status.redis->workers_up == status.workers;
     checks.add(true, "redis", up ? "ok" : "no help; shared policies go on as their on_error says");
+  }
+  if (status.state) {
+    checks.add(true, "state",
+               status.state->empty()
+                   ? "ok"
+                   : "is not written, and lost with the process: " + *status.state);
   }
   return checks.reply("readyz", verbose);
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <string>
 
 #include "admin/operations.h"
 #include "net/http_server.h"
@@ -13,9 +15,14 @@ struct HealthSettings {
 };
 
 /// The door of the kubelet and of Prometheus: `/livez /readyz /startupz /metrics`, GET and HEAD
-/// only, no secrets, nothing changes. On the control thread. Everything given must outlive stop().
+/// only, no secrets, nothing changes. Probes keep most of the door's connections to themselves, and
+/// `/metrics` is rendered at most once in kPageAge. On the control thread. Everything given must
+/// outlive stop().
 class HealthServer final : net::HttpHandler {
  public:
+  /// Whoever asks for `/metrics` sooner than this after somebody else gets the same page.
+  static constexpr milliseconds kPageAge{1'000};
+
   HealthServer(boost::asio::io_context& io, const HealthSettings& settings, Operations& operations,
                Pulse& pulse, const Stores& stores);
 
@@ -28,6 +35,8 @@ class HealthServer final : net::HttpHandler {
  private:
   boost::asio::awaitable<net::HttpReply> handle(net::HttpRequest request) override;
   net::HttpReply refuse(int status, std::string_view detail) override;
+  bool is_bulk(const net::HttpRequest& request) const noexcept override;
+  const std::shared_ptr<const std::string>& page();
   boost::asio::awaitable<net::HttpReply> livez(bool verbose);
   net::HttpReply readyz(bool verbose) const;
   net::HttpReply startupz(bool verbose) const;
@@ -36,6 +45,8 @@ class HealthServer final : net::HttpHandler {
   Operations& operations_;
   Pulse& pulse_;
   Stores stores_;
+  std::shared_ptr<const std::string> page_;  // of /metrics; null: not asked for yet
+  TimePoint page_made_{};
   net::HttpServer server_;
 };
 

@@ -89,6 +89,7 @@ struct StatusFacts {
   std::size_t workers = 0;
   bool draining = false;
   std::optional<RedisFacts> redis;  ///< none: nothing is shared
+  std::optional<std::string> state;  ///< why state.dir is not written, empty: it is; none: none
   std::optional<SharedListFacts> shared_lists;  ///< none: no list is shared
 };
 

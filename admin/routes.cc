@@ -12,6 +12,8 @@ constexpr std::array kRoutes{
     Route{"GET", "/v1/policies", false, get_policies, nullptr,
           "all policies with what they have done"},
     Route{"GET", "/v1/policies/{policy}", false, get_policy, nullptr, "one policy"},
+    Route{"GET", "/v1/lineage", false, get_lineage, nullptr,
+          "what counters, patterns and lists are known by, for `weir check --against`"},
     Route{"GET", "/v1/counters/{policy}", false, nullptr, get_counters,
           "what a policy has counted for a key; never counts"},
     Route{"DELETE", "/v1/counters/{policy}", false, nullptr, reset_counters,

@@ -55,6 +55,7 @@ json::value window_value(const policies::Counter& counter) {
 namespace {
 
 std::string metric_text(const policies::PolicySet& set, const policies::Policy& policy) {
+  if (policy.reads_score) return "score";
   if (!policy.has_metric) return "none";
   std::string out(policies::metric_name(set.counters[policy.counters.front()].spec.metric));
   const auto& arguments = policy.bindings.front().arguments;

@@ -117,7 +117,7 @@ void EventReader::clear(TimePoint now) {
   answer_headers_.clear();
   texts_used_ = 0;
   addresses_.clear();
-  has_ip_ = has_url_ = has_query_ = false;
+  has_ip_ = has_url_ = has_query_ = json_body_ = json_answer_body_ = false;
 }
 
 EventReader::Wrong EventReader::find_event(const policies::PolicySet& set) {

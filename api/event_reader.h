@@ -71,9 +71,8 @@ class EventReader {
   Wrong read_headers(const Member& member, std::vector<HeaderField>& out);
   Wrong add_header(const Member& name, const Member& value, std::vector<HeaderField>& out);
   Wrong normalise(std::string_view path, const Member& member);
-  /// A JSON value as a body with its content type, or a text as it is.
-  void take_body(const Member& member, std::vector<HeaderField>& headers, BodyState& state,
-                 std::string_view& body);
+  /// A JSON value as a body (`json`: its type is known by that), or a text as it is.
+  void take_body(const Member& member, bool& json, BodyState& state, std::string_view& body);
 
   std::string_view keep(std::string_view text);
   /// The text that a text, a number or a boolean stands for; nullopt: it is something else.
@@ -93,6 +92,7 @@ class EventReader {
   policies::Frame frame_;  // of the answer alone
   policies::Captured nothing_;
   bool has_ip_ = false, has_url_ = false, has_query_ = false;
+  bool json_body_ = false, json_answer_body_ = false;
 };
 
 }  // namespace weir::api

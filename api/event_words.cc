@@ -262,22 +262,19 @@ EventReader::Wrong EventReader::read_cookie(const Member& member) {
   return std::nullopt;
 }
 
-void EventReader::take_body(const Member& member, std::vector<HeaderField>& headers,
-                            BodyState& state, std::string_view& body) {
+void EventReader::take_body(const Member& member, bool& json, BodyState& state,
+                            std::string_view& body) {
   state = BodyState::complete;
+  json = member.kind != Kind::text;
   if (member.kind == Kind::text) {
     body = keep(member.text);
     return;
   }
   body = member.kind == Kind::object || member.kind == Kind::array ? member.text : *text_of(member);
-  const bool typed = std::any_of(headers.begin(), headers.end(), [](const HeaderField& field) {
-    return net::same_ignoring_case(field.name, "content-type");
-  });
-  if (!typed) headers.push_back({"content-type", "application/json"});
 }
 
 EventReader::Wrong EventReader::read_body(const Member& member) {
-  take_body(member, headers_, request_.body_state, request_.body);
+  take_body(member, json_body_, request_.body_state, request_.body);
   return std::nullopt;
 }
 
@@ -303,7 +300,7 @@ EventReader::Wrong EventReader::read_response(const Member& member) {
     } else if (part.name == "header") {
       bad = read_headers(part, answer_headers_);
     } else if (part.name == "body") {
-      take_body(part, answer_headers_, answer_.body_state, answer_.body);
+      take_body(part, json_answer_body_, answer_.body_state, answer_.body);
     } else {
       bad = JsonWrong{part.name_at, "`response` has status, header and body"};
     }
@@ -319,17 +316,15 @@ void EventReader::finish_request() {
     if (!request_.query.empty()) scratch_.append("?").append(request_.query);
     request_.target = keep(scratch_);
   }
-  // A header given after the body says of what type that is.
-  const auto settle_type = [](std::vector<HeaderField>& headers) {
-    const auto is_type = [](const HeaderField& field) {
+  // A body that is not given as a text is JSON, unless a header says otherwise.
+  const auto settle_type = [](std::vector<HeaderField>& headers, bool json) {
+    const bool typed = std::any_of(headers.begin(), headers.end(), [](const HeaderField& field) {
       return net::same_ignoring_case(field.name, "content-type");
-    };
-    const auto first = std::find_if(headers.begin(), headers.end(), is_type);
-    if (first == headers.end()) return;
-    if (std::find_if(first + 1, headers.end(), is_type) != headers.end()) headers.erase(first);
+    });
+    if (json && !typed) headers.push_back({"content-type", "application/json"});
   };
-  settle_type(headers_);
-  settle_type(answer_headers_);
+  settle_type(headers_, json_body_);
+  settle_type(answer_headers_, json_answer_body_);
   if (request_.host.empty()) {
     const auto field = std::find_if(headers_.begin(), headers_.end(), [](const HeaderField& one) {
       return net::same_ignoring_case(one.name, "host");

@@ -4,6 +4,7 @@
 
 #include "app/case_flight.h"
 #include "config/units.h"
+#include "core/text.h"
 #include "policies/compile.h"
 #include "policies/describe.h"
 #include "policies/explain.h"

@@ -6,6 +6,7 @@
 #include "app/case_flight.h"
 #include "app/case_run.h"
 #include "config/units.h"
+#include "core/json_numbers.h"
 #include "limiter/view_row.h"
 #include "policies/describe.h"
 
@@ -72,7 +73,7 @@ void CaseRun::check_view(const Flight& flight, const config::CaseView& wanted) {
   }
   if (!wanted.rows) return;
   const json::array& rows = shown.at("rows").as_array();
-  const std::string came = ", came " + json::serialize(rows);
+  const std::string came = ", came " + plain_numbers(json::serialize(rows));
   if (rows.size() != wanted.rows->size()) {
     return fail(flight, wanted.where,
                 "expected " + std::to_string(wanted.rows->size()) + " rows of the view " +

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "app/files.h"
+#include "core/visible.h"
 
 namespace weir::app {
 
@@ -30,7 +31,7 @@ void print(std::string_view text) {
 boost::system::error_code lost_output() { return lost; }
 
 void complain(std::string_view message) {
-  const std::string line = "weir: " + std::string(message) + "\n";
+  const std::string line = "weir: " + escape_hidden(message) + "\n";  // it may quote anybody
   static_cast<void>(write_all(STDERR_FILENO, line).has_value());
 }
 

@@ -13,7 +13,7 @@ class App;
 
 namespace weir::app {
 
-enum class Output : std::uint8_t { human, json, ndjson, raw };
+enum class Output : std::uint8_t { human, json, ndjson, raw, csv };
 enum class Colour : std::uint8_t { automatic, always, never };
 
 /// What every command understands.

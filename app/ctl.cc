@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -168,6 +169,22 @@ int drain(const CtlFlags& flags, const Globals& globals) {
   return kOk;
 }
 
+/// The lines of kCtlExamples that are about one command, under a heading of their own.
+std::string examples_of(std::string_view command) {
+  std::string out = "Examples:\n";
+  for (std::string_view rest = kCtlExamples; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string wanted = " " + std::string(command);
+    const std::size_t at = line.starts_with("  weir ctl") ? line.find(wanted) : std::string_view::npos;
+    if (at == std::string_view::npos) continue;
+    const std::size_t after = at + wanted.size();
+    if (after == line.size() || line[after] == ' ') out.append(line).append("\n");
+  }
+  return out + "\nMore: weir ctl --help";
+}
+
 using Run = int (*)(const CtlFlags&, const Globals&);
 using Runs = std::vector<std::pair<CLI::App*, Run>>;
 
@@ -273,6 +290,7 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   auto* begin = leave->add_flag("--begin", flags->begin, "Not ready any more (for a preStop hook)");
   leave->add_flag("--end", flags->end, "Ready again")->excludes(begin);
   runs.emplace_back(leave, drain);
+  for (const auto& [command, run] : runs) command->footer(examples_of(command->get_name()));
   return [flags, runs, &globals] {
     for (const auto& [command, run] : runs) {
       if (command->parsed()) return run(*flags, globals);

@@ -10,7 +10,9 @@
 #include "app/files.h"
 #include "app/http_client.h"
 #include "app/webhook.h"
+#include "core/json_numbers.h"
 #include "core/text.h"
+#include "core/visible.h"
 
 namespace weir::app {
 namespace {
@@ -127,7 +129,9 @@ std::string admin_target(std::string_view path, std::string_view part,
 }
 
 void show(const Globals& globals, const boost::json::value& body, const std::string& text) {
-  print(globals.output == Output::human ? text : boost::json::serialize(body) + "\n");
+  print(globals.output == Output::human
+            ? text
+            : escape_hidden(plain_numbers(boost::json::serialize(body))) + "\n");
 }
 
 }  // namespace weir::app

@@ -14,7 +14,9 @@
 #include "app/verdict_line.h"
 #include "config/units.h"
 #include "core/clock.h"
+#include "core/json_numbers.h"
 #include "core/text.h"
+#include "core/visible.h"
 
 namespace weir::app {
 
@@ -80,7 +82,8 @@ int watch_verdicts(const AdminDoor& door, const WatchOptions& options, const Glo
       complain(std::to_string(missed) + " verdicts came too fast to be shown");
     std::string out;
     for (const json::value& row : items(answer.body, "verdicts")) {
-      out += human ? verdict_line(news_of(row), colour) : json::serialize(row) + "\n";
+      out += human ? verdict_line(news_of(row), colour)
+                   : escape_hidden(plain_numbers(json::serialize(row))) + "\n";
       if (++seen == options.count) {
         print(out);
         return kOk;

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "app/command.h"
+#include "app/dev_ports.h"
 #include "app/exit_code.h"
+#include "app/line_writer.h"
 #include "app/recipes.h"
 #include "app/verdict_line.h"
 #include "app/wiring.h"
@@ -59,7 +61,17 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
   out += "  lists, counters   " + at(model.server.admin.listen.value) + "/v1/status\n";
   out += "  metrics           " + at(model.server.health.listen.value) + "/metrics\n";
   out += "\n  Verdicts appear below; Ctrl-C ends it.\n\n";
+  if (model.server.proxy.upstream && !accepts_connections(model.server.proxy.upstream->value)) {
+    out += "  Nobody answers at " + upstream_of(flags.target) +
+           " yet: until the app is started, requests get 502.\n\n";
+  }
   return out;
+}
+
+/// Where a door of dev's own listens: where it always does, or where nobody else does.
+std::string door_at(const char* host, std::uint16_t port) {
+  const config::Endpoint at = listenable({host, port, ""});
+  return at.host + ":" + std::to_string(at.port);
 }
 
 int dev(const DevFlags& flags, const Globals& globals) {
@@ -91,20 +103,27 @@ int dev(const DevFlags& flags, const Globals& globals) {
   // What the user's own environment says goes before these.
   for (const auto& [name, value] :
        {std::pair{"WEIR_PROXY_CLIENT_IP_TRUST", "127.0.0.1/32,::1/128"},
-        std::pair{"WEIR_HEALTH_LISTEN", "127.0.0.1:8482"}, std::pair{"WEIR_DRAIN_DELAY", "0s"},
+        std::pair{"WEIR_DRAIN_DELAY", "0s"},
         std::pair{"WEIR_DRAIN_TIMEOUT", "2s"}, std::pair{"WEIR_LIMITS_MEMORY", "64MiB"},
         std::pair{"WEIR_LOG_FORMAT", "text"}, std::pair{"WEIR_LOG_LEVEL", "error"}}) {
     environment.emplace(name, value);
   }
+  // Another weir may stand on this machine: the doors that nobody has named give way.
+  environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", 8481));
+  environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", 8482));
   const bool colour = globals.colours(STDOUT_FILENO);
   Wiring::Options options;
   options.colours = globals.colours(STDERR_FILENO);
   options.watch_files = false;
   options.load = [texts, environment] { return compile(config::load_texts(texts, environment)); };
-  options.viewer = [colour](const News& news) {
+  // A terminal that is stopped (Ctrl-S) stops what it shows and nothing else.
+  const auto lines = std::make_shared<LineWriter>(STDOUT_FILENO, [](std::uint64_t lost) {
+    return "(" + std::to_string(lost) + " lines were lost: the terminal did not keep up)\n";
+  });
+  options.viewer = [colour, lines](const News& news) {
     // An entry that grows longer with every request would bury the rest.
     if (news.kind == News::Kind::listed && !news.created) return;
-    print(verdict_line(news, colour));
+    lines->push(verdict_line(news, colour));
   };
   options.started = [&flags, colour](const config::Model& model) {
     print(banner(model, flags, colour));

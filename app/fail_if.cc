@@ -24,7 +24,8 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     problem = "write an action and a bound, such as 'deny>0.5%' or 'flag>=100'";
     return std::nullopt;
   }
-  const std::string_view word = trimmed(text.substr(0, sign));
+  std::string_view word = trimmed(text.substr(0, sign));
+  if (word == "gray") word = "graylist";  // one word to every reader
   std::string known;
   bool found = false;
   for (const policies::ActionRow& row : policies::action_rows()) {

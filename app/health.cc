@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <variant>
 
 #include "app/command.h"
 #include "app/exit_code.h"
 #include "app/http_client.h"
 #include "app/webhook.h"
+#include "core/visible.h"
 
 namespace weir::app {
 namespace {
@@ -62,10 +64,8 @@ int health(const std::string& given) {
   }
   std::string line = answer->body;
   while (line.ends_with('\n')) line.pop_back();
-  for (char& c : line) {
-    if (c == '\n') c = ';';
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
-  }
+  std::replace(line.begin(), line.end(), '\n', ';');
+  line = escape_hidden(line);
   print(std::to_string(answer->status) + (line.empty() ? "" : " " + line) + "\n");
   return answer->status >= 200 && answer->status < 400 ? kOk : kNo;
 }

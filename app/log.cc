@@ -1,11 +1,8 @@
 #include "app/log.h"
-#include "core/text.h"
-
-#include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include <array>
 
+#include "core/text.h"
 
 namespace weir::app {
 namespace {
@@ -71,22 +68,31 @@ std::string LogLine::to_text(Level level, TimePoint time) const {
   return out;
 }
 
-Log::Log(Level level, bool json)
-    : out_(std::make_shared<spdlog::logger>("weir",
-                                            std::make_shared<spdlog::sinks::stderr_sink_mt>())),
-      level_(level),
-      json_(json) {
-  out_->set_pattern("%v");
-  out_->set_level(spdlog::level::trace);
-  out_->flush_on(spdlog::level::trace);
+namespace {
+
+std::string printed(const LogLine& line, Level level, bool json) {
+  const TimePoint now = Clock::wall();
+  return (json ? line.to_json(level, now) : line.to_text(level, now)) + "\n";
 }
+
+}  // namespace
+
+Log::Log(Level level, bool json, int descriptor)
+    : json_(std::make_shared<std::atomic<bool>>(json)),
+      out_(descriptor,
+           [json_now = json_](std::uint64_t lost) {
+             return printed(LogLine("lines of the log were lost: whoever reads it did not keep up")
+                                .add("count", static_cast<std::int64_t>(lost)),
+                            Level::warn, *json_now);
+           }),
+      level_(level) {}
 
 Log::~Log() = default;
 
 void Log::use(Level level, bool json) {
   const std::scoped_lock hold(mutex_);
   level_ = level;
-  json_ = json;
+  *json_ = json;
 }
 
 bool Log::wants(Level level) const noexcept {
@@ -95,15 +101,7 @@ bool Log::wants(Level level) const noexcept {
 }
 
 void Log::write(Level level, const LogLine& line) {
-  bool json;
-  {
-    const std::scoped_lock hold(mutex_);
-    if (level < level_) return;
-    json = json_;
-  }
-  const TimePoint now = Clock::wall();
-  const std::string text = json ? line.to_json(level, now) : line.to_text(level, now);
-  out_->log(spdlog::level::info, spdlog::string_view_t(text.data(), text.size()));
+  if (wants(level)) out_.push(printed(line, level, *json_), level >= Level::warn);
 }
 
 void Log::write_seldom(Level level, LogLine line, std::string_view what, milliseconds interval) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -7,12 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "app/line_writer.h"
 #include "core/clock.h"
 #include "core/number.h"
-
-namespace spdlog {
-class logger;
-}
 
 namespace weir::app {
 
@@ -46,11 +46,13 @@ class LogLine {
   std::vector<Field> fields_;
 };
 
-/// Lines on stderr, each written at once. Thread-safe.
+/// Lines on stderr. A thread of its own writes them, so that a reader that has stalled holds up
+/// nobody; the lines that it makes weir lose are counted, and a line says how many once it reads
+/// on. Thread-safe.
 class Log {
  public:
-  Log(Level level, bool json);
-  ~Log();
+  Log(Level level, bool json, int descriptor = STDERR_FILENO);
+  ~Log();  ///< writes what waits, for at most LineWriter::kLastWords
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
@@ -61,16 +63,21 @@ class Log {
   /// was left out is said. For what can fail a hundred times a second.
   void write_seldom(Level level, LogLine line, std::string_view what,
                     milliseconds interval = milliseconds{10'000});
+  /// Waits until all lines before have been written, at most so long: before something else writes
+  /// to stderr, and before an end that runs no destructors.
+  void flush(milliseconds limit) const { out_.flush(limit); }
+  /// Lines lost because stderr took them too slowly, or not at all.
+  std::uint64_t lost() const noexcept { return out_.lost(); }
 
  private:
   struct Seldom {
     TimePoint next{};
     std::int64_t left_out = 0;
   };
-  std::shared_ptr<spdlog::logger> out_;
+  const std::shared_ptr<std::atomic<bool>> json_;  // the writer's thread as well
+  LineWriter out_;
   mutable std::mutex mutex_;
   Level level_;
-  bool json_;
   std::map<std::string, Seldom, std::less<>> seldom_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string>
 #include <string_view>
 
 /// What the machine and its cgroup grant to this process.
@@ -12,9 +13,19 @@ namespace weir::app {
 std::optional<double> cpu_quota(std::string_view cpu_max) noexcept;
 /// Bytes that `memory.max` grants; none: "max".
 std::optional<std::uint64_t> memory_limit(std::string_view memory_max) noexcept;
+/// The same of version 1: `cpu.cfs_quota_us` ("-1": none) and `cpu.cfs_period_us`.
+std::optional<double> cpu_quota(std::string_view quota_us, std::string_view period_us) noexcept;
 /// The path of a process in the unified hierarchy, from /proc/self/cgroup ("0::/pods/x" ->
 /// "/pods/x"); empty: not in one.
 std::string_view unified_cgroup(std::string_view proc_self_cgroup) noexcept;
+
+/// A hierarchy of version 1 ("4:cpu,cpuacct:/pods/x"). Views into the text that it was read from.
+struct LegacyCgroup {
+  std::string_view controllers;  ///< `cpu,cpuacct`; empty: the process is in none with it
+  std::string_view path;
+};
+/// The one that has `controller`, from /proc/self/cgroup.
+LegacyCgroup legacy_cgroup(std::string_view proc_self_cgroup, std::string_view controller) noexcept;
 
 /// Worker threads: `configured`, else min(affinity, max(1, ceil(quota))), and without a quota at
 /// most 2: a sidecar shares its node with others, and one thread carries more than most apps.
@@ -26,8 +37,10 @@ struct Machine {
   std::optional<double> quota;          ///< the tightest of its cgroup and those above
   std::optional<std::uint64_t> memory;  ///< the same for memory
 };
-/// Reads /sys/fs/cgroup and the affinity mask; what can't be read is no limit.
-Machine look_at_machine();
+/// Reads the cgroups of version 1 and 2 (below /sys/fs/cgroup) and the affinity mask; what can't be
+/// read is no limit, and where both versions have one, the tighter counts. `root`: stands before
+/// `/proc` and `/sys`.
+Machine look_at_machine(const std::string& root = {});
 
 /// The soft limit of open files becomes the hard one; returns it.
 std::uint64_t raise_open_files() noexcept;

@@ -25,8 +25,7 @@ constexpr std::string_view kExamples =
     "First steps:\n"
     "  weir dev 3000 --recipe login     before an app on port 3000; no file needed\n"
     "  weir init login                  policies to start from, with their cases\n"
-    "  weir check weir.yaml             what is wrong with a configuration, and what fits into "
-    "memory\n"
+    "  weir check weir.yaml             what is wrong with a configuration\n"
     "  weir serve --config weir.yaml    run it\n"
     "  weir COMMAND --help              more, with examples\n"
     "\n"
@@ -37,7 +36,8 @@ void declare_globals(CLI::App& app, Globals& globals) {
   static const std::map<std::string, Output> kOutputs{{"human", Output::human},
                                                       {"json", Output::json},
                                                       {"ndjson", Output::ndjson},
-                                                      {"raw", Output::raw}};
+                                                      {"raw", Output::raw},
+                                                      {"csv", Output::csv}};
   static const std::map<std::string, Colour> kColours{
       {"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}};
   const auto choice = [](const auto& words) {
@@ -50,7 +50,7 @@ void declare_globals(CLI::App& app, Globals& globals) {
   };
   app.add_option_function<std::string>(
          "-o,--output", [&globals](const std::string& word) { globals.output = kOutputs.at(word); },
-         "human, json, ndjson (replay) or raw")
+         "human, json, raw; of replay also ndjson and csv")
       ->check(CLI::Validator(choice(kOutputs), ""))
       ->type_name("FORMAT");
   app.add_option_function<std::string>(
@@ -164,8 +164,11 @@ int run(int argc, char** argv) {
   }
   for (const auto& [sub, command] : commands) {
     if (!sub->parsed()) continue;
-    if (globals.output == Output::ndjson && sub->get_name() != kReplay.name) {
-      return usage("-o ndjson is for replay", "weir " + sub->get_name());
+    const bool rows = globals.output == Output::ndjson || globals.output == Output::csv;
+    if (rows && sub->get_name() != kReplay.name) {
+      return usage(std::string("-o ") + (globals.output == Output::csv ? "csv" : "ndjson") +
+                       " is for replay",
+                   "weir " + sub->get_name());
     }
     const int code = command();
     if (const auto lost = lost_output(); lost) {

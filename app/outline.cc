@@ -6,6 +6,7 @@
 
 #include "core/number.h"
 #include "core/text.h"
+#include "core/visible.h"
 
 namespace weir::app {
 namespace {
@@ -52,7 +53,7 @@ void append_lines(std::string& out, const json::value& value, std::size_t indent
   if (!value.is_object()) {
     out.append(indent, ' ');
     if (value.is_array()) {
-      out += json::serialize(value);
+      out += escape_hidden(json::serialize(value));
     } else {
       append_scalar(out, value);
     }

@@ -11,7 +11,9 @@
 #include "app/fail_if.h"
 #include "app/files.h"
 #include "app/progress.h"
+#include "app/replay_bounds.h"
 #include "app/replay_store.h"
+#include "app/replay_sweep.h"
 #include "config/render.h"
 #include "config/units.h"
 #include "core/time_pattern.h"
@@ -27,16 +29,18 @@ constexpr std::string_view kReplayExamples =
     "10s\n"
     "  weir replay --event request=access.log --against next.yaml --fail-if 'deny>0.5%'\n"
     "  weir replay --event login=logins.ndjson -o ndjson --readings login-per-user\n"
+    "  weir replay --event request=app.ndjson --map ts=time,ip=client,method=verb,path=uri,status=code\n"
+    "  weir replay --event request=access.log --labels bots.txt --sweep login-per-ip=5..50:5\n"
     "\n"
     "The policies judge the rows of files as they would have judged the traffic, at the time that "
     "each\n"
     "row says. Files may be compressed (gzip, zstd); - is the standard input. See docs/replay.md.\n"
-    "Exit codes: 0 ok, 1 problems in the configuration or a --fail-if that holds, 2 usage, 4 a "
-    "file\n"
-    "can't be read, 5 this configuration can't be replayed.";
+    "Exit codes: 0 ok, 1 problems in the configuration, no row that can be read, or a --fail-if or\n"
+    "--max-bad that holds, 2 usage, 4 a file can't be read, 5 this configuration can't be replayed.";
 
 struct ReplayFlags {
-  std::string config, order = "arrival", lateness, against, from, to, log_format, report, store;
+  std::string config, order = "arrival", lateness, against, from, to, log_format, report, store,
+      map, labels, sweep, max_bad;
   std::vector<std::string> events, readings, fail_if;
   bool flush = false;
 };
@@ -99,6 +103,12 @@ std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
   if (plan.from && plan.to && *plan.from >= *plan.to) return "--from is not before --to";
   plan.flush = flags.flush;
   plan.log_format = flags.log_format;
+  if (!flags.map.empty()) {
+    std::string problem;
+    if (!flags.log_format.empty()) return "--log and --map both say how requests are written";
+    plan.mapping = replay::Mapping::parse(flags.map, problem);
+    if (!plan.mapping) return "--map: " + problem;
+  }
   return {};
 }
 
@@ -159,7 +169,12 @@ int run(replay::Replay& replay, const ReplayFlags& flags, const Globals& globals
     complain(error);
     return kUnreachable;
   }
-  bool failed = false;
+  bool failed = tell_unread(report, flags.from.empty() && flags.to.empty());
+  if (const auto bound = BadBound::parse(flags.max_bad); bound && !bound->allows(report)) {
+    complain("--max-bad " + flags.max_bad + ": " + std::to_string(report.bad) + " of " +
+             std::to_string(rows_read(report)) + " rows are bad");
+    failed = true;
+  }
   for (const replay::Tally* tally : {&replay.tally(), replay.other_tally()}) {
     if (tally == nullptr) continue;
     const std::string by = tally == &replay.tally() ? "" : " by " + flags.against;
@@ -179,10 +194,12 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
   if (plan.sources.empty())
     return wrong("nothing to replay: name a file, such as --event request=access.log");
-  if (!flags.readings.empty() && globals.output != Output::ndjson)
+  const bool gives_rows = globals.output == Output::ndjson || globals.output == Output::csv;
+  if (!flags.readings.empty() && !gives_rows)
     return wrong("--readings are rows of -o ndjson: give both");
-  if (!flags.against.empty() && globals.output == Output::ndjson && flags.report.empty() &&
-      flags.fail_if.empty()) {
+  if (!flags.max_bad.empty() && !BadBound::parse(flags.max_bad))
+    return wrong("--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad + "\"");
+  if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty()) {
     return wrong("--against is told in reports, and -o ndjson has rows only: add --report FILE");
   }
   std::vector<FailIf> conditions;
@@ -191,6 +208,28 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     const auto condition = FailIf::parse(text, problem);
     if (!condition) return wrong("--fail-if: " + problem);
     conditions.push_back(*condition);
+  }
+  std::optional<Sweep> sweep;
+  if (!flags.sweep.empty()) {
+    std::string problem;
+    sweep = Sweep::parse(flags.sweep, problem);
+    if (!sweep) return wrong("--sweep: " + problem);
+    for (const replay::Plan::Source& source : plan.sources) {
+      if (source.path == "-") return wrong("--sweep reads its files several times, and - only once");
+    }
+    if (!flags.against.empty() || !flags.fail_if.empty() || !flags.report.empty() ||
+        !flags.store.empty() || globals.output == Output::ndjson) {
+      return wrong("--sweep prints a table of its own (also -o csv, -o json), and nothing else");
+    }
+  }
+  std::optional<replay::Labels> labels;
+  if (!flags.labels.empty()) {
+    std::string problem;
+    labels = read_labels(flags.labels, problem);
+    if (!labels) {
+      complain("--labels: " + problem);
+      return kUnreachable;
+    }
   }
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment)) return kNo;
@@ -232,8 +271,11 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     }
   }
   std::optional<replay::RowWriter> rows;
-  if (globals.output == Output::ndjson)
-    rows.emplace([](std::string_view text) { print(text); }, readings);
+  if (gives_rows) {
+    rows.emplace([](std::string_view text) { print(text); }, readings,
+                 globals.output == Output::csv ? replay::RowWriter::Form::csv
+                                               : replay::RowWriter::Form::ndjson);
+  }
   const std::vector<replay::Plan::Source> sources = plan.sources;
   bool any_log = false;
   for (const replay::Plan::Source& source : sources) {
@@ -251,12 +293,17 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     return wrong(
         "--log is how access logs are written, and no --event is one: they have a `source`");
   }
+  if (plan.mapping && !any_log)
+    return wrong("--map is for HTTP requests, and no --event is one: they have a `source`");
+  if (sweep)
+    return run_sweep(*sweep, plan, configuration->loaded, labels ? &*labels : nullptr, globals);
   const auto replay =
       replay::Replay::make(std::move(plan), *engine, other.get(), rows ? &*rows : nullptr, problem);
   if (replay == nullptr) {
     complain(problem);
     return kUnreachable;
   }
+  if (labels) replay->use_labels(&*labels);
   const int code = run(*replay, flags, globals, conditions, sources, rows ? &*rows : nullptr);
   if (store != nullptr && !store->failure().empty()) {
     complain("--store: " + store->failure() + "; some events were counted without it");
@@ -282,6 +329,11 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
                  "How such access logs are written: common, combined, vhost_combined or directives "
                  "such as '%h %t \"%r\" %>s'")
       ->type_name("FORMAT");
+  app.add_option("--map", flags->map,
+                 "JSON lines or csv as HTTP requests: which of their names is which part, such as "
+                 "ts=time,ip=remote_addr,method=verb,path=uri,status=code,header.x_user_id=user,"
+                 "body.username=login")
+      ->type_name("PART=NAME,...");
   const auto something = [](const std::string& text) {
     return text.empty() ? std::string("it is empty") : std::string();
   };
@@ -316,6 +368,17 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
   app.add_option("--against", flags->against,
                  "Judge by this configuration too, and say where they differ")
       ->type_name("FILE");
+  app.add_option("--labels", flags->labels,
+                 "Keys that are known to be bad, one a line: says how many of them each policy "
+                 "hits (recall), and how many of the keys that it hits are among them (precision)")
+      ->type_name("FILE");
+  app.add_option("--sweep", flags->sweep,
+                 "Replay with this threshold at each of several values: login-per-ip=5,10,20 or "
+                 "login-per-ip:2=10..50:10 (rung 2 from 0, steps of 10)")
+      ->type_name("POLICY[:RUNG]=LIMITS");
+  app.add_option("--max-bad", flags->max_bad,
+                 "Exit with 1 if more rows than this can't be read: 1%, or a number")
+      ->type_name("BOUND");
   repeated(app.add_option("--fail-if", flags->fail_if,
                           "Exit with 1 if so many events end so, by either configuration: "
                           "'deny>0.5%', 'flag>=100'"),

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "core/text.h"
 
@@ -178,6 +179,7 @@ Report::Report(boost::asio::io_context& control, std::size_t workers, const Hash
     : secret_(secret),
       log_(log),
       notifier_(std::make_unique<Notifier>(control, log, cells)),
+      cells_(cells),
       bell_(control, ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       delay_(control) {
   for (std::size_t i = 0; i < workers; ++i) reporters_.push_back(std::make_unique<Reporter>(*this));
@@ -192,6 +194,7 @@ void Report::start() { wait(); }
 void Report::use(const config::Model& model) {
   log_.use(level_named(model.server.log.level), model.server.log.json);
   readable_keys_ = model.server.log.readable_keys;
+  most_ = model.server.log.verdicts_per_second;
   notifier_->use(model.notify);
   update_wanted();
 }
@@ -202,9 +205,10 @@ void Report::watch(std::function<void(const News&)> viewer) {
 }
 
 void Report::update_wanted() {
-  wanted_ = viewer_ || log_.wants(Level::debug) ? Wanted::all
-            : log_.wants(Level::info)           ? Wanted::refusals
-                                                : Wanted::nothing;
+  wanted_ = viewer_                                ? Wanted::all
+            : most_ == 0 || !log_.wants(Level::info) ? Wanted::nothing
+            : log_.wants(Level::debug)             ? Wanted::all
+                                                   : Wanted::refusals;
 }
 
 void Report::ring() noexcept {
@@ -249,25 +253,36 @@ void Report::handle(const News& news) {
     // second.
     if (++tail_lines_ >= kLinesPerSecond) tailing_.store(false, std::memory_order_relaxed);
   }
-  bool counts = viewer_ != nullptr;
   if (viewer_) {
-    viewer_(news);
+    if (takes_line(news)) viewer_(news);
   } else {
     const bool refusal = policies::refuses(news.effect) || news.effect == policies::Action::delay ||
                          (news.status != 0 && !news.shadow);
     const bool notable = news.kind == News::Kind::listed ? news.created : refusal && !news.shadow;
     const Level level = notable ? Level::info : Level::debug;
-    counts = log_.wants(level);
-    if (counts) log_.write(level, line_of(news));
+    if (log_.wants(level) && takes_line(news)) log_.write(level, line_of(news));
   }
-  if (news.kind == News::Kind::verdict) {
-    if (counts && ++lines_ >= kLinesPerSecond) muted_.store(true, std::memory_order_relaxed);
-  } else if (news.created && !news.notify.view().empty()) {
+  if (news.kind == News::Kind::listed && news.created && !news.notify.view().empty()) {
     if (maker_ == nullptr || news.shared_list == limiter::ListId{}) return notify(news);
     maker_(news.shared_list, news.hash, [this, news](bool here) {
       if (here && !stopped_) notify(news);
     });
   }
+}
+
+/// Whether there is room for one more line of its kind in this second; if not, it is counted. With
+/// the last verdict the workers stop copying them.
+bool Report::takes_line(const News& news) {
+  const std::int64_t most = viewer_ ? kLinesPerSecond : most_;
+  const bool verdict = news.kind == News::Kind::verdict;
+  std::int64_t& lines = verdict ? lines_ : listed_lines_;
+  if (lines >= most) {
+    if (most != 0) ++(verdict ? left_out_ : listed_left_out_);
+    return false;
+  }
+  ++lines;
+  if (verdict && lines >= most) muted_.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 admin::VerdictPage Report::verdicts(std::optional<std::uint64_t> after, std::size_t most,
@@ -298,16 +313,9 @@ void Report::tick(TimePoint now) {
     tailing_.store(true, std::memory_order_relaxed);
   }
   tail_lines_ = 0;
-  lines_ = 0;
+  lines_ = listed_lines_ = 0;
   muted_.store(false, std::memory_order_relaxed);
-  std::int64_t left_out = 0;
-  for (const auto& reporter : reporters_)
-    left_out += reporter->left_out.load(std::memory_order_relaxed);
-  if (left_out != left_out_before_) {
-    log_.write(Level::info,
-               LogLine("verdicts left out of the log").add("count", left_out - left_out_before_));
-    left_out_before_ = left_out;
-  }
+  tell_left_out();
   std::int64_t unnotified = 0;
   for (const auto& reporter : reporters_)
     unnotified += reporter->unnotified.load(std::memory_order_relaxed);
@@ -323,6 +331,22 @@ void Report::tick(TimePoint now) {
     }
   }
   notifier_->tick(now);
+}
+
+/// Of the second that has ended.
+void Report::tell_left_out() {
+  std::int64_t unheard = 0;
+  for (const auto& reporter : reporters_)
+    unheard += reporter->left_out.load(std::memory_order_relaxed);
+  const std::int64_t verdicts =
+      std::exchange(left_out_, 0) + unheard - std::exchange(left_out_before_, unheard);
+  const std::int64_t entries = std::exchange(listed_left_out_, 0);
+  if (verdicts + entries == 0) return;
+  cells_.add(telemetry::Metric::log_left_out, verdicts + entries);
+  if (verdicts != 0)
+    log_.write(Level::info, LogLine("verdicts left out of the log").add("count", verdicts));
+  if (entries != 0)
+    log_.write(Level::info, LogLine("list entries left out of the log").add("count", entries));
 }
 
 void Report::stop() {

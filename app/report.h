@@ -24,13 +24,14 @@ namespace weir::app {
 ///
 /// A worker copies an entry into a queue of its own (512 entries; what finds no room is counted)
 /// and rings once; the control thread empties all queues 20 ms later, so that a flood costs 50
-/// wake-ups a second. Above kLinesPerSecond verdicts the workers stop copying until the next
-/// second: the log says how many it left out. Refusals and held requests are logged at `info`,
-/// everything else at `debug`.
+/// wake-ups a second. Above `log.verdicts_per_second` verdicts the workers stop copying until the
+/// next second; list entries have a limit of their own, the same. The log and a metric say how many
+/// lines were left out. Refusals and held requests are logged at `info`, everything else at
+/// `debug`.
 class Report {
  public:
   static constexpr std::size_t kQueue = 512;
-  static constexpr std::int64_t kLinesPerSecond = 500;
+  static constexpr std::int64_t kLinesPerSecond = 500;  ///< of the live view and of `tail`
   static constexpr std::size_t kTail = 1000;
   static constexpr milliseconds kTailFor{10'000};
 
@@ -70,6 +71,8 @@ class Report {
   void ring() noexcept;
   void wait();
   void handle(const News& news);
+  bool takes_line(const News& news);
+  void tell_left_out();
   void notify(const News& news);
   void update_wanted();
   std::string shown_key(std::string_view key) const;
@@ -81,7 +84,10 @@ class Report {
   std::function<void(const News&)> viewer_;
   Maker maker_;
   bool readable_keys_ = false;
-  std::int64_t lines_ = 0;  // in this second
+  telemetry::MetricCells& cells_;
+  std::int64_t most_ = kLinesPerSecond;        // lines of either kind in a second
+  std::int64_t lines_ = 0, listed_lines_ = 0;  // in this second
+  std::int64_t left_out_ = 0, listed_left_out_ = 0;
   std::int64_t left_out_before_ = 0, unnotified_before_ = 0;
 
   std::deque<News> tail_;        // the last ones, while somebody asks for them

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "app/files.h"
 #include "app/thread.h"
@@ -18,6 +21,7 @@ using telemetry::Metric;
 
 constexpr milliseconds kFlushEvery{500};
 constexpr milliseconds kSnapshotEvery{30'000};
+constexpr milliseconds kTryAgain{2'000};
 constexpr std::size_t kFileMax = std::size_t{16} << 30;
 constexpr std::size_t kSecretBytes = 16;
 
@@ -51,46 +55,68 @@ Result<std::optional<HashSecret>> read_secret(const std::string& path) {
 }  // namespace
 
 StateDirectory::Opened StateDirectory::open(const std::string& path) {
-  const auto problem = [&](const std::string& what, const boost::system::error_code& error) {
-    return Opened{nullptr, what + ": " + error.message(), false};
-  };
-  if (auto made = make_directory(path, 0700); !made) {
-    return problem("state.dir " + path + " can't be made", made.error());
-  }
-  auto lock = lock_file(path + "/lock");
-  if (!lock) {
-    if (lock.error() == make_error_code(Error::refused)) {
-      return {nullptr, "state.dir " + path + " is in use by another weir; give each its own", true};
-    }
-    return problem("state.dir " + path + " can't be locked", lock.error());
-  }
+  std::unique_ptr<StateDirectory> directory(new StateDirectory(path));
+  // What is there counts, also where nothing can be written.
   const auto secret = read_secret(path + "/secret");
-  if (!secret) {
-    if (secret.error() == make_error_code(Error::malformed)) {
-      return {
-          nullptr,
-          path +
-              "/secret is not 16 bytes long; remove it (and the counts and list entries that it "
-              "protects) to start afresh",
-          false};
-    }
-    return problem(path + "/secret", secret.error());
+  if (!secret && secret.error() == make_error_code(Error::malformed)) {
+    return {nullptr,
+            path +
+                "/secret is not 16 bytes long; remove it (and the counts and list entries that it "
+                "protects) to start afresh",
+            false};
   }
-  std::unique_ptr<StateDirectory> directory(
-      new StateDirectory(path, std::move(*lock), secret->value_or(HashSecret::random())));
-  if (!*secret) {
-    const auto kept = directory->begin_with(directory->secret());
-    if (!kept) {
-      return problem("state.dir " + path + " can't begin afresh without its secret", kept.error());
-    }
-    directory->orphans_ = *kept;
+  if (secret && *secret) {
+    directory->secret_ = **secret;
+    directory->readable_ = true;
   }
-  return {std::move(directory), {}, false};
+  bool taken = false;
+  std::string why = directory->take(&taken);
+  if (taken) directory.reset();
+  return {std::move(directory), std::move(why), taken};
 }
 
-Result<std::size_t> StateDirectory::take_secret(const HashSecret& secret) {
-  if (secret.bytes() == secret_.bytes()) return std::size_t{0};
-  return begin_with(secret);
+std::string StateDirectory::claim() {
+  bool taken = false;
+  return take(&taken);
+}
+
+std::string StateDirectory::take(bool* taken) {
+  if (ready_) return {};
+  const auto problem = [&](const std::string& what, const boost::system::error_code& error) {
+    return what + ": " + error.message();
+  };
+  if (auto made = make_directory(path_, 0700); !made)
+    return problem("state.dir " + path_ + " can't be made", made.error());
+  if (!lock_) {
+    auto lock = lock_file(path_ + "/lock");
+    if (!lock && lock.error() == make_error_code(Error::refused)) {
+      *taken = true;
+      return "state.dir " + path_ + " is in use by another weir; give each its own";
+    }
+    if (!lock) return problem("state.dir " + path_ + " can't be locked", lock.error());
+    lock_ = std::move(*lock);
+  }
+  const auto secret = read_secret(path_ + "/secret");
+  if (!secret && secret.error() != make_error_code(Error::malformed))
+    return problem(path_ + "/secret", secret.error());
+  const bool same = secret && *secret && (*secret)->bytes() == secret_.bytes();
+  if (!same) {
+    const auto kept = begin_with(secret_);
+    if (!kept) return problem("state.dir " + path_ + " can't begin afresh without its secret", kept.error());
+    orphans_ += *kept;
+  }
+  ready_ = readable_ = true;
+  return {};
+}
+
+std::size_t StateDirectory::take_secret(const HashSecret& secret) {
+  if (secret.bytes() == secret_.bytes()) return 0;
+  secret_ = secret;
+  readable_ = false;
+  if (!std::exchange(ready_, false)) return 0;
+  const std::size_t before = orphans_;
+  claim();
+  return std::exchange(orphans_, before) - before;
 }
 
 Result<std::size_t> StateDirectory::begin_with(const HashSecret& secret) {
@@ -101,14 +127,28 @@ Result<std::size_t> StateDirectory::begin_with(const HashSecret& secret) {
     kept += moved ? 1 : 0;
   }
   if (auto done = write_secret(path_ + "/secret", secret); !done) return done.error();
-  secret_ = secret;
   return kept;
+}
+
+std::string state_obstacle(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return {};
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0 && !S_ISDIR(about.st_mode)) return "it is no directory";
+  // As this user; of a read-only or immutable one the kernel says so, too.
+  if (::access(path.c_str(), W_OK | X_OK) != 0)
+    return "nothing can be written there (" +
+           boost::system::error_code(errno, boost::system::system_category()).message() + ")";
+  struct statvfs disk {};
+  if (::statvfs(path.c_str(), &disk) == 0 && disk.f_blocks != 0 && disk.f_bavail == 0)
+    return "its disk is full";
+  return {};
 }
 
 State::State(StateDirectory& directory, limiter::Bank& counters, limiter::ListBank& lists, Log& log,
              telemetry::MetricCells& cells)
     : directory_(directory), counters_(counters), lists_(lists), log_(log), cells_(cells) {
   lists_.enable_journal();
+  cells_.set(Metric::state_up, directory.is_ready() ? 1 : 0);
 }
 
 State::~State() { join(); }
@@ -122,6 +162,42 @@ void State::failed(const char* what, const std::string& path,
           .add("reason", error.message())
           .add("effect", "weir runs on; what is not written is lost with the process"),
       what);
+}
+
+/// Why entries, or counts, are not written; empty: they are.
+void State::tell(std::string& part, const std::string& why) {
+  bool was_well = false;
+  bool is_well = false;
+  {
+    const std::scoped_lock hold(told_mutex_);
+    was_well = entries_why_.empty() && counts_why_.empty();
+    part = why;
+    is_well = entries_why_.empty() && counts_why_.empty();
+  }
+  cells_.set(Metric::state_up, is_well ? 1 : 0);
+  if (is_well && !was_well)
+    log_.write(Level::info, LogLine("state.dir is written again").add("dir", directory_.path()));
+}
+
+std::string State::why_not() const {
+  const std::scoped_lock hold(told_mutex_);
+  return entries_why_.empty() ? counts_why_ : entries_why_;
+}
+
+/// Whether the directory is ours; where it is not, nothing is written, and the journal later begins
+/// with all that there is.
+bool State::claim() {
+  if (directory_.is_ready()) return true;
+  const std::string why = directory_.claim();
+  if (why.empty()) return true;
+  cells_.add(Metric::state_failures);
+  tell(entries_why_, why);
+  log_.write_seldom(Level::error,
+                    LogLine("state.dir can't be used; weir runs on, and what it counts and lists is "
+                            "lost with the process")
+                        .add("why", why),
+                    "state.dir can't be used", milliseconds{60'000});
+  return false;
 }
 
 void State::set_aside(const std::string& path, const std::string& why) {
@@ -176,6 +252,7 @@ void State::keep_used_in_part(const limiter::ListBank::Imported& taken) {
 void State::restore(TimePoint now, TimePoint wall) {
   std::size_t entries = 0;
   std::size_t keys = 0;
+  if (!directory_.is_readable()) return flush(now);
   if (directory_.orphans() != 0) {
     log_.write(Level::error,
                LogLine("the secret that keyed the state is gone; weir begins afresh")
@@ -231,7 +308,7 @@ void State::restore_patterns(TimePoint now) {
 }
 
 void State::snapshot_patterns(TimePoint now) {
-  if (patterns_ == nullptr || !may_replace(directory_.patterns())) return;
+  if (!directory_.is_ready() || patterns_ == nullptr || !may_replace(directory_.patterns())) return;
   std::string text;
   patterns_->export_all(now, text);
   const auto write = [&]() -> Result<void> {
@@ -256,6 +333,10 @@ bool State::open_journal() {
 void State::flush(TimePoint now) {
   bool lost = false;
   const auto changes = lists_.take_changes(&lost);
+  if (!claim()) {
+    rewrite_ = true;
+    return;
+  }
   if (lost || rewrite_) {
     rewrite_journal(now);
     return;
@@ -272,6 +353,7 @@ void State::flush(TimePoint now) {
   // Half a record may stand there now, and whatever followed it would be lost: write anew.
   rewrite_ = true;
   cells_.add(Metric::state_failures);
+  tell(entries_why_, "list entries can't be written: " + done.error().message());
   failed("list entries can't be written", directory_.journal(), done.error());
 }
 
@@ -292,9 +374,11 @@ void State::rewrite_journal(TimePoint now) {
   records_.shrink_to_fit();
   if (!done) {
     cells_.add(Metric::state_failures);
+    tell(entries_why_, "list entries can't be written: " + done.error().message());
     failed("list entries can't be written", directory_.journal(), done.error());
     return;
   }
+  tell(entries_why_, {});
   rewrite_ = false;
   appended_ = false;
   journal_.close();  // the old file's
@@ -318,12 +402,14 @@ void State::snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* can
     }
     return file->commit();
   };
-  if (may_replace(directory_.snapshot())) {
+  if (directory_.is_ready() && may_replace(directory_.snapshot())) {
     const auto done = write();
     if (done) {
       cells_.add(Metric::state_snapshots);
+      tell(counts_why_, {});
     } else if (done.error() != make_error_code(Error::unavailable)) {
       cells_.add(Metric::state_failures);
+      tell(counts_why_, "counters can't be written: " + done.error().message());
       failed("counters can't be written", directory_.snapshot(), done.error());
     }
   }
@@ -337,14 +423,24 @@ void State::start(const Clock& clock) {
 
 void State::run(const Clock& clock) {
   TimePoint next_snapshot = clock.now() + kSnapshotEvery;
+  TimePoint next_try{};  // of a snapshot, while something could not be written
   while (true) {
     {
       std::unique_lock hold(mutex_);
       if (wake_.wait_for(hold, kFlushEvery, [this] { return stopping_.load(); })) return;
     }
     const TimePoint now = clock.now();
+    const bool was_well = why_not().empty();
     flush(now);
-    if (now < next_snapshot) continue;
+    bool entries_are_well = false;
+    {
+      const std::scoped_lock hold(told_mutex_);
+      entries_are_well = entries_why_.empty();
+    }
+    // What could not be written waits no longer than it must.
+    const bool heals = !was_well && entries_are_well && now >= next_try;
+    if (now < next_snapshot && !heals) continue;
+    next_try = now + kTryAgain;
     snapshot(now, Clock::wall(), &stopping_);
     next_snapshot = clock.now() + kSnapshotEvery;
   }

@@ -35,43 +35,60 @@
 /// process died, and is left out.
 namespace weir::app {
 
-/// Takes the directory: makes it if need be, locks it, reads or makes the secret. What is there
-/// without its secret is kept as *.bad.
+/// The directory: made if need be, locked, with its secret read or made. What is there without its
+/// secret is kept as *.bad.
+///
+/// A directory that can't be used now (a read-only or full disk, missing rights) is no reason not to
+/// run: what can be read of it counts, and claim() tries again. Not thread-safe.
 class StateDirectory {
  public:
   /// The message says what is wrong, for people.
   struct Opened;
   static Opened open(const std::string& path);
 
+  /// Tries to take the directory, unless it has been taken. Empty: it is taken, and may be written
+  /// to; else why not. What another secret has keyed there meanwhile is kept as *.bad.
+  std::string claim();
+  bool is_ready() const noexcept { return ready_; }
+  /// Whether the files that are there were keyed by secret().
+  bool is_readable() const noexcept { return readable_; }
   const HashSecret& secret() const noexcept { return secret_; }
   /// How many files were there without the secret that keyed them.
   std::size_t orphans() const noexcept { return orphans_; }
   /// From now on it is this secret, which replicas share. What another one keyed means nothing any
-  /// more: those files are kept as *.bad. Returns how many. Before anything is restored.
-  Result<std::size_t> take_secret(const HashSecret& secret);
+  /// more: those files are kept as *.bad, now or by claim(). Returns how many. Before anything is
+  /// restored.
+  std::size_t take_secret(const HashSecret& secret);
+  const std::string& path() const noexcept { return path_; }
   std::string journal() const { return path_ + "/lists.journal"; }
   std::string snapshot() const { return path_ + "/counters.snapshot"; }
   std::string patterns() const { return path_ + "/patterns.snapshot"; }
 
  private:
-  StateDirectory(std::string path, net::Fd lock, HashSecret secret)
-      : path_(std::move(path)), lock_(std::move(lock)), secret_(secret) {}
+  explicit StateDirectory(std::string path)
+      : path_(std::move(path)), secret_(HashSecret::random()) {}
+  std::string take(bool* taken);
   Result<std::size_t> begin_with(const HashSecret& secret);
 
   std::string path_;
   net::Fd lock_;
   HashSecret secret_;
   std::size_t orphans_ = 0;
+  bool ready_ = false, readable_ = false;
 };
 struct StateDirectory::Opened {
-  std::unique_ptr<StateDirectory> directory;  ///< null: see message
-  std::string message;
-  bool taken = false;  ///< by another process
+  std::unique_ptr<StateDirectory> directory;  ///< null: weir must not run with it
+  std::string message;  ///< why it can't be used (now, if there is a directory); empty: it can
+  bool taken = false;   ///< by another process
 };
+
+/// Why weir could not write into this directory now; empty: it could, or it would make it. Looks,
+/// and changes nothing.
+std::string state_obstacle(const std::string& path);
 
 /// Keeps the banks' contents in a state directory. A thread of its own writes, so that a slow disk
 /// holds up neither requests nor health checks. Its errors are logged (seldom) and counted; weir
-/// runs on.
+/// runs on, tries again twice a second, and writes everything once it can.
 class State {
  public:
   State(StateDirectory& directory, limiter::Bank& counters, limiter::ListBank& lists, Log& log,
@@ -91,6 +108,8 @@ class State {
   void stop(TimePoint now, TimePoint wall);
   /// Ends the thread and appends what has changed in the lists: for an end in a hurry.
   void stop_at_once(TimePoint now);
+  /// Why what changes is not written now; empty: it is. Thread-safe.
+  std::string why_not() const;
 
   // What the thread does; for it and for tests.
   /// Appends what has changed in the lists since the last call.
@@ -101,6 +120,8 @@ class State {
  private:
   void run(const Clock& clock);
   void join();
+  bool claim();
+  void tell(std::string& part, const std::string& why);
   bool open_journal();
   void rewrite_journal(TimePoint now);
   void restore_patterns(TimePoint now);
@@ -121,6 +142,9 @@ class State {
   bool appended_ = false;  // since it was rewritten
   std::string records_;
   std::set<std::string> left_;  // files that could neither be read nor set aside
+
+  mutable std::mutex told_mutex_;  // guards what follows: why entries and counts are not written
+  std::string entries_why_, counts_why_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -35,6 +35,8 @@ constexpr std::size_t kOtherWriters = 3;
 // A start that fails shows so many problems, errors first.
 constexpr std::size_t kProblemsShown = 50;
 
+constexpr milliseconds kBeforeWords{500};
+
 const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
 
 int fail(ExitCode code, const std::string& message) {
@@ -122,6 +124,7 @@ int Wiring::load() {
   settings_ = first_.model().server;
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, first_);
+  log_.flush(kBeforeWords);  // before what else is said on stderr
   if (!settings_.proxy.upstream) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
@@ -173,12 +176,7 @@ int Wiring::read_redis() {
   if (!read_shared_store(settings_, *redis_, message)) return fail(kUnreachable, message);
   secret_ = redis_->secret;  // replicas mean the same by a hash
   if (directory_ == nullptr) return kOk;
-  const auto set_aside = directory_->take_secret(secret_);
-  if (!set_aside) {
-    return fail(kUnreachable,
-                "state.dir can't take the secret of redis: " + set_aside.error().message());
-  }
-  if (*set_aside != 0) {
+  if (directory_->take_secret(secret_) != 0) {
     log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
                                     "redis; weir begins afresh, the files are kept as *.bad"));
   }
@@ -385,6 +383,7 @@ void Wiring::begin_service() {
     recording_->tell(*set_);
     recording_->start();
   }
+  close_unused_counters(*set_);  // lists that the state has and this configuration has not
   tick();
   LogLine line("weir is ready");
   line.add("version", kVersion)

@@ -151,6 +151,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   FullLists full_lists_;
   TimePoint places_renewed_{};
   bool draining_ = false;
+  TimePoint draining_since_{};  // of the drain that is going on: what `drain.delay` counts from
   bool ending_ = false;
 };
 

@@ -30,6 +30,7 @@ std::optional<std::string> what_shares(const policies::PolicySet& set) {
 // A worker that takes longer than this to take a policy set is stuck, and /livez says so.
 constexpr milliseconds kSwapLimit{5'000};
 constexpr milliseconds kDoorGrace{1'000};
+constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
 }  // namespace
 
@@ -58,6 +59,7 @@ int Wiring::run() {
        {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
         &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors, &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
+    log_.flush(kLogFlush);  // before what the next step may say on stderr
   }
   wait_for_signal();
   begin_service();
@@ -76,6 +78,7 @@ void Wiring::wait_for_signal() {
     if (ending_) {
       log_.write(Level::warn, LogLine("a second signal: ending at once"));
       if (state_ != nullptr) state_->stop_at_once(clock_.now());
+      log_.flush(kLogFlush);
       std::_Exit(kOk);
     }
     ending_ = true;
@@ -92,8 +95,10 @@ void Wiring::tick() {
   const TimePoint wall = Clock::wall();
   shared_->wall_offset_ms.store(to_ms(wall) - to_ms(now), std::memory_order_relaxed);
   counters_->maintain(now, wall);
+  lists_->maintain(now);
   for (const policies::View& view : set_->views) view.advance(now, wall);
   report_->tick(wall);
+  metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
   if (sharing_ != nullptr) sharing_->tick(now);
   // Requests drive the timers as well; without any, the first worker does.
   if (patterns_->due() < now && !workers_.empty()) {
@@ -189,6 +194,7 @@ admin::StatusFacts Wiring::status() const {
     out.redis->workers_up = redis_outage_.workers_up();
     out.redis->away = redis_outage_.why();
   }
+  if (state_ != nullptr) out.state = state_->why_not();
   if (sharing_ != nullptr) out.shared_lists = sharing_->facts(clock_.now());
   return out;
 }
@@ -242,6 +248,7 @@ asio::awaitable<admin::StoreAnswer> Wiring::ask_store(admin::StoreQuestion quest
 bool Wiring::drain(bool begin) {
   if (ending_ || draining_ == begin) return draining_ || ending_;
   draining_ = begin;
+  draining_since_ = clock_.now();
   log_.write(Level::info, LogLine(begin ? "draining, still accepting" : "draining no more")
                               .add("cause", "the admin API"));
   for (const auto& worker : workers_) {
@@ -300,6 +307,10 @@ void Wiring::close_unused_counters(const policies::PolicySet& set) {
   patterns.reserve(set.patterns.size());
   for (const policies::Pattern& pattern : set.patterns) patterns.push_back(pattern.id);
   patterns_->close_unused(patterns);
+  std::vector<limiter::ListId> lists;
+  lists.reserve(set.lists.size());
+  for (const policies::List& list : set.lists) lists.push_back(list.id);
+  lists_->close_unused(lists);
 }
 
 asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
@@ -349,8 +360,11 @@ asio::awaitable<void> Wiring::shut_down() {
   reload_->stop();
   const auto draining = on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
   co_await RollCall::complete(draining);
-  // Whoever sends requests here needs time to see that /readyz says no.
-  if (settings_.drain.delay.count() > 0) co_await net::pause(settings_.drain.delay);
+  // Whoever sends requests here needs time to see that /readyz says no: since the drain began, which
+  // may have been before the signal (`ctl drain --begin` in a preStop hook).
+  const TimePoint now = clock_.now();
+  const milliseconds left = (draining_ ? draining_since_ : now) + settings_.drain.delay - now;
+  if (left.count() > 0) co_await net::pause(left);
 
   // The workers cut at the deadline; a stuck one is not waited for.
   const auto stopped =

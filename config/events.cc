@@ -24,6 +24,35 @@ bool is_reserved(std::string_view name) {
 
 namespace {
 
+/// Segments as other routers spell them, which are literal text here: `:id`, `<id>`, `[0-9]+`.
+void check_segments(Reader& reader, const Member& m, std::string_view route) {
+  for (std::string_view rest = route.substr(1); !rest.empty();) {
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view segment = rest.substr(0, slash);
+    rest.remove_prefix(std::min(slash + 1, rest.size()));
+    if (segment.size() < 2) continue;
+    std::string_view name = segment;
+    if (name.front() == '<' && name.back() == '>') name.remove_suffix(1);
+    const bool named = std::string_view(":<$@").find(name.front()) != std::string_view::npos &&
+                       is_name(name.substr(1), false);
+    const bool pattern = segment.find_first_of("^()[]") != std::string_view::npos ||
+                         segment.find(".*") != std::string_view::npos;
+    if (!named && !pattern) continue;
+    const std::string message = quoted(segment) + " is matched letter by letter";
+    if (named) {
+      const std::string hint = "for any segment write {" + std::string(name.substr(1)) + "}";
+      // In angle brackets no path in its normal form has it.
+      name.size() == segment.size() ? reader.problems().warning(m.value->where, message, hint)
+                                    : reader.error(*m.value, message, hint);
+    } else {
+      reader.problems().warning(
+          m.value->where, message,
+          "routes are no patterns: write {name} for a segment, * at the end, or test the path under "
+          "\"when\"");
+    }
+  }
+}
+
 /// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`.
 void check_match(Reader& reader, const Member& m, const Text& match) {
   const std::string_view all = match.value;
@@ -47,6 +76,8 @@ void check_match(Reader& reader, const Member& m, const Text& match) {
              route.find_first_of(" ?#") != std::string_view::npos) {
     reader.error(*m.value, quoted(route) + " is no route",
                  "a route begins with / and has no blanks, ? or #");
+  } else {
+    check_segments(reader, m, route);
   }
 }
 
@@ -67,6 +98,17 @@ constexpr Row<EventDef> kEvent[] = {
     {{"fields", shape::kFields, "map name: expression", "",
       "What the event knows beside the built-in attributes."},
      [](Reader& r, const Member& m, EventDef& out) { read_fields(r, m, out.fields); }},
+    {{"body", R"({"enum":["json","form","multipart"]})", "`json`, `form` or `multipart`",
+      "as Content-Type says",
+      "The only kind of body that the app reads here: another kind is unreadable. With `json` also "
+      "a body whose Content-Type names no kind."},
+     [](Reader& r, const Member& m, EventDef& out) {
+       set(m,
+           r.choice<BodyKind>(m, {{"json", BodyKind::json},
+                                  {"form", BodyKind::form},
+                                  {"multipart", BodyKind::multipart}}),
+           out.body);
+     }},
     {{"source", R"({"$ref":"#/$defs/source"})", "map, see Sources", "",
       "Records of a file instead of requests."},
      [](Reader& r, const Member& m, EventDef& out) { read_source(r, m, out.source); }},
@@ -86,6 +128,9 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
     reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"", "write match: POST /api/login");
   } else if (kinds > 1) {
     reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
+  } else if (sound && !event.match && event.body.value != BodyKind::none) {
+    reader.error(*m.key, "\"body\" stands beside \"match\" only",
+                 event.is ? "say it of the event with the route" : "records have columns");
   }
   event.spelling = spelling(*m.value);
   if (!event.name.value.empty()) out.push_back(std::move(event));

@@ -34,12 +34,17 @@ struct ListDraft {
 };
 
 constexpr Row<ListDraft> kList[] = {
-    {{"of", shape::kNames, "a field, or a list of fields", "required",
-      "Whose values the entries are."},
-     [](Reader& r, const Member& m, ListDraft& d) { d.list.of = r.texts(m); }},
-    {{"kind", R"({"enum":["allow","gray","deny"]})", "`allow`, `gray` or `deny`", "required",
+    {{"of", shape::kTexts, "a field, or a list of fields; `ip/24,56` masks IPv4,IPv6 as in keys",
+      "required", "Whose values the entries are. A policy's entry is then of the whole network; one "
+                  "in the file covers what it says."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.of = read_list_fields(r, m); }},
+    {{"kind", R"({"enum":["allow","gray","graylist","deny"]})", "`allow`, `gray` (or `graylist`) or `deny`", "required",
       "An allow entry ends judging, a deny entry refuses, a gray entry has the list's effect."},
      [](Reader& r, const Member& m, ListDraft& d) {
+       if (is_word(m, "graylist")) {
+         d.list.kind = located(m, ListKind::gray);
+         return;
+       }
        set(m,
            r.choice<ListKind>(
                m, {{"allow", ListKind::allow}, {"gray", ListKind::gray}, {"deny", ListKind::deny}}),
@@ -91,7 +96,7 @@ constexpr Row<ListDraft> kList[] = {
      }},
 };
 
-void read_key(Reader& reader, const Member& m, const std::vector<Text>& of, ListEntryDef& out) {
+void read_key(Reader& reader, const Member& m, const std::vector<KeyPart>& of, ListEntryDef& out) {
   out.key = reader.texts(m);
   if (out.key.empty() || of.empty()) return;
   if (out.key.size() != of.size()) {
@@ -105,7 +110,7 @@ void read_key(Reader& reader, const Member& m, const std::vector<Text>& of, List
   }
   for (std::size_t i = 0; i < of.size(); ++i) {
     const std::string& text = out.key[i].value;
-    if (of[i].value != "ip" || Cidr::parse(text)) continue;
+    if (of[i].field.value != "ip" || Cidr::parse(text)) continue;
     const std::size_t slash = text.find('/');
     const auto address = Address::parse(text.substr(0, slash));
     const auto bits =
@@ -122,7 +127,7 @@ void read_key(Reader& reader, const Member& m, const std::vector<Text>& of, List
 
 struct EntryDraft {
   ListEntryDef entry;
-  const std::vector<Text>* of = nullptr;
+  const std::vector<KeyPart>* of = nullptr;
 };
 constexpr Row<EntryDraft> kEntry[] = {
     {{"key", shape::kTexts, "a value, or a list of one per field", "required",
@@ -177,11 +182,11 @@ void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
     reader.error(*draft.hold, "\"hold\" stands only with effect: delay");
   }
   bool of_ip = false;
-  for (const Text& field : list.of) of_ip = of_ip || field.value == "ip";
+  for (const KeyPart& part : list.of) of_ip = of_ip || part.field.value == "ip";
   if (kind == ListKind::allow && !of_ip && !list.trusted && !list.of.empty()) {
     reader.error(
         name,
-        "an allow list of " + quoted(list.of.front().value) + ", which the client asserts itself",
+        "an allow list of " + quoted(list.of.front().field.value) + ", which the client asserts itself",
         "add trusted: true if something before weir vouches for it");
   }
 }

@@ -5,27 +5,27 @@
 namespace weir::config {
 namespace {
 
-using Kind = LogFormat::Item::Kind;
+using ItemKind = LogFormat::Item::Kind;
 
 struct Directive {
   std::string_view spelling;  // after the percent sign
-  Kind kind;
+  ItemKind kind;
   std::string_view column;
   bool dash_is_null;
 };
 
 constexpr Directive kDirectives[] = {
-    {"h", Kind::field, "ip", false},     {"a", Kind::field, "ip", false},
-    {"l", Kind::field, "ident", true},   {"u", Kind::field, "user", true},
-    {"t", Kind::time, "", false},        {"r", Kind::request, "method", false},
-    {"m", Kind::field, "method", true},  {"U", Kind::url, "url", false},
-    {"q", Kind::field, "query", true},   {"H", Kind::field, "protocol", true},
-    {"s", Kind::field, "status", true},  {">s", Kind::field, "status", true},
-    {"b", Kind::field, "bytes", true},   {"B", Kind::field, "bytes", true},
-    {"O", Kind::field, "bytes", true},   {"I", Kind::field, "bytes_in", true},
-    {"v", Kind::field, "host", true},    {"V", Kind::field, "host", true},
-    {"p", Kind::field, "port", true},    {"D", Kind::field, "micros", true},
-    {"T", Kind::field, "seconds", true}, {"P", Kind::field, "pid", true},
+    {"h", ItemKind::field, "ip", false},     {"a", ItemKind::field, "ip", false},
+    {"l", ItemKind::field, "ident", true},   {"u", ItemKind::field, "user", true},
+    {"t", ItemKind::time, "", false},        {"r", ItemKind::request, "method", false},
+    {"m", ItemKind::field, "method", true},  {"U", ItemKind::url, "url", false},
+    {"q", ItemKind::field, "query", true},   {"H", ItemKind::field, "protocol", true},
+    {"s", ItemKind::field, "status", true},  {">s", ItemKind::field, "status", true},
+    {"b", ItemKind::field, "bytes", true},   {"B", ItemKind::field, "bytes", true},
+    {"O", ItemKind::field, "bytes", true},   {"I", ItemKind::field, "bytes_in", true},
+    {"v", ItemKind::field, "host", true},    {"V", ItemKind::field, "host", true},
+    {"p", ItemKind::field, "port", true},    {"D", ItemKind::field, "micros", true},
+    {"T", ItemKind::field, "seconds", true}, {"P", ItemKind::field, "pid", true},
 };
 constexpr std::string_view kKnown =
     "known are %h %l %u %t %r %m %U %q %H %s %>s %b %O %v %p %D %T, %{Name}i and %{Name}o";
@@ -66,7 +66,7 @@ class Compiler {
       }
     }
     const bool timed = std::any_of(out.items.begin(), out.items.end(),
-                                   [](const auto& item) { return item.kind == Kind::time; });
+                                   [](const auto& item) { return item.kind == ItemKind::time; });
     if (!timed) return fail(0, text_.size(), "the format has no time", "%t stands for it");
     return true;
   }
@@ -80,7 +80,7 @@ class Compiler {
   }
 
   void literal(char c) {
-    if (out.items.empty() || out.items.back().kind != Kind::literal) out.items.push_back({});
+    if (out.items.empty() || out.items.back().kind != ItemKind::literal) out.items.push_back({});
     out.items.back().text += c;
   }
 
@@ -100,8 +100,8 @@ class Compiler {
     at_ += size;
     if (!name.empty()) return named(from, name, spelling);
     // Apache writes the path as %U and the query as %q right behind it; together they are the URL.
-    if (spelling == "q" && !out.items.empty() && out.items.back().kind == Kind::url) {
-      out.items.back().kind = Kind::url_query;
+    if (spelling == "q" && !out.items.empty() && out.items.back().kind == ItemKind::url) {
+      out.items.back().kind = ItemKind::url_query;
       return column(from, "query");
     }
     for (const Directive& row : kDirectives) {
@@ -125,11 +125,11 @@ class Compiler {
           "\"" + std::string(text_.substr(from, at_ - from)) + "\" is no directive of a log",
           std::string(kKnown));
     }
-    return add(from, Kind::field, spelling == "o" ? "response_" + column : column, true);
+    return add(from, ItemKind::field, spelling == "o" ? "response_" + column : column, true);
   }
 
-  bool add(std::size_t from, Kind kind, std::string_view first, bool dash_is_null) {
-    if (!out.items.empty() && out.items.back().kind != Kind::literal) {
+  bool add(std::size_t from, ItemKind kind, std::string_view first, bool dash_is_null) {
+    if (!out.items.empty() && out.items.back().kind != ItemKind::literal) {
       return fail(from, at_ - from, "nothing stands between this and what is before it",
                   "two values need a text between them that ends the first");
     }
@@ -138,14 +138,14 @@ class Compiler {
     item.column = out.columns.size();
     item.dash_is_null = dash_is_null;
     out.items.push_back(std::move(item));
-    if (kind == Kind::time) {
+    if (kind == ItemKind::time) {
       if (timed_) return fail(from, at_ - from, "the time stands twice");
       return timed_ = true;
     }
     if (!column(from, first)) return false;
-    if (kind == Kind::request)
+    if (kind == ItemKind::request)
       return column(from, "url") && column(from, "path") && column(from, "protocol");
-    if (kind == Kind::url) return column(from, "path");
+    if (kind == ItemKind::url) return column(from, "path");
     return true;
   }
 

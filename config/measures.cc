@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/foreign_words.h"
 #include "config/sections.h"
 #include "config/yaml_text.h"
 
@@ -53,6 +54,7 @@ constexpr MetricRow kMetrics[] = {
     {"max", MetricDef::Kind::maximum, 1, 1},
     {"exists", MetricDef::Kind::exists, 1, 8},
     {"last", MetricDef::Kind::last, 1, 1},
+    {"score", MetricDef::Kind::score, 0, 0},
 };
 
 }  // namespace
@@ -68,7 +70,9 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
   if (row == std::end(kMetrics)) {
     std::vector<std::string_view> allowed;
     for (const MetricRow& r : kMetrics) allowed.push_back(r.name);
-    reader.error(*m.value, quoted(name) + " is no metric", suggest(name, allowed));
+    const ForeignWord foreign = foreign_word("metric", name);
+    reader.error(*m.value, quoted(name) + " is no metric",
+                 foreign.hint.empty() ? suggest(name, allowed) : std::string(foreign.hint));
     return;
   }
   out.kind = row->kind;
@@ -94,6 +98,27 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
 }
 
 namespace {
+
+/// `24`, `48` or `24,56`, as they stand behind the slash. False: it is none of them, and reported.
+bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart& part) {
+  const std::size_t comma = masks.find(',');
+  const bool both = comma != std::string_view::npos;
+  const auto first = parse_integer(masks.substr(0, comma));
+  const auto second =
+      both ? parse_integer(masks.substr(comma + 1)) : Parsed<std::int64_t>{0, "", ""};
+  // One number applies to its family: what fits IPv4 is IPv4's.
+  const bool v4 = first && *first.value >= 0 && *first.value <= 32;
+  const bool v6 = first && !both && *first.value > 32 && *first.value <= 128;
+  if (!(v4 || v6) || !second || *second.value < 0 || *second.value > 128) {
+    reader.error(*m.value, quoted(masks) + " is no mask",
+                 "write ip/24 (IPv4, 0 to 32), ip/48 (IPv6, 33 to 128) or ip/24,56 (both)");
+    return false;
+  }
+  if (v4) part.v4_bits = static_cast<unsigned>(*first.value);
+  if (v6) part.v6_bits = static_cast<unsigned>(*first.value);
+  if (both) part.v6_bits = static_cast<unsigned>(*second.value);
+  return true;
+}
 
 /// `user`, `header.x_user_id`, `ip/24`, `ip/24,56`.
 void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
@@ -131,25 +156,7 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
         "a key names fields; give an expression a name under \"fields\" of the event");
   }
   part.field = {std::string(field), within(*text, 0, field.size())};
-  if (slash != std::string_view::npos) {
-    const std::string_view masks = all.substr(slash + 1);
-    const std::size_t comma = masks.find(',');
-    const bool both = comma != std::string_view::npos;
-    const auto first = parse_integer(masks.substr(0, comma));
-    const auto second =
-        both ? parse_integer(masks.substr(comma + 1)) : Parsed<std::int64_t>{0, "", ""};
-    // One number applies to its family: what fits IPv4 is IPv4's.
-    const bool v4 = first && *first.value >= 0 && *first.value <= 32;
-    const bool v6 = first && !both && *first.value > 32 && *first.value <= 128;
-    if (!(v4 || v6) || !second || *second.value < 0 || *second.value > 128) {
-      return reader.error(
-          *m.value, quoted(masks) + " is no mask",
-          "write ip/24 (IPv4, 0 to 32), ip/48 (IPv6, 33 to 128) or ip/24,56 (both)");
-    }
-    if (v4) part.v4_bits = static_cast<unsigned>(*first.value);
-    if (v6) part.v6_bits = static_cast<unsigned>(*first.value);
-    if (both) part.v6_bits = static_cast<unsigned>(*second.value);
-  }
+  if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part)) return;
   for (const KeyPart& other : out) {
     if (other.field.value == part.field.value)
       return reader.error(*m.value, quoted(field) + " stands twice in the key");
@@ -164,6 +171,22 @@ void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (m.value->items.empty()) reader.error(*m.value, "\"key\" is an empty list");
   if (m.value->items.size() > 8) return reader.error(*m.value, "a key has at most 8 parts");
   for (const Member& item : m.value->items) read_key_part(reader, item, out);
+}
+
+std::vector<KeyPart> read_list_fields(Reader& reader, const Member& m) {
+  std::vector<KeyPart> out;
+  for (const Text& text : reader.texts(m)) {
+    KeyPart part;
+    const std::string_view all = text.value;
+    const std::size_t slash = all.find('/');
+    const std::size_t end = std::min(slash, all.size());
+    part.field = {std::string(all.substr(0, end)), within(text, 0, end)};
+    if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part)) {
+      return {};
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
 }
 
 std::vector<Text> read_event_names(Reader& reader, const Member& m) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/address.h"
+#include "core/body_kind.h"
 #include "core/calendar.h"
 #include "core/clock.h"
 #include "core/number.h"
@@ -73,7 +74,8 @@ struct EventDef {
   std::optional<SourceDef> source;  ///< records instead of requests
   std::optional<Text> when;         ///< expression
   std::vector<FieldDef> fields;
-  std::string spelling;  ///< of the definition (config/merge.h)
+  Located<BodyKind> body;  ///< the only kind of body that its fields read; none: by Content-Type
+  std::string spelling;    ///< of the definition (config/merge.h)
 };
 
 enum class ListKind : std::uint8_t { allow, gray, deny };
@@ -88,23 +90,6 @@ struct ListEntryDef {
   std::vector<Text> key;  ///< one text per field of the list; an address or CIDR for `ip`
   std::optional<Located<TimePoint>> until;
   std::string why;
-};
-
-struct ListDef {
-  Text name;
-  std::vector<Text> of;  ///< names of fields
-  Located<ListKind> kind;
-  Located<Action> effect;     ///< flag, none, delay, challenge or deny; default by kind
-  milliseconds hold{0};       ///< with effect delay
-  bool trusted = false;       ///< allow lists over fields that the client asserts
-  std::size_t max = 100'000;  ///< entries at most
-  std::optional<Tell> tell;
-  std::optional<int> status;
-  std::optional<Text> release;     ///< an event of the same key that lifts the entry
-  std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
-  std::optional<Where> share;      ///< by all replicas, through Redis
-  std::vector<ListEntryDef> entries;
-  std::string spelling;  ///< of the definition (config/merge.h)
 };
 
 /// A level of a table: either a limit or the values of the next dimension ("*" = any other). The
@@ -145,6 +130,23 @@ struct KeyPart {
   std::optional<unsigned> v6_bits;
 };
 
+struct ListDef {
+  Text name;
+  std::vector<KeyPart> of;  ///< fields, `ip` perhaps masked; never a place
+  Located<ListKind> kind;
+  Located<Action> effect;     ///< flag, none, delay, challenge or deny; default by kind
+  milliseconds hold{0};       ///< with effect delay
+  bool trusted = false;       ///< allow lists over fields that the client asserts
+  std::size_t max = 100'000;  ///< entries at most
+  std::optional<Tell> tell;
+  std::optional<int> status;
+  std::optional<Text> release;     ///< an event of the same key that lifts the entry
+  std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
+  std::optional<Where> share;      ///< by all replicas, through Redis
+  std::vector<ListEntryDef> entries;
+  std::string spelling;  ///< of the definition (config/merge.h)
+};
+
 struct MetricDef {
   enum class Kind : std::uint8_t {
     count,
@@ -155,7 +157,8 @@ struct MetricDef {
     minimum,
     maximum,
     exists,
-    last
+    last,
+    score  ///< of the request: what the rungs of all policies give it; without a window
   };
   Kind kind = Kind::count;
   std::vector<Text> arguments;  ///< expressions: the amount, or the members
@@ -170,7 +173,10 @@ struct WindowDef {
   CalendarUnit unit = CalendarUnit::day;  ///< calendar
   Text zone{"UTC", {}};                   ///< calendar: name of a time zone
   Number capacity{0};                     ///< leaky
-  milliseconds drain{0};                  ///< leaky: the time in which one drains
+  milliseconds drain{0};                  ///< leaky: the time in which `drains` drain
+  std::uint32_t drains = 1;               ///< leaky: 1, or of `rate: 3/s` the 3
+  /// leaky: `rate` and `burst`. A rung without threshold is over the burst, and nothing is emptied.
+  bool is_rate = false;
   milliseconds hop{0};                    ///< last, in views: a result every so often
   unsigned buckets = 60;                  ///< last, not exact: 1 .. 3600
   bool exact = false;
@@ -191,6 +197,7 @@ struct Rung {
   bool for_window = false;          ///< `for: window`: until the fixed or calendar window ends
   std::optional<Duration> forget;
   std::optional<Duration> hold;  ///< delay
+  std::optional<Where> paces;    ///< delay without `hold`, over a `rate`: until its turn comes
   std::optional<Text> list;
   std::optional<Located<std::int64_t>> score;
   bool clear = false;
@@ -278,6 +285,15 @@ struct PolicyDef {
   std::optional<OnErrorDef> on_error;
 };
 
+/// `defaults:` what a policy is taken to say where it does not say it itself.
+struct PolicyDefaults {
+  std::optional<ShareDef> share;  ///< where the policy counts or waits for something
+  std::optional<Located<Missing>> missing;
+  std::optional<Located<Mode>> mode;
+  std::optional<Located<Tell>> tell;   ///< rungs that deny or challenge
+  std::optional<OnErrorDef> on_error;  ///< where the policy asks Redis each time
+};
+
 /// Numbers without a verdict.
 struct ViewDef {
   enum class Method : std::uint8_t { exact, bloom, hll };
@@ -361,6 +377,7 @@ struct Server {
     std::string level = "info";
     bool json = true;
     bool readable_keys = false;  ///< log keys as text, not as hashes
+    std::uint32_t verdicts_per_second = 50;  ///< lines of verdicts, and as many of list entries
   } log;
   /// `redis:`; one of url, sentinel and cluster.
   struct Redis {
@@ -393,6 +410,7 @@ struct Model {
   std::vector<EventDef> events;
   std::vector<ListDef> lists;
   std::vector<TableDef> tables;
+  PolicyDefaults defaults;
   std::vector<PolicyDef> policies;
   bool no_policies = false;  ///< `policies: []`: said on purpose
   std::vector<ViewDef> views;

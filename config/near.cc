@@ -74,7 +74,7 @@ constexpr std::size_t kNearKeepMax = 10'000;
 void check_measure(Reader& reader, const MetricDef& metric,
                    const std::optional<WindowDef>& window) {
   using Kind = MetricDef::Kind;
-  if (metric.kind == Kind::in_flight || metric.kind == Kind::last) {
+  if (metric.kind == Kind::in_flight || metric.kind == Kind::last || metric.kind == Kind::score) {
     reader.problems().error(metric.where, "this metric is not kept within a radius",
                             "allowed: count, sum, avg, min, max, distinct, exists; or take "
                             "near: {lon, lat, cell: 6}");

@@ -1,6 +1,7 @@
 #include "config/parse.h"
 
 #include "config/environment.h"
+#include "config/look_alikes.h"
 #include "config/merge.h"
 #include "config/references.h"
 #include "config/sections.h"
@@ -66,11 +67,16 @@ constexpr Row<FileDraft> kFile[] = {
       R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/table"}})",
       "map name: table", "", "Thresholds by dimension."},
      [](Reader& r, const Member& m, FileDraft& d) { read_tables(r, m, d.model->tables); }},
+    {{"defaults", R"({"$ref":"#/$defs/defaults"})", "map (below)", "",
+      "What policies are taken to say where they do not say it."},
+     [](Reader& r, const Member& m, FileDraft& d) {  // read_defaults_first() has read it
+       if (!d.main) r.error(*m.key, "\"defaults\" stands only in the main file");
+     }},
     {{"policies", R"({"type":"array","items":{"$ref":"#/$defs/policy"}})", "list of policies", "",
       "What is counted, and what follows."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (m.value->is_list() && m.value->items.empty()) d.model->no_policies = true;
-       read_apart(r, d, [&] { read_policies(r, m, d.model->policies); });
+       read_apart(r, d, [&] { read_policies(r, m, d.model->defaults, d.model->policies); });
      }},
     {{"views", R"({"type":"array","items":{"$ref":"#/$defs/view"}})", "list of views", "",
       "Numbers without a verdict."},
@@ -103,6 +109,15 @@ constexpr Row<FileDraft> kFile[] = {
      read_main_only},
     {{"clock", "", "", "", "Event time."}, nullptr},
 };
+
+/// Wherever they stand in the file, policies are read with them.
+void read_defaults_first(Reader& reader, const Node& root, FileDraft& draft) {
+  if (!draft.main || !root.is_map()) return;
+  for (const Member& m : root.items) {
+    if (m.key->text != "defaults") continue;
+    read_apart(reader, draft, [&] { read_defaults(reader, m, draft.model->defaults); });
+  }
+}
 
 void set_defaults(Server& server) {
   server.proxy.listen.value = {"0.0.0.0", 8480, ""};
@@ -138,6 +153,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
     complete = complete && !tree.broken();
     if (tree.root() == nullptr || tree.root()->is_null()) continue;
     FileDraft draft{&model, file == 0};
+    read_defaults_first(reader, *tree.root(), draft);
     reader.walk(*tree.root(), file == 0 ? "the main file" : "an included file", kFile, draft);
     apart += draft.apart;
   }
@@ -152,6 +168,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   apart += check_references(model, complete, problems);
   alone([&] { check_server(model.server, problems); });
   model.compilable = complete && problems.errors() == apart;
+  if (problems.has_errors()) warn_of_look_alikes(texts, problems);
   problems.sort();
   return model;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/defaults.h"
 #include "config/patterns.h"
 #include "config/sections.h"
 #include "config/shapes.h"
@@ -32,9 +33,10 @@ constexpr Row<PolicyDraft> kPolicy[] = {
       "one counter for all", "Whose events are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
     {{"metric",
-      R"({"type":"string","pattern":"^(count|in_flight|(sum|avg|min|max|distinct|exists|last)\\(.+\\))(\\(\\))?$"})",
+      R"({"type":"string","pattern":"^(count|in_flight|score|(sum|avg|min|max|distinct|exists|last)\\(.+\\))(\\(\\))?$"})",
       "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`, `exists(f)` (1 if f "
-      "equals f of an earlier event in the window), `last(f)` (f of the event before), `in_flight`",
+      "equals f of an earlier event in the window), `last(f)` (f of the event before), `in_flight`, "
+      "`score` (what the rungs of all policies give this request)",
       "`count`", "What is measured."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.metric = m.key;
@@ -62,7 +64,9 @@ constexpr Row<PolicyDraft> kPolicy[] = {
            d.policy.charge);
      }},
     {{"missing", R"({"enum":["skip","same","deny"]})", "`skip`, `same` or `deny`", "`skip`",
-      "When a key part or amount is missing or unreadable."},
+      "When a key part or amount is missing or unreadable, or a condition asks for an answer that "
+      "cannot be read: the event is not counted; counted all the same (an amount by `reserve`); or "
+      "the request is refused, and of an answer the event counted."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        set(m,
            r.choice<Missing>(
@@ -97,7 +101,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        read_named_metrics(r, m, d.policy.metrics);
      }},
     {{"reserve", shape::kExpression, "expression", "0",
-      "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`."},
+      "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`; "
+      "also what an answer counts that cannot be read or was cut short."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reserve = r.expression(m); }},
     {{"retain", shape::kDuration, "duration, up to 31d", "the window",
       "Keep this much although the window is shorter: policies over the same thing whose window "
@@ -171,8 +176,13 @@ constexpr Row<PolicyDraft> kPolicy[] = {
 
 }  // namespace
 
-void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>& out) {
-  if (section.value->is_null()) return;  // all of it commented out
+void read_policies(Reader& reader, const Member& section, const PolicyDefaults& defaults,
+                   std::vector<PolicyDef>& out) {
+  if (section.value->is_null()) {  // all of it commented out
+    reader.problems().warning(section.key->where, "\"policies\" is empty: nothing is judged",
+                              "write policies: [] if that is meant");
+    return;
+  }
   if (!section.value->is_list()) {
     reader.error(*section.value, "\"policies\" must be a list",
                  "begin each policy with - name: ...");
@@ -190,6 +200,9 @@ void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>
     draft.has_watch = Reader::has(seen, kPolicy, "watch");
     if (draft.pattern.key != nullptr) draft.policy.pattern = draft.pattern.def;
     draft.sound = reader.problems().errors() == errors;
+    const auto said = [&](std::string_view key) { return Reader::has(seen, kPolicy, key); };
+    apply_defaults(defaults, {said("share"), said("missing"), said("mode"), said("on_error")},
+                   draft.policy);
     check_policy(reader, draft);
     draft.policy.sound = reader.problems().errors() == errors;
     if (!draft.policy.name.value.empty()) out.push_back(std::move(draft.policy));
@@ -202,6 +215,7 @@ void add_policy_tables(std::vector<TableDoc>& out) {
                                 "one sentence: *watch* this event, "
                                 "*when* a filter holds, per *key*, take this *metric* over this "
                                 "*window*; *then* these rungs."));
+  add_default_tables(out);
   add_window_tables(out);
   add_near_tables(out);
   add_named_metric_tables(out);

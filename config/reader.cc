@@ -1,5 +1,6 @@
 #include "config/reader.h"
 
+#include "config/foreign_words.h"
 #include "config/yaml_text.h"
 
 namespace weir::config {
@@ -46,6 +47,11 @@ std::string_view Reader::unknown_key(const Node& key, std::string_view what,
     error(key, "unknown key " + quoted(key.text) + " in " + std::string(what));
     return {};
   }
+  if (const ForeignWord foreign = foreign_word(what, key.text); !foreign.hint.empty()) {
+    error(key, "unknown key " + quoted(key.text) + " in " + std::string(what),
+          std::string(foreign.hint));
+    return foreign.means;
+  }
   const std::string_view meant = nearest(key.text, known);
   std::string hint = suggest(key.text, meant.empty() ? allowed : known);
   if (hint.empty()) {  // a long table: the words help more than nothing
@@ -64,7 +70,9 @@ void Reader::missing(const Node& node, std::string_view what, std::string_view n
 
 void Reader::not_one_of(const Member& m, std::string_view word,
                         const std::vector<std::string_view>& allowed) {
-  error(*m.value, quoted(word) + " is no value of " + key_name(m), suggest(word, allowed));
+  const ForeignWord foreign = foreign_word(m.key == nullptr ? "" : m.key->text, word);
+  error(*m.value, quoted(word) + " is no value of " + key_name(m),
+        foreign.hint.empty() ? suggest(word, allowed) : std::string(foreign.hint));
 }
 
 std::optional<std::string_view> Reader::scalar(const Member& m) {

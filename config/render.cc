@@ -5,6 +5,7 @@
 
 #include "core/text.h"
 #include "core/utf8.h"
+#include "core/visible.h"
 
 namespace weir::config {
 namespace {
@@ -30,22 +31,10 @@ void append_hex(std::string& out, char c) {
   out += kDigits[byte & 15];
 }
 
-/// Length of the UTF-8 sequence at `i`, 0 if it is malformed or a control character.
-std::size_t sequence(std::string_view text, std::size_t i) {
-  const auto [code, length] = decode_utf8(text.substr(i));
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) ? 0 : length;
-}
-
-/// Turns the direction of a line, or is a line break to some: nothing for a terminal.
-bool misleads(std::string_view text, std::size_t i) {
-  const auto last = static_cast<unsigned char>(text[i + 2]);
-  if (text.substr(i, 2) == "\xE2\x80") return last >= 0xA8 && last <= 0xAE;
-  return text.substr(i, 2) == "\xE2\x81" && last >= 0xA6 && last <= 0xA9;
-}
-
+/// Length of the UTF-8 sequence at `i`; 0 if it is malformed, or nothing for a terminal.
 std::size_t shown_sequence(std::string_view text, std::size_t i) {
-  const std::size_t n = sequence(text, i);
-  return n == 3 && misleads(text, i) ? 0 : n;
+  const auto [code, length] = decode_utf8(text.substr(i));
+  return weir::is_hidden(code) ? 0 : length;
 }
 
 /// Text that a terminal may be given.

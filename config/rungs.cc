@@ -76,10 +76,14 @@ constexpr Row<RungDraft> kRung[] = {
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto window = read_window(r, m)) d.rung.in = located(m, *window);
      }},
-    {{"do", shape::kAction, "`flag`, `graylist`, `delay`, `challenge` or `deny`", "",
-      "The action."},
+    {{"do", shape::kAction,
+      "`flag`, `graylist` (or `gray`), `delay`, `challenge` or `deny`", "", "The action."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.action = m.key;
+       if (is_word(m, "gray")) {
+         d.rung.action = located(m, Action::graylist);
+         return;
+       }
        set(m,
            r.choice<Action>(m, {{"flag", Action::flag},
                                 {"graylist", Action::graylist},
@@ -99,7 +103,8 @@ constexpr Row<RungDraft> kRung[] = {
        if (const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366}))
          d.rung.forget = located(m, *v);
      }},
-    {{"hold", shape::kDuration, "duration, 1ms to 1m", "", "How long `do: delay` holds a request."},
+    {{"hold", shape::kDuration, "duration, 1ms to 1m", "over a `rate`: until its turn comes",
+      "How long `do: delay` holds a request."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.hold = m.key;
        if (const auto v = r.duration(m, milliseconds{1}, std::chrono::minutes{1}))
@@ -116,7 +121,7 @@ constexpr Row<RungDraft> kRung[] = {
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto n = r.integer(m, 1, 1'000'000)) d.rung.score = located(m, *n);
      }},
-    {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the counter, which no policy without the same `clear` shares. Not of metrics."},
+    {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the window that the rung reads, for all rungs of the policy that read it; no policy without the same `clear` shares it. Not of metrics."},
      [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
     {{"notify", shape::kName, "a notification", "", "Whom to tell."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
@@ -132,7 +137,7 @@ constexpr Row<RungDraft> kRung[] = {
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
      }},
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
-      "This rung's own mode; in `shadow` its `clear` empties nothing."},
+      "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: shadow` no rung can be enforced."},
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto v = read_mode(r, m)) d.rung.mode = located(m, *v);
      }},
@@ -149,9 +154,6 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   }
   if (action == Action::graylist && d.durations == nullptr) {
     reader.error(*d.action, "\"graylist\" needs \"for\", a duration such as 15m");
-  }
-  if (action == Action::delay && d.hold == nullptr) {
-    reader.error(*d.action, "\"delay\" needs \"hold\", a duration such as 2s");
   }
   if (d.hold != nullptr && action != Action::delay && d.action != nullptr) {
     reader.error(*d.hold, "\"hold\" stands only with do: delay");
@@ -196,6 +198,8 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
     const bool sound = reader.problems().errors() == errors;
     // Under an unknown key or a broken value the rung's own rules would only repeat it.
     if (item.value->is_map() && sound) check_rung(reader, *item.value, draft);
+    const bool delays = draft.rung.action.value == Action::delay;
+    if (delays && draft.hold == nullptr) draft.rung.paces = draft.action->where;
     out.push_back(std::move(draft.rung));
   }
 }

@@ -10,7 +10,8 @@ void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& o
 void read_events(Reader& reader, const Member& section, std::vector<EventDef>& out);
 void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out);
 void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& out);
-void read_policies(Reader& reader, const Member& section, std::vector<PolicyDef>& out);
+void read_policies(Reader& reader, const Member& section, const PolicyDefaults& defaults,
+                   std::vector<PolicyDef>& out);
 void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out);
 void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out);
 /// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
@@ -22,10 +23,13 @@ inline constexpr milliseconds kWindowShortest{1};
 inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
+void read_defaults(Reader& reader, const Member& m, PolicyDefaults& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);
 std::optional<WindowDef> read_view_window(Reader& reader, const Member& m);
 void read_metric(Reader& reader, const Member& m, MetricDef& out);
 void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
+/// What a list is of: names of fields, `ip` also with a mask.
+std::vector<KeyPart> read_list_fields(Reader& reader, const Member& m);
 /// A word of the expression language, which nothing else may be named.
 bool is_reserved(std::string_view name);
 std::optional<NearDef> read_near(Reader& reader, const Member& m);
@@ -33,6 +37,10 @@ std::optional<NearDef> read_near(Reader& reader, const Member& m);
 const NearDef* radius_of(const std::vector<KeyPart>& key);
 void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetricDef>& out);
 std::vector<Text> read_event_names(Reader& reader, const Member& m);
+/// Whether the value is this word: another spelling of one that is read.
+inline bool is_word(const Member& m, std::string_view word) {
+  return m.value->is_scalar() && m.value->text == word;
+}
 std::optional<Action> read_effect(Reader& reader, const Member& m);
 std::optional<Tell> read_tell(Reader& reader, const Member& m);
 std::optional<Mode> read_mode(Reader& reader, const Member& m);
@@ -44,6 +52,7 @@ void add_source_tables(std::vector<TableDoc>& out);
 void add_list_tables(std::vector<TableDoc>& out);
 void add_table_tables(std::vector<TableDoc>& out);
 void add_policy_tables(std::vector<TableDoc>& out);
+void add_default_tables(std::vector<TableDoc>& out);
 void add_window_tables(std::vector<TableDoc>& out);
 void add_near_tables(std::vector<TableDoc>& out);
 void add_named_metric_tables(std::vector<TableDoc>& out);

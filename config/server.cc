@@ -16,6 +16,16 @@ void read_listen(Reader& r, const Member& m, Located<Endpoint>& out) {
   if (word) set(m, r.take(*m.value, parse_listen(word->value)), out);
 }
 
+/// No network of one's own is wider than 10.0.0.0/8 or fc00::/7.
+void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
+  const unsigned widest = block.base.is_v4() ? 8 : 7;
+  if (block.bits >= widest) return;
+  r.problems().warning(text.where,
+                       quoted(text.value) +
+                           " trusts strangers: anybody there chooses the address that is counted",
+                       "name the networks of your load balancers, such as 10.0.0.0/8");
+}
+
 constexpr Row<Server::Proxy> kClientIp[] = {
     {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "nobody",
       "Hops whose forwarding header is believed."},
@@ -24,6 +34,7 @@ constexpr Row<Server::Proxy> kClientIp[] = {
        for (const Text& text : r.texts(m)) {
          if (const auto block = Cidr::parse(text.value)) {
            out.trust.push_back(*block);
+           warn_of_wide_trust(r, text, *block);
          } else {
            r.problems().error(text.where, quoted(text.value) + " is no address or CIDR block",
                               "write 10.0.0.0/8; bits after the prefix are zero");
@@ -253,6 +264,13 @@ constexpr Row<Server::Log> kLog[] = {
       "How keys stand in the log."},
      [](Reader& r, const Member& m, Server::Log& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
+     }},
+    {{"verdicts_per_second", R"({"type":"integer","minimum":0,"maximum":10000})", "0 to 10000", "50",
+      "Verdicts in the log at most, and as many new list entries; a line says how many more there "
+      "were."},
+     [](Reader& r, const Member& m, Server::Log& out) {
+       if (const auto n = r.integer(m, 0, 10'000))
+         out.verdicts_per_second = static_cast<std::uint32_t>(*n);
      }},
 };
 

@@ -24,7 +24,7 @@ inline constexpr std::string_view kBoolean = R"({"type":"boolean"})";
 inline constexpr std::string_view kCount = R"({"type":"integer","minimum":1})";
 inline constexpr std::string_view kStatus = R"({"type":"integer","minimum":400,"maximum":599})";
 inline constexpr std::string_view kAction =
-    R"({"enum":["flag","graylist","delay","challenge","deny"]})";
+    R"({"enum":["flag","graylist","gray","delay","challenge","deny"]})";
 inline constexpr std::string_view kEffect =
     R"({"enum":["none","flag","delay","challenge","deny"]})";
 inline constexpr std::string_view kTell = R"({"enum":["full","retry","nothing"]})";

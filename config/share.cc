@@ -129,11 +129,12 @@ void check_sync(Reader& reader, PolicyDef& policy) {
     }
     if (window != nullptr && window->kind == WindowDef::Kind::leaky &&
         window->capacity.as_real() * static_cast<double>(window->drain.count()) <
-            static_cast<double>(2 * sync.value.count())) {
+            static_cast<double>(2 * sync.value.count()) * window->drains) {
       reader.problems().error(sync.where,
                               "\"sync\" is too slow for a bucket that is empty sooner than after "
                               "two exchanges",
-                              "exchange at least twice in capacity x drain");
+                              window->is_rate ? "exchange at least twice in burst / rate"
+                                              : "exchange at least twice in capacity x drain");
     }
   });
   if (policy.on_error &&

@@ -102,7 +102,8 @@ constexpr Row<ViewDraft> kView[] = {
 void check_metric(Reader& reader, const ViewDraft& draft) {
   using Kind = MetricDef::Kind;
   const Kind kind = draft.view.metric.kind;
-  if (kind == Kind::in_flight || kind == Kind::exists || kind == Kind::last) {
+  if (kind == Kind::in_flight || kind == Kind::exists || kind == Kind::last ||
+      kind == Kind::score) {
     return reader.error(*draft.metric, "a view has no such metric: it sums up what has happened",
                         "allowed: count, sum, avg, min, max, distinct");
   }

@@ -20,8 +20,45 @@ struct WindowDraft {
   const Node* zone = nullptr;
   const Node* leaky = nullptr;
   const Node* drain = nullptr;
+  const Node* rate = nullptr;
+  const Node* burst = nullptr;
   const Node* hop = nullptr;
 };
+
+/// `10/s`, `100/15m`: how many in which time, in lowest terms.
+void read_rate(Reader& r, const Member& m, WindowDraft& d) {
+  constexpr std::string_view kHint = "write 10/s, 600/m, 5/h or 100/15m";
+  d.rate = m.key;
+  const auto word = r.scalar(m);
+  if (!word) return;
+  const std::size_t slash = word->find('/');
+  const auto many = parse_integer(word->substr(0, slash));
+  std::string time(slash == std::string::npos ? std::string() : word->substr(slash + 1));
+  if (!time.empty() && (time.front() < '0' || time.front() > '9')) time.insert(0, 1, '1');
+  const auto per = parse_duration(time);
+  if (!many || !per) {
+    return r.error(*m.value, quoted(*word) + " is no rate", std::string(kHint));
+  }
+  constexpr std::int64_t kMost = 1'000'000;  // limiter::kDrainsMax
+  if (*many.value < 1 || *many.value > kMost || *per.value < kWindowShortest ||
+      *per.value > kWindowLongest) {
+    return r.error(*m.value, "a rate is 1 to 1000000 in 1ms to 31d", std::string(kHint));
+  }
+  const std::int64_t common = std::gcd(*many.value, per.value->count());
+  d.window.drains = static_cast<std::uint32_t>(*many.value / common);
+  d.window.drain = *per.value / common;
+}
+
+void read_capacity(Reader& r, const Member& m, Number& out) {
+  const auto word = r.scalar(m);
+  const auto number = word ? r.take(*m.value, parse_number(*word)) : std::nullopt;
+  if (!number) return;
+  constexpr double kMost = 2'147'483'647;
+  if (number->is_negative() || number->is_zero() || !(number->as_real() <= kMost)) {
+    return r.error(*m.value, "a bucket holds more than 0 and at most 2147483647");
+  }
+  out = *number;
+}
 
 constexpr Row<WindowDraft> kWindow[] = {
     {{"last", shape::kDuration, "duration, 1ms to 31d", "", "A window that slides."},
@@ -83,20 +120,23 @@ constexpr Row<WindowDraft> kWindow[] = {
       "A leaky bucket of this capacity; a rung without threshold fires above it and empties it."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.leaky = m.key;
-       const auto word = r.scalar(m);
-       const auto number = word ? r.take(*m.value, parse_number(*word)) : std::nullopt;
-       if (!number) return;
-       constexpr double kMost = 2'147'483'647;
-       if (number->is_negative() || number->is_zero() || !(number->as_real() <= kMost)) {
-         return r.error(*m.value, "a bucket holds more than 0 and at most 2147483647");
-       }
-       d.window.capacity = *number;
+       read_capacity(r, m, d.window.capacity);
      }},
     {{"drain", shape::kDuration, "duration, 1ms to 31d", "required with `leaky`",
       "The time in which one drains from the bucket."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.drain = m.key;
        set(r.duration(m, kWindowShortest, kWindowLongest), d.window.drain);
+     }},
+    {{"rate", shape::kText, "`10/s`, `600/m`, `100/15m`", "",
+      "A steady rate, with a `burst` on top: a bucket that drains so fast. A rung without "
+      "threshold holds above the burst; what it refuses is not counted, and nothing is emptied."},
+     read_rate},
+    {{"burst", R"({"type":"number","exclusiveMinimum":0})", "number above 0",
+      "required with `rate`", "How much may come at once before the rate holds."},
+     [](Reader& r, const Member& m, WindowDraft& d) {
+       d.burst = m.key;
+       read_capacity(r, m, d.window.capacity);
      }},
     {{"hop", shape::kDuration, "duration, 1ms to `last`", "required with `last` in a view",
       "Only in views: a result every so often."},
@@ -124,7 +164,8 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
                         {d.last, "last", WindowDef::Kind::last},
                         {d.every, "every", WindowDef::Kind::every},
                         {d.calendar, "calendar", WindowDef::Kind::calendar},
-                        {d.leaky, "leaky", WindowDef::Kind::leaky}};
+                        {d.leaky, "leaky", WindowDef::Kind::leaky},
+                        {d.rate, "rate", WindowDef::Kind::leaky}};
   const Form* chosen = nullptr;
   for (const Form& form : forms) {
     if (form.key == nullptr) continue;
@@ -137,17 +178,19 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
   }
   if (chosen == nullptr) {
     if (reader.problems().errors() == errors) {
-      reader.error(map, R"(a window needs "last", "every", "calendar", "events" or "leaky")");
+      reader.error(map, R"(a window needs "last", "every", "calendar", "events", "leaky" or "rate")");
     }
     return;
   }
   d.window.kind = chosen->kind;
+  d.window.is_rate = d.rate != nullptr;
   const Node* sliding = d.events == nullptr ? d.last : nullptr;
   const Companion companions[] = {{d.buckets, sliding, "buckets", "last"},
                                   {d.exact, sliding, "exact", "last"},
                                   {d.from, d.every, "from", "every"},
                                   {d.zone, d.calendar, "tz", "calendar"},
-                                  {d.drain, d.leaky, "drain", "leaky"}};
+                                  {d.drain, d.leaky, "drain", "leaky"},
+                                  {d.burst, d.rate, "burst", "rate"}};
   for (const Companion& c : companions) {
     if (c.key != nullptr && c.of == nullptr) {
       return reader.error(*c.key, quoted(c.name) + " stands only with " + quoted(c.owner));
@@ -155,6 +198,8 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
   }
   if (d.leaky != nullptr && d.drain == nullptr) {
     reader.error(*d.leaky, "\"leaky\" needs \"drain\", the time in which one drains, such as 10s");
+  } else if (d.rate != nullptr && d.burst == nullptr) {
+    reader.error(*d.rate, "\"rate\" needs \"burst\", how much may come at once, such as burst: 20");
   } else if (d.buckets != nullptr && d.window.exact) {
     reader.error(*d.buckets, "an exact window has no buckets");
   } else if (d.buckets != nullptr && d.window.length.count() > 0 &&
@@ -170,6 +215,7 @@ constexpr std::string_view kViewWindows =
 void settle_view(Reader& reader, WindowDraft& d) {
   const std::pair<const Node*, std::string_view> foreign[] = {{d.events, "events"},
                                                               {d.leaky, "leaky"},
+                                                              {d.rate, "rate"},
                                                               {d.buckets, "buckets"},
                                                               {d.exact, "exact"},
                                                               {d.from, "from"}};
@@ -246,8 +292,8 @@ std::optional<WindowDef> read_view_window(Reader& reader, const Member& m) {
 void add_window_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kWindow>(
       "window", "a window", "Windows",
-      "`window: 10m` is `{last: 10m, buckets: 60}`. One of `last`, `every`, `calendar`, `events` "
-      "and `leaky` says which form it is. A rung may have one of its own under `in`."));
+      "`window: 10m` is `{last: 10m, buckets: 60}`. One of `last`, `every`, `calendar`, `events`, "
+      "`leaky` and `rate` says which form it is. A rung may have one of its own under `in`."));
 }
 
 }  // namespace weir::config

@@ -20,7 +20,8 @@ enum class BodyState : std::uint8_t {
   not_read,   ///< nobody asked for it
   complete,   ///< all of it (also: there is none, and the view is empty)
   too_large,  ///< over `limits.body`
-  encoded,    ///< has a Content-Encoding
+  encoded,    ///< has a Content-Encoding that the reader does not decode
+  broken,     ///< cut short, a damaged coding, or a part only (206)
 };
 
 /// A request as a front door saw it: views into the door's buffers, alive for one judgement. A text

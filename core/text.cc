@@ -5,18 +5,12 @@
 #include <ctime>
 
 #include "core/utf8.h"
+#include "core/visible.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
-void append_escape(std::string& out, unsigned code) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  out += "\\u00";
-  out += kHex[code >> 4 & 15];
-  out += kHex[code & 15];
-}
 
 void append_safe(std::string& out, std::string_view text, bool json) {
   for (std::size_t i = 0; i < text.size();) {
@@ -38,8 +32,8 @@ void append_safe(std::string& out, std::string_view text, bool json) {
       ++i;
       continue;
     }
-    if (code < 0xa0) {  // C1: some terminals obey it
-      append_escape(out, static_cast<unsigned>(code));
+    if (is_hidden(code)) {
+      append_escape(out, code);
     } else {
       out.append(text.substr(i, length));
     }

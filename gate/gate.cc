@@ -14,6 +14,9 @@ namespace {
 // How often who waits for reservations that other replicas may hold looks again.
 constexpr milliseconds kPoll{25};
 
+// The number of renewals in one batch: an operation's place in its batch is a 16-bit number.
+constexpr std::size_t kRenewedAtOnce = 1'024;
+
 }  // namespace
 
 class Ticket final : public store::Batch {
@@ -138,7 +141,9 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
         const limiter::Reading& reading = counter.reading;
         const bool reserved = counter.reserves || counter.provisional;
-        if (!reading.refused || (!reserved && !reading.doubtful)) continue;
+        // A policy that guards this request and counts others only reads: no ceiling refuses it.
+        const bool reads_open = !counter.counts && reading.value != reading.settled;
+        if (!reads_open && (!reading.refused || (!reserved && !reading.doubtful))) continue;
         crowded_key_ = counter.key;
         crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
                              counter.shared_key != policies::PlannedCounter::kNone;
@@ -162,6 +167,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
   if (recorded || evaluator_.must_observe()) {
     out.ticket = take_ticket(recorded);
     evaluator_.keep(out.ticket->settlement);
+    out.reads_answer = evaluator_.wants_readable_answer(out.ticket->settlement);
   }
   return out;
 }
@@ -225,7 +231,12 @@ Ticket* Gate::take_ticket(bool recorded) {
 
 void Gate::renew_places(TimePoint now) {
   if (!desk_) return;
-  for (const auto& ticket : tickets_.all()) evaluator_.renew(ticket->settlement);
+  // A request that is younger than the time between two calls is renewed by the next one.
+  const milliseconds least = std::min(sharing_.flight, sharing_.reservation) / 4;
+  for (const auto& ticket : tickets_.all()) {
+    evaluator_.renew(ticket->settlement, now, least);
+    if (evaluator_.errands().size() >= kRenewedAtOnce) run_errands(now);
+  }
   run_errands(now);
 }
 
@@ -299,8 +310,21 @@ bool Gate::answered(Ticket& ticket, const Answer& answer, TimePoint now) {
 void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
   ticket.answered = true;
   evaluator_.answered(ticket.settlement, answer, instant(now));
+  switch (evaluator_.unread_answer()) {
+    case policies::MissReason::too_large:
+      metrics_.add(Metric::answers_too_large);
+      break;
+    case policies::MissReason::encoded:
+      metrics_.add(Metric::answers_encoded);
+      break;
+    case policies::MissReason::unreadable:
+      metrics_.add(Metric::answers_unreadable);
+      break;
+    default:
+      break;
+  }
   if (ticket.row.open()) {
-    recorder_->answered(evaluator_, *ticket.settlement.loaded->set, answer, ticket.row);
+    recorder_->answered(evaluator_, ticket.settlement, answer, ticket.row);
   }
   close(ticket, now);
   run_errands(now);
@@ -324,7 +348,7 @@ void Gate::close(Ticket& ticket, TimePoint now) {
 
 void Gate::finish(Ticket& ticket, End end, TimePoint now) {
   if (!ticket.answered) {
-    if (end == End::aborted) {
+    if (end == End::aborted || end == End::unacceptable) {
       evaluator_.aborted(ticket.settlement, instant(now));
       close(ticket, now);
     } else {
@@ -335,7 +359,8 @@ void Gate::finish(Ticket& ticket, End end, TimePoint now) {
   run_errands(now);
   if (!ticket.answered) settled(ticket);
   if (ticket.row.open()) {
-    if (!ticket.answered && end == End::aborted) Recorder::aborted(ticket.row);
+    const bool counts = end == End::aborted || end == End::unacceptable;
+    if (!ticket.answered && counts) Recorder::aborted(ticket.row);
     recorder_->write(ticket.row);
   }
   ticket.finished = true;
@@ -350,10 +375,11 @@ void Gate::release(Ticket& ticket) {
 
 void Gate::settled(const Ticket& ticket) {
   if (shared_.waiting.load(std::memory_order_relaxed) == 0) return;
-  shared_.settlements.fetch_add(1, std::memory_order_relaxed);
-  if (waiters_.size() == 0) return;
-  for (const policies::PlannedCounter& counter : ticket.settlement.counters)
-    wake_.push_back(counter.key);
+  for (const policies::PlannedCounter& counter : ticket.settlement.counters) {
+    shared_.settlements.note(counter.key);
+    settlements_seen_.note_own(counter.key);
+    if (waiters_.size() != 0) wake_.push_back(counter.key);
+  }
 }
 
 void Gate::tick(TimePoint now) {
@@ -385,15 +411,16 @@ void Gate::tick(TimePoint now) {
     waiters_.wake(key, now);
   }
   wake_.clear();
-  const std::uint64_t settlements = shared_.settlements.load(std::memory_order_relaxed);
-  const bool poll = poll_at_ && *poll_at_ <= now;
-  waiters_.tick(now, settlements != settlements_seen_ || poll);
-  if (poll) {
+  SettledGroups settled_elsewhere;
+  if (waiters_.size() != 0 && settlements_seen_.read(shared_.settlements, settled_elsewhere))
+    waiters_.wake_groups(settled_elsewhere, now);
+  waiters_.expire(now);
+  if (poll_at_ && *poll_at_ <= now) {
+    waiters_.wake_all(now);
     poll_at_.reset();
     polls_ = polls_ && waiters_.size() != 0;
     if (polls_) poll_at_ = now + kPoll;
   }
-  settlements_seen_ = settlements;
   note_waiting();
 }
 

@@ -13,6 +13,7 @@
 #include "gate/pattern_clock.h"
 #include "gate/pattern_post.h"
 #include "gate/recorder.h"
+#include "gate/settlements.h"
 #include "gate/wait_queue.h"
 #include "policies/evaluator.h"
 #include "policies/verdict_text.h"
@@ -29,8 +30,7 @@ struct Shared {
   /// Current wall clock minus Clock::now(), kept up by the control thread every second: `every`
   /// windows follow steps of the wall clock, all others do not.
   std::atomic<std::int64_t> wall_offset_ms{0};
-  /// Grows with every settlement while somebody waits on any worker.
-  std::atomic<std::uint64_t> settlements{0};
+  Settlements settlements{};  ///< noted while somebody waits on any worker
   std::atomic<std::uint32_t> waiting{0};
   limiter::PatternBank* patterns = nullptr;  ///< null: no pattern ever matches
   limiter::SyncTable* synced = nullptr;      ///< null: no counts are exchanged
@@ -119,8 +119,8 @@ class Gate final : public Judge {
   /// Gives every event to this recorder as well; null: to none. Before use().
   void record_to(Recorder* recorder) { recorder_ = recorder; }
 
-  /// Keeps the shared places in flight of requests that are under way: call it several times within
-  /// Sharing::flight.
+  /// Moves the end of the reservations and places in flight that the store holds for requests under
+  /// way: call it four times within the shorter of Sharing::flight and Sharing::reservation.
   void renew_places(TimePoint now);
 
   /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing
@@ -154,7 +154,7 @@ class Gate final : public Judge {
   std::optional<TimePoint> poll_at_;  // when all waiters look again
   bool polls_ = false;                // and then once more, for as long as there are any
   std::uint32_t waiting_noted_ = 0;
-  std::uint64_t settlements_seen_ = 0;
+  SettlementReader settlements_seen_;
   std::size_t held_ = 0;
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;

@@ -17,14 +17,18 @@ class Inquiry;
 struct Judgement {
   Effect effect;
   Ticket* ticket = nullptr;  ///< null: nothing to observe; never set when effect is answer or wait
+  /// An enforced policy reads the body of the answer: ask the app for all of it, in a coding that
+  /// can be read.
+  bool reads_answer = false;
 };
 
 /// How a request that was not answered by us ended.
 enum class End : std::uint8_t {
   complete,         ///< the app's answer went through (or at least its head was seen: answered())
   not_sent,         ///< no byte of it reached the app (client left while held, connect failed)
-  upstream_failed,  ///< the app took it, but gave no good answer (cut, malformed, time-out)
+  upstream_failed,  ///< the app took it, but gave no answer (cut, time-out)
   aborted,          ///< the client left after a byte had reached the app, before the answer's head
+  unacceptable,     ///< the app answered, and the door cannot accept the answer: it counts as aborted
 };
 
 /// Somebody who waits for reservations of others to settle, or for the shared store. Lives in the
@@ -40,7 +44,7 @@ class Waiter {
  private:
   friend class WaitQueue;
   friend class Gate;
-  Waiter* previous_ = nullptr;
+  Waiter* previous_ = nullptr;  // among those whose keys fall into one group
   Waiter* next_ = nullptr;
   Hash128 key_;           // of the counter whose reservations are in the way
   TimePoint deadline_{};  // of the whole wait, also over several parks; epoch: not waiting
@@ -79,7 +83,7 @@ class Judge {
 
   /// The head of the final answer (not 1xx) is here. True: some policy reads its body; then the
   /// door copies up to `limits.body` bytes beside the stream and calls answered_body() when the
-  /// body ends.
+  /// body ends, however it ends: a body that is not whole is `broken`.
   virtual bool answered(Ticket& ticket, const Answer& answer, TimePoint now) = 0;
   virtual void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) = 0;
 

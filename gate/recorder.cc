@@ -127,6 +127,10 @@ void Recorder::append_value(std::string& out, const Value& value) {
     // A double stays one: `3` would come back as an integer.
     const std::string_view text(digits, size);
     if (value.is(Type::real) && text.find_first_of(".e") == std::string_view::npos) out += ".0";
+  } else if (value.is(Type::address)) {
+    out += '"';
+    append_address(out, value.as_address());
+    out += '"';
   } else {
     append_json(out, value.as_text());
   }
@@ -135,6 +139,7 @@ void Recorder::append_value(std::string& out, const Value& value) {
 bool Recorder::append_field(const policies::Slot& slot, bool hashed, bool address,
                             const Value& value, bool first, std::string& out) {
   const bool scalar = value.is(Type::boolean) || value.is(Type::text) ||
+                      value.is(Type::address) ||
                       (value.is_number() && value.as_number().is_finite());
   if (!scalar) return false;
   if (!first) out += ',';
@@ -209,8 +214,9 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
   return true;
 }
 
-void Recorder::answered(policies::Evaluator& evaluator, const policies::PolicySet& set,
+void Recorder::answered(policies::Evaluator& evaluator, const policies::Settlement& settlement,
                         const Answer& answer, Row& row) {
+  const policies::PolicySet& set = *settlement.loaded->set;
   if (answer.status != 0) {
     char digits[32];
     row.text += ",\"status\":";
@@ -221,7 +227,7 @@ void Recorder::answered(policies::Evaluator& evaluator, const policies::PolicySe
     const std::size_t before = row.text.size();
     if (first) row.text += ",\"answer\":{";
     if (append_field(set.slots[field.slot], field.hashed, field.address,
-                     evaluator.value(field.slot), first, row.text)) {
+                     evaluator.value(settlement, field.slot), first, row.text)) {
       first = false;
     } else {
       row.text.resize(before);

@@ -54,8 +54,8 @@ class Recorder {
   /// `record` or `request` may be null, not both.
   bool begin(policies::Evaluator& evaluator, const Request* request, const policies::Record* record,
              TimePoint now, Row& row);
-  /// The answer is here, and the evaluator has looked at it.
-  void answered(policies::Evaluator& evaluator, const policies::PolicySet& set,
+  /// The answer is here, and the evaluator has looked at it. `settlement`: of the row's event.
+  void answered(policies::Evaluator& evaluator, const policies::Settlement& settlement,
                 const Answer& answer, Row& row);
   static void aborted(Row& row) { row.text += ",\"aborted\":true"; }
   /// Ends the row and queues it.

@@ -5,19 +5,21 @@
 namespace weir::gate {
 
 void WaitQueue::link(Waiter& waiter, bool front) noexcept {
-  Waiter* const before = front ? nullptr : last_;
-  Waiter* const after = front ? first_ : nullptr;
+  Group& group = group_of(waiter);
+  Waiter* const before = front ? nullptr : group.last;
+  Waiter* const after = front ? group.first : nullptr;
   waiter.previous_ = before;
   waiter.next_ = after;
-  (before != nullptr ? before->next_ : first_) = &waiter;
-  (after != nullptr ? after->previous_ : last_) = &waiter;
+  (before != nullptr ? before->next_ : group.first) = &waiter;
+  (after != nullptr ? after->previous_ : group.last) = &waiter;
   waiter.parked_ = true;
   ++size_;
 }
 
 void WaitQueue::unlink(Waiter& waiter) noexcept {
-  (waiter.previous_ != nullptr ? waiter.previous_->next_ : first_) = waiter.next_;
-  (waiter.next_ != nullptr ? waiter.next_->previous_ : last_) = waiter.previous_;
+  Group& group = group_of(waiter);
+  (waiter.previous_ != nullptr ? waiter.previous_->next_ : group.first) = waiter.next_;
+  (waiter.next_ != nullptr ? waiter.next_->previous_ : group.last) = waiter.previous_;
   waiter.previous_ = waiter.next_ = nullptr;
   waiter.parked_ = false;
   --size_;
@@ -28,6 +30,7 @@ bool WaitQueue::park(Waiter& waiter, const Hash128& key, TimePoint now, millisec
   if (size_ >= most_) return false;
   const bool again = waiter.deadline_ != TimePoint{};
   if (!again) waiter.deadline_ = now + wait;
+  soonest_ = size_ == 0 ? waiter.deadline_ : std::min(soonest_, waiter.deadline_);
   waiter.key_ = key;
   link(waiter, again);
   return true;
@@ -39,7 +42,8 @@ void WaitQueue::unpark(Waiter& waiter) {
 }
 
 void WaitQueue::wake(const Hash128& key, TimePoint now) {
-  for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next_) {
+  for (Waiter* waiter = groups_[Settlements::group_of(key)].first; waiter != nullptr;
+       waiter = waiter->next_) {
     if (waiter->key_ != key) continue;
     unlink(*waiter);
     waiter->resume(now);
@@ -47,19 +51,50 @@ void WaitQueue::wake(const Hash128& key, TimePoint now) {
   }
 }
 
-void WaitQueue::tick(TimePoint now, bool settled) {
-  seen_.clear();
-  for (Waiter* waiter = first_; waiter != nullptr;) {
-    Waiter* const next = waiter->next_;
-    const bool due = waiter->deadline_ <= now;
-    const bool first =
-        settled && std::find(seen_.begin(), seen_.end(), waiter->key_) == seen_.end();
-    if (first) seen_.push_back(waiter->key_);
-    if (due || first) {
-      unlink(*waiter);
-      waiter->resume(now);
+void WaitQueue::wake_group(Group& group, TimePoint now) {
+  due_.clear();
+  const auto has_key = [](const Waiter* first, const Hash128& key) { return first->key_ == key; };
+  for (Waiter* waiter = group.first; waiter != nullptr; waiter = waiter->next_) {
+    const bool first = std::none_of(due_.begin(), due_.end(), [&](const Waiter* earlier) {
+      return has_key(earlier, waiter->key_);
+    });
+    if (first) due_.push_back(waiter);
+  }
+  for (Waiter* const waiter : due_) {
+    unlink(*waiter);
+    waiter->resume(now);
+  }
+}
+
+void WaitQueue::wake_groups(const SettledGroups& groups, TimePoint now) {
+  if (size_ == 0) return;
+  for (std::size_t i = groups._Find_first(); i < groups.size(); i = groups._Find_next(i)) {
+    if (groups_[i].first != nullptr) wake_group(groups_[i], now);
+  }
+}
+
+void WaitQueue::wake_all(TimePoint now) {
+  for (Group& group : groups_) {
+    if (group.first != nullptr) wake_group(group, now);
+  }
+}
+
+void WaitQueue::expire(TimePoint now) {
+  if (size_ == 0 || now < soonest_) return;
+  due_.clear();
+  soonest_ = TimePoint::max();
+  for (const Group& group : groups_) {
+    for (Waiter* waiter = group.first; waiter != nullptr; waiter = waiter->next_) {
+      if (waiter->deadline_ <= now) {
+        due_.push_back(waiter);
+      } else {
+        soonest_ = std::min(soonest_, waiter->deadline_);
+      }
     }
-    waiter = next;
+  }
+  for (Waiter* const waiter : due_) {
+    unlink(*waiter);
+    waiter->resume(now);
   }
 }
 

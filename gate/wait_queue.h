@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/key.h"
 #include "gate/judge.h"
+#include "gate/settlements.h"
 
 namespace weir::gate {
 
@@ -16,7 +19,7 @@ namespace weir::gate {
 /// A settlement frees at most one place, so it wakes one waiter of its key. That one parks again at
 /// the front, and all stay as they were; or it takes the place or is refused, and wakes the next
 /// (Gate::unpark). So the cost of a settlement does not grow with the queue: 1,000 parked guesses
-/// are not judged anew at each answer.
+/// are not judged anew at each answer, whether they wait for one key or for a thousand.
 class WaitQueue {
  public:
   explicit WaitQueue(std::size_t most) : most_(most) {}
@@ -27,8 +30,12 @@ class WaitQueue {
   void unpark(Waiter& waiter);
   /// Resumes the first waiter of this key.
   void wake(const Hash128& key, TimePoint now);
-  /// Resumes who is past the deadline; with `settled` also the first waiter of every key.
-  void tick(TimePoint now, bool settled);
+  /// Resumes the first waiter of every key in these groups (Settlements::group_of).
+  void wake_groups(const SettledGroups& groups, TimePoint now);
+  /// Resumes the first waiter of every key.
+  void wake_all(TimePoint now);
+  /// Resumes who is past the deadline. Looks at all waiters only when one is.
+  void expire(TimePoint now);
 
   std::size_t size() const noexcept { return size_; }
   static TimePoint deadline(const Waiter& waiter) noexcept { return waiter.deadline_; }
@@ -39,14 +46,23 @@ class WaitQueue {
   }
 
  private:
+  /// Waiters whose keys fall into one group, in their order.
+  struct Group {
+    Waiter* first = nullptr;
+    Waiter* last = nullptr;
+  };
+  Group& group_of(const Waiter& waiter) noexcept {
+    return groups_[Settlements::group_of(waiter.key_)];
+  }
   void link(Waiter& waiter, bool front) noexcept;
   void unlink(Waiter& waiter) noexcept;
+  void wake_group(Group& group, TimePoint now);
 
   std::size_t most_;
-  std::size_t size_ = 0;
-  Waiter* first_ = nullptr;
-  Waiter* last_ = nullptr;
-  std::vector<Hash128> seen_;  // keys whose first waiter has been resumed within one tick
+  std::size_t size_ = 0;  // parked
+  std::array<Group, Settlements::kGroups> groups_{};
+  TimePoint soonest_{};       // nobody's deadline is before that, if somebody is parked
+  std::vector<Waiter*> due_;  // of the call under way
 };
 
 }  // namespace weir::gate

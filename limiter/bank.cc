@@ -16,7 +16,7 @@ namespace {
 bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
   return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
          a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
-         a.drain == b.drain && a.retain == b.retain && a.radius == b.radius && a.late == b.late &&
+         a.drain == b.drain && a.drains == b.drains && a.retain == b.retain && a.radius == b.radius && a.late == b.late &&
          (a.window != Window::ring || a.buckets == b.buckets) &&
          (a.window != Window::calendar || (a.unit == b.unit && a.zone == b.zone));
 }
@@ -35,7 +35,7 @@ std::uint32_t idle_seconds(const CounterSpec& spec, const Rule& rule, std::int64
   if (spec.window == Window::events && longest == 0) return kNever;
   if (spec.late) longest = rule.kept;
   if (spec.window == Window::leaky) {  // until a full bucket is empty
-    const double ms = spec.capacity.as_real() * static_cast<double>(spec.drain.count());
+    const double ms = spec.capacity.as_real() * spec.ms_of_one();
     longest = static_cast<std::int64_t>(std::min(ms, static_cast<double>(kNever) * 1000)) + 1;
   }
   return static_cast<std::uint32_t>(std::min((longest + 999) / 1000 + 1, kNever));
@@ -112,9 +112,9 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, s
     impl_->ages.counters[c.index].closed = 0;
     return CounterId{c.index, c.generation};
   }
-  if (impl_->free_indices.empty() && impl_->next_index == kCountersMax) return Error::full;
+  if (!impl_->find_index()) return Error::full;
   const std::size_t own_bytes = keys == 0 ? 0 : Impl::bytes_of(keys);
-  if (own_bytes != 0 && !impl_->arena.withhold(own_bytes)) return Error::full;
+  if (own_bytes != 0 && !impl_->find_memory(own_bytes)) return Error::full;
 
   Impl::Held& held = impl_->all.emplace_back();
   Counter& c = held.counter;
@@ -126,13 +126,13 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, s
   c.table = held.own != nullptr ? held.own.get() : &impl_->common;
   if (impl_->free_indices.empty()) {
     c.index = impl_->next_index++;
-    c.generation = 1;
   } else {
     c.index = impl_->free_indices.back();
     impl_->free_indices.pop_back();
-    c.generation = static_cast<std::uint16_t>(impl_->by_index[c.index].load()->generation + 1);
-    if (c.generation == 0) c.generation = 1;
   }
+  std::uint16_t& generation = impl_->generations[c.index];
+  if (++generation == 0) generation = 1;
+  c.generation = generation;
   Idleness& idle = impl_->ages.counters[c.index];
   idle.seconds = c.idle_seconds;
   idle.clock = c.clock;
@@ -140,64 +140,36 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, s
   idle.latest = 0;
   impl_->by_index[c.index].store(&c, std::memory_order_release);
   impl_->by_identity[identity] = &held;
-  impl_->inherit(held);
+  impl_->by_what[spec.what].push_back(&held);
+  impl_->heirs.push_back(&held);
+  held.is_heir = true;
+  if (impl_->openings == 0) impl_->inherit();
   return CounterId{c.index, c.generation};
 }
 
+Bank::Opening::Opening(Bank& bank) : bank_(bank) {
+  const std::scoped_lock hold(bank_.impl_->control);
+  ++bank_.impl_->openings;
+}
+
+Bank::Opening::~Opening() {
+  const std::scoped_lock hold(bank_.impl_->control);
+  if (--bank_.impl_->openings == 0) bank_.impl_->inherit();
+}
+
 void Bank::close_unused(std::span<const CounterId> used) {
+  std::vector<std::uint16_t> generations(kCountersMax);  // 0: not in use
+  for (const CounterId id : used) {
+    if (id.index < kCountersMax) generations[id.index] = id.generation;
+  }
   const std::scoped_lock hold(impl_->control);
   for (auto& [identity, held] : impl_->by_identity) {
-    const CounterId id{held->counter.index, held->counter.generation};
-    if (held->closed || std::find(used.begin(), used.end(), id) != used.end()) continue;
+    const Counter& c = held->counter;
+    if (held->closed || generations[c.index] == c.generation) continue;
     held->closed = true;
     held->closed_at = {};
-    impl_->ages.counters[id.index].closed = 1;
-  }
-}
-
-void Bank::Impl::retire(Held& held) {
-  Counter& c = held.counter;
-  c.retired.store(true, std::memory_order_relaxed);
-  Table& table = *c.table;
-  for (std::size_t r = 0; r < table.regions(); ++r) {
-    Table::Region& region = table.region(r);
-    for (std::size_t b = 0; b < table.buckets(); ++b) {
-      // A lock per bucket; whoever takes it after us sees `retired`.
-      const std::scoped_lock hold(region.lock);
-      Slot* slots = table.bucket(r, b);
-      for (std::size_t i = 0; i < Table::kWays; ++i) {
-        if (slots[i].tag != 0 && slots[i].counter == c.index)
-          table.release(region, slots[i], arena);
-      }
-    }
-  }
-  if (held.own_bytes != 0) {
-    // The regions' locks stay for stale ids; the slots, which nobody reaches any more, go.
-    table.memory() = Mapping();
-    arena.give_back(held.own_bytes);
-    held.own_bytes = 0;
-  }
-  by_identity.erase(c.identity);
-  free_indices.push_back(c.index);
-}
-
-void Bank::maintain(TimePoint now, TimePoint wall) {
-  constexpr milliseconds kGrace{600'000};  // a request may be in flight that long
-  const std::scoped_lock hold(impl_->control);
-  std::vector<Impl::Held*> over;
-  for (auto& [identity, held] : impl_->by_identity) {
-    if (!held->closed) continue;
-    const TimePoint t = held->counter.clock == Ages::kWall ? wall : now;
-    if (held->closed_at == TimePoint{} || t < held->closed_at) held->closed_at = t;
-    const auto idle = milliseconds(std::int64_t{held->counter.idle_seconds} * 1000);
-    if (t - held->closed_at > std::clamp(idle, kGrace, kWindowMax)) over.push_back(held);
-  }
-  for (Impl::Held* held : over) impl_->retire(*held);
-  if (!impl_->huge) {
-    std::uint64_t taken = 0;
-    for (std::size_t r = 0; r < impl_->common.regions(); ++r)
-      taken += impl_->common.region(r).taken;
-    if (taken > impl_->common.capacity() / 4) impl_->advise_huge();
+    held->closing = ++impl_->closings;
+    impl_->ages.counters[c.index].closed = 1;
   }
 }
 
@@ -294,12 +266,18 @@ void Bank::reset(CounterId id, const CounterKey& key, Moment now) noexcept {
 
 void Bank::pin(CounterId id, const CounterKey& key, bool pinned) noexcept {
   if (Counter* c = impl_->counter(id); c != nullptr) {
-    impl_->with(c, key, [&](Subject& s) {
-      if (s.slot != nullptr) s.slot->pinned = pinned;
-      if (s.around == nullptr) return;
-      for (const Table::Place& cell : s.around->cells) {
-        if (Slot* const slot = c->table->find(cell, c->index)) slot->pinned = pinned;
+    const auto set = [&](Slot* slot) {
+      if (slot == nullptr) return;
+      if (pinned) {
+        c->table->pin(*slot, impl_->ages);
+      } else {
+        slot->pinned = 0;
       }
+    };
+    impl_->with(c, key, [&](Subject& s) {
+      set(s.slot);
+      if (s.around == nullptr) return;
+      for (const Table::Place& cell : s.around->cells) set(c->table->find(cell, c->index));
     });
   }
 }

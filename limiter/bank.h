@@ -34,7 +34,7 @@ struct BankStats {
   std::uint64_t memory_used = 0;   ///< bytes of taken slots and blocks
   std::uint64_t memory_limit = 0;  ///< bytes that will never be exceeded, locks and tables included
   std::uint64_t evicted = 0;       ///< live keys that lost their count for want of room
-  std::uint64_t full = 0;          ///< events not stored because all their slots were pinned
+  std::uint64_t full = 0;          ///< events not stored because all their slots were in flight
 };
 
 /// All counters of the process, by identity; they outlive reloads.
@@ -49,7 +49,13 @@ struct BankStats {
 /// and imports are for the control thread: they may allocate, and take a mutex among themselves.
 ///
 /// Memory: one reservation, fixed at the start, touched page by page. A new key takes a free or
-/// expired slot, else that of the idlest key which is neither pinned nor in flight (counted).
+/// expired slot, else that of a key which is neither pinned nor in flight (counted): the idlest of
+/// the counter that has the most of them near by. At most three quarters of a table are pinned, so
+/// a new key finds room whatever other counters hold.
+///
+/// Closed counters keep their keys until their windows have passed. They are given up sooner, the
+/// one closed first before the others, where a new counter finds no room otherwise. Their keys are
+/// taken out of the table by one scan for all of them, a slice for each call of maintain().
 class Bank {
  public:
   explicit Bank(const BankLimits& limits);
@@ -59,12 +65,25 @@ class Bank {
 
   /// The counter of this identity: the one that is there (also a closed one, with its counts), or a
   /// new one. `keys` > 0: a new one gets a table of its own for so many keys, else it shares the
-  /// common one. Error::full: no memory for that table, or over 16,384 counters.
+  /// common one. Closed counters make room for it. Error::full: no memory for that table, or over
+  /// 16,384 counters, all of them open.
   /// Error::unsupported: no such kind.
   /// A new one whose window fits into what another one of the same `what` keeps, open or closed,
   /// begins with that one's settled events (log: always; ring: where its buckets add up to the new
-  /// one's). It goes through that counter's whole table, bucket by bucket.
+  /// one's). That goes through the tables, bucket by bucket: see Opening.
   Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
+  /// While one exists, new counters wait with what they begin with until the last one goes: then one
+  /// pass through the tables serves them all, where each would take one of its own.
+  class Opening {
+   public:
+    explicit Opening(Bank& bank);
+    ~Opening();
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+
+   private:
+    Bank& bank_;
+  };
   /// Closes every counter not in `used`: their keys are the first to be evicted, but come back with
   /// all they hold if the identity is opened again in time. Call it when no new request uses them;
   /// requests still in flight may go on with their ids.
@@ -110,13 +129,15 @@ class Bank {
   /// Empties the settled count; reservations stay. Also unpins. With `late` only what has happened
   /// by `now` goes; the default is all that has come.
   void reset(CounterId id, const CounterKey& key, Moment now = {TimePoint{}, false}) noexcept;
-  /// A pinned key is not evicted until its window has passed since its last event. The key must be
-  /// stored already, else nothing happens.
+  /// A pinned key is not evicted for a new key until its window has passed since its last event. Of
+  /// the eight slots of a bucket six may be pinned; one more takes the pin of the idlest key of the
+  /// counter that has the most pins there. The key must be stored already, else nothing happens.
   void pin(CounterId id, const CounterKey& key, bool pinned = true) noexcept;
 
   BankStats stats() const noexcept;
-  /// Housekeeping without a deadline, every second or so: returns the tables of closed counters
-  /// whose windows have passed, asks for huge pages where a table has become well filled.
+  /// Housekeeping, every second or so, at most some 20,000 buckets of work: gives up closed counters
+  /// whose windows have passed (after ten minutes at the soonest), asks for huge pages where a
+  /// table has become well filled.
   void maintain(TimePoint now, TimePoint wall);
 
   /// Writes all settled counts of all open counters, a piece per call. Holds a lock for one bucket

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace weir::limiter {
 
-/// What bank.cc and snapshot.cc share.
+/// What bank.cc, heritage.cc, retirement.cc and snapshot.cc share.
 struct Bank::Impl {
   explicit Impl(const BankLimits& limits);
 
@@ -23,8 +23,18 @@ struct Bank::Impl {
     std::unique_ptr<Table> own;
     std::size_t own_bytes = 0;
     bool closed = false;
-    TimePoint closed_at{};   // 0: since the next maintain
-    std::int64_t since = 0;  // ms: from then on it has every event; 0: from the start
+    TimePoint closed_at{};      // 0: since the next maintain
+    std::uint64_t closing = 0;  // a running number: which was closed first
+    std::int64_t since = 0;     // ms: from then on it has every event; 0: from the start
+    bool is_heir = false;       // among `heirs`
+    bool gone = false;          // given up, and its keys are
+    TimePoint gone_at{};
+  };
+  /// Where the scan for the keys of counters that leave has come to.
+  struct Scan {
+    std::vector<bool> leaves;  // by index
+    std::vector<Table*> tables;
+    std::size_t table = 0, region = 0, bucket = 0;
   };
 
   static std::size_t common_keys(const BankLimits& limits) noexcept;
@@ -47,9 +57,27 @@ struct Bank::Impl {
   std::int64_t latest_ms() const noexcept {
     return std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000;
   }
-  void retire(Held& held);
-  void inherit(Held& heir);                           // heritage.cc
-  void copy(const Counter& from, Counter& to) const;  // heritage.cc
+
+  // heritage.cc
+  struct Bequest;
+  void inherit();
+  std::vector<const Held*> sources_of(const Held& heir) const;
+  void copy_all(const std::vector<Bequest>& bequests) const;
+  void copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
+                std::vector<PlainEntry>& entries) const;
+
+  // retirement.cc
+  void give_up(Held& held);
+  void begin_scan();
+  bool scan_slice(std::size_t buckets);
+  void scan_bucket(Table& table, std::size_t region, std::size_t bucket);
+  void end_scan();
+  std::vector<Held*> closed_first_to_last() const;
+  bool find_index();
+  bool find_memory(std::size_t bytes);
+  void give_up_what_is_over(TimePoint now, TimePoint wall);
+  void free_what_is_gone(TimePoint now);
+
   std::vector<Table*> tables() const;
 
   /// Looks the key up under its region's lock and runs f(Subject&). False: a stale id, and nothing
@@ -118,9 +146,18 @@ struct Bank::Impl {
   std::array<std::atomic<Counter*>, kCountersMax> by_index{};
 
   mutable std::mutex control;  // guards all below, and keeps tables alive
-  std::deque<Held> all;        // never shrinks: see Counter
+  std::list<Held> all;         // the given up ones included, for as long as stale ids may be in use
   std::map<Hash128, Held*> by_identity;
+  std::map<Hash128, std::vector<Held*>> by_what;  // CounterSpec::what: who may inherit from whom
   std::vector<std::uint16_t> free_indices;
+  std::array<std::uint16_t, kCountersMax> generations{};  // the last one of each index
+  std::uint64_t closings = 0;
+  std::vector<Held*> leaving, next_leaving;  // given up: of this scan, of the next one
+  Scan scan;
+  std::vector<Held*> heirs;  // opened, and their inheritance waits
+  unsigned openings = 0;     // Opening objects
+  std::size_t gone = 0;      // of `all`
+  TimePoint maintained{};    // when maintain() was called last
   std::uint16_t next_index = 0;
   bool huge = false;  // pages, behind the common table and the blocks
 };

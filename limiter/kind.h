@@ -44,6 +44,7 @@ inline constexpr milliseconds kWindowMin{1};
 inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};
 inline constexpr milliseconds kLateMax{std::int64_t{24} * 3600 * 1000};
 inline constexpr unsigned kBucketsMax = 3600;
+inline constexpr std::uint32_t kDrainsMax = 1'000'000;
 inline constexpr std::size_t kKeepMax = 50'000;
 inline constexpr double kRadiusMin = 1;          ///< metres
 inline constexpr double kRadiusMax = 1'000'000;  ///< metres
@@ -62,7 +63,9 @@ struct CounterSpec {
   CalendarUnit unit{};          ///< Window::calendar
   std::shared_ptr<const TimeZone> zone;  ///< Window::calendar
   Number capacity{0};                    ///< Window::leaky: above 0, at most 2^31
-  milliseconds drain{0};    ///< Window::leaky: the time in which 1 drains, kWindowMin .. kWindowMax
+  milliseconds drain{0};    ///< Window::leaky: the time in which `drains` drain, kWindowMin ..
+                            ///< kWindowMax
+  std::uint32_t drains = 1; ///< Window::leaky: 1 .. kDrainsMax
   milliseconds retain{0};   ///< log, ring: stores events for so long although it reads `length`;
                             ///< 0 or at most length: for length
   double radius = 0;        ///< metres; not 0: counts what happened within so much of the event
@@ -74,6 +77,10 @@ struct CounterSpec {
   Hash128 what{};           ///< counters of one `what` get the same events under the same keys, each
                             ///< over its own window: a new one inherits; {}: of nothing else's
   std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
+  /// Window::leaky: ms in which 1 drains, also less than one.
+  double ms_of_one() const noexcept {
+    return static_cast<double>(drain.count()) / static_cast<double>(drains);
+  }
 };
 
 /// When an event happens, to a counter.
@@ -128,7 +135,7 @@ struct Reading {
   std::uint32_t in_flight = 0;   ///< open reservations of other events (in_flight metric: of all)
   bool stored = false;           ///< the event was added (or its reservation)
   bool refused = false;          ///< not added, because of the ceiling
-  bool full = false;             ///< not added, because every slot that it might take is pinned
+  bool full = false;             ///< not added, because every slot that it might take is in flight
   bool displaced = false;        ///< another live key lost its count for it
   bool doubtful = false;  ///< `value` has counts of other replicas that may have left the window
                           ///< since they were told; `settled` has not

@@ -218,7 +218,8 @@ bool parameters_fit(const CounterSpec& spec) noexcept {
       return spec.zone != nullptr;
     case Window::leaky:
       return spec.capacity > Number(0) && spec.capacity <= kCapacityMax &&
-             spec.drain >= kWindowMin && spec.drain <= kWindowMax;
+             spec.drain >= kWindowMin && spec.drain <= kWindowMax && spec.drains >= 1 &&
+             spec.drains <= kDrainsMax;
     default:
       return true;
   }

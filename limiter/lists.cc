@@ -91,11 +91,16 @@ Result<ListId> ListBank::open(std::string_view name, std::size_t max) {
     const std::scoped_lock hold_list(list.mutex);
     list.widen(max);
     list.max = max;
+    list.closed = false;
     return it->second;
   }
-  if (impl_->all.size() == kListsMax) return Error::full;
-  const ListId id{static_cast<std::uint16_t>(impl_->all.size())};
-  List& list = impl_->all.emplace_back(name, max);
+  if (!impl_->find_index()) return Error::full;
+  const std::uint16_t index = impl_->free_indices.back();
+  impl_->free_indices.pop_back();
+  std::uint16_t& generation = impl_->generations[index];
+  if (++generation == 0) generation = 1;
+  const ListId id{index, generation};
+  List& list = impl_->all.emplace_back(name, max, id);
   impl_->by_index[id.index].store(&list, std::memory_order_release);
   impl_->by_name.emplace(name, id);
   return id;

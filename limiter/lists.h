@@ -16,9 +16,11 @@
 
 namespace weir::limiter {
 
-/// Names an open list; good for the life of the process.
+/// Names an open list. A stale one (its list was closed, empty, and its place given away) is
+/// harmless: nothing is on that list, and it takes nothing.
 struct ListId {
   std::uint16_t index = 0xffff;
+  std::uint16_t generation = 0;  ///< 0: no list
   friend bool operator==(ListId, ListId) = default;
 };
 
@@ -85,7 +87,8 @@ struct LocalListChange {
   std::optional<TimePoint> listed;   ///< last, newly or for longer
 };
 
-/// The dynamic entries of all lists, by name; they outlive reloads. (Static entries: static_list.h,
+/// The dynamic entries of all lists, by name; they outlive reloads. A list that no policy set uses
+/// keeps its entries until they end; then its name is free again. (Static entries: static_list.h,
 /// they belong to a policy set.)
 ///
 /// Thread-safe. find takes no lock and allocates nothing: a load and a branch for an empty list,
@@ -100,10 +103,15 @@ class ListBank {
   ListBank& operator=(const ListBank&) = delete;
 
   /// The list of this name, made if need be, for at most `max` entries (1 .. 10 million). A larger
-  /// `max` than before makes room for more; a smaller one binds new entries only. Error::full: over
-  /// 16,384 lists.
+  /// `max` than before makes room for more; a smaller one binds new entries only. Where there are
+  /// 16,384 the empty lists that were closed first give way; Error::full: there are none.
   Result<ListId> open(std::string_view name, std::size_t max = 100'000);
   std::optional<ListId> by_name(std::string_view name) const;
+  /// Closes every list not in `used`, also those that import() has made. They keep what is on them.
+  void close_unused(std::span<const ListId> used);
+  /// Housekeeping, every second or so, bounded: of closed lists what has ended goes, and after ten
+  /// minutes the empty ones.
+  void maintain(TimePoint now);
 
   Listed find(ListId list, const Hash128& key, TimePoint now) const noexcept;
   void prefetch(ListId list, const Hash128& key) const noexcept;

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <set>
@@ -19,7 +19,8 @@ inline constexpr std::size_t kJournalMax = 1'000'000;
 
 /// A list's entries. `terms` orders them by the end of their term: the first are those that may go.
 struct List {
-  List(std::string_view n, std::size_t m) : name(n), max(m), room(m), hot(new HotList(m)) {}
+  List(std::string_view n, std::size_t m, ListId i)
+      : name(n), id(i), max(m), room(m), hot(new HotList(m)) {}
   ~List() { delete hot.load(); }
   List(const List&) = delete;
   List& operator=(const List&) = delete;
@@ -37,6 +38,12 @@ struct List {
   void widen(std::size_t wanted);
 
   const std::string name;
+  const ListId id;
+  // The bank's, guarded by its mutex:
+  bool closed = false;
+  std::uint64_t closing = 0;           // a running number: which was closed first
+  TimePoint closed_at{}, given_up_at{};  // 0: since the next maintain
+
   std::size_t max;   // of entries, for new ones
   std::size_t room;  // in hot: more than max where the list held more when max was lowered
   std::atomic<std::size_t> count{0};
@@ -53,8 +60,13 @@ struct List {
 
 struct ListBank::Impl {
   List* list(ListId id) const noexcept {
-    return id.index < kListsMax ? by_index[id.index].load(std::memory_order_acquire) : nullptr;
+    if (id.index >= kListsMax) return nullptr;
+    List* const list = by_index[id.index].load(std::memory_order_acquire);
+    return list != nullptr && list->id == id ? list : nullptr;
   }
+  bool find_index();
+  void give_up(std::list<List>::iterator list);
+
   void changed(List& list, const Hash128& key) {  // with the list's mutex held
     if (!journal.load(std::memory_order_relaxed)) return;
     if (list.changed.size() >= kJournalMax) {
@@ -73,7 +85,13 @@ struct ListBank::Impl {
   std::atomic<bool> journal{false}, lost{false};
   mutable std::mutex mutex;  // guards what follows
   std::map<std::string, ListId, std::less<>> by_name;
-  std::deque<List> all;
+  std::list<List> all;
+  std::list<List> given_up;  // for as long as somebody may be looking at one
+  std::vector<std::uint16_t> free_indices;
+  std::array<std::uint16_t, kListsMax> generations{};  // the last one of each index
+  std::uint16_t next_index = 0;
+  std::uint64_t closings = 0;
+  TimePoint maintained{};  // when maintain() was called last
 };
 
 }  // namespace weir::limiter

@@ -49,7 +49,8 @@ enum class SharedVerb : std::uint8_t {
   read,       ///< the reading now; changes nothing
   look,       ///< the reading with the event; changes nothing
   reset,      ///< empties the settled count; reservations stay
-  reserve,    ///< judges settled + in flight + event, then holds it for `lifetime`
+  reserve,    ///< judges settled + in flight + event, then holds it for `lifetime`; once more with
+              ///< the same id and event it moves the end of the reservation
   settle,     ///< ends the reservation of `id`; the event is counted at `at`
   release,    ///< ends the reservation of `id`
   take_back,  ///< undoes the add of `id`, which said `at` and `undo`; in_flight: the event ended

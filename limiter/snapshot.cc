@@ -312,7 +312,7 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
           if (s.slot != nullptr) return;
           c->ops->put_in(s, at, entries);
           if (s.slot == nullptr) return;
-          s.slot->pinned = pinned;
+          if (pinned) c->table->pin(*s.slot, impl_->ages);
           ++taken;
         });
       };

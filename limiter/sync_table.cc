@@ -21,9 +21,8 @@ Share SyncEntry::others_at(TimePoint at) const noexcept {
   if (at >= others_until) return {};
   const CounterSpec& spec = counter.shared->spec;
   if (spec.window != Window::leaky || !others || others->is_negative()) return others;
-  const double drained = static_cast<double>((at - told_at).count()) /
-                             static_cast<double>(spec.drain.count()) -
-                         own_told.as_real();
+  const double drained =
+      static_cast<double>((at - told_at).count()) / spec.ms_of_one() - own_told.as_real();
   if (drained <= 0) return others;
   return Number::real(std::max(others->as_real() - drained, 0.0));
 }

@@ -109,8 +109,7 @@ milliseconds SyncedCounter::longest_stay() const noexcept {
     case Window::calendar:
       return milliseconds{CalendarSpan::longest(spec.unit)};
     case Window::leaky:
-      return milliseconds{static_cast<std::int64_t>(spec.capacity.as_real() *
-                                                    static_cast<double>(spec.drain.count()))};
+      return milliseconds{static_cast<std::int64_t>(spec.capacity.as_real() * spec.ms_of_one())};
     default:
       return milliseconds{shared->rule.length + shared->rule.quantum};
   }

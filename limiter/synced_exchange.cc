@@ -36,8 +36,7 @@ TimePoint SyncedBank::window_end(const SyncEntry& entry, TimePoint now) {
     case Window::leaky: {
       const double level = std::clamp((amount_of(entry.others) + entry.own_told).as_real(), 1.0,
                                       counter.spec.capacity.as_real());
-      return now + milliseconds{static_cast<std::int64_t>(
-                       level * static_cast<double>(counter.spec.drain.count()))};
+      return now + milliseconds{static_cast<std::int64_t>(level * counter.spec.ms_of_one())};
     }
     case Window::none:
       return now + gauge_lifetime(entry.counter);

@@ -1,6 +1,7 @@
 #include "limiter/table.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace weir::limiter {
@@ -80,6 +81,64 @@ Slot* Table::find_away(const Place& p, std::uint16_t counter) const noexcept {
   return find_in(p.second + (p.half_two ^ kHalf), p.tag, counter);
 }
 
+// Runs for every new key once the table is full: in a flood.
+Slot* Table::victim(const Place& p, std::uint16_t counter, const Ages& ages) const noexcept {
+  constexpr std::size_t kAll = 2 * kWays;
+  std::array<Slot*, kAll> slots;
+  std::array<std::uint16_t, kAll> owners;  // kNoCounter: has no part in the room for new keys
+  bool mixed = false;
+  for (std::size_t i = 0; i < kAll; ++i) {
+    slots[i] = i < kWays ? p.first + i : p.second + (i - kWays);
+    owners[i] = may_go(*slots[i], ages) ? slots[i]->counter : kNoCounter;
+    mixed = mixed || (owners[i] != counter && owners[i] != kNoCounter);
+  }
+  Slot* best = nullptr;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < kAll; ++i) {
+    if (owners[i] == kNoCounter) continue;
+    std::size_t share = 0;
+    if (mixed && !ages.closed(*slots[i])) {
+      share = owners[i] == counter;  // with the new key
+      for (const std::uint16_t owner : owners) share += owner == owners[i];
+    } else if (mixed) {
+      share = kAll + 1;  // closed
+    }
+    if (best != nullptr && share < most) continue;
+    if (best == nullptr || share > most || goes_before(*slots[i], *best, ages)) best = slots[i];
+    most = share;
+  }
+  return best;
+}
+
+void Table::pin(Slot& slot, const Ages& ages) noexcept {
+  if (slot.pinned != 0) return;
+  slot.pinned = 1;
+  Slot* const slots = slots_ + static_cast<std::size_t>(&slot - slots_) / kWays * kWays;
+  std::size_t pinned = 0;
+  for (std::size_t i = 0; i < kWays; ++i) {
+    Slot& s = slots[i];
+    if (s.pinned != 0 && (ages.closed(s) || ages.expired(s))) s.pinned = 0;
+    pinned += s.pinned;
+  }
+  if (pinned <= kPinnedMax) return;
+  Slot* loser = nullptr;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < kWays; ++i) {
+    Slot& s = slots[i];
+    if (s.pinned == 0 || &s == &slot) continue;
+    std::size_t of_counter = 0;
+    for (std::size_t j = 0; j < kWays; ++j) {
+      of_counter += slots[j].pinned != 0 && slots[j].counter == s.counter;
+    }
+    const bool first = loser == nullptr || of_counter > most ||
+                       (of_counter == most && ages.idle_for(s) > ages.idle_for(*loser));
+    if (!first) continue;
+    loser = &s;
+    most = of_counter;
+  }
+  loser->pinned = 0;
+}
+
 Table::Claim Table::claim(const Place& p, std::uint16_t counter, const Ages& ages,
                           Arena& arena) noexcept {
   // The emptier bucket first: that is what two choices buy.
@@ -95,14 +154,7 @@ Table::Claim Table::claim(const Place& p, std::uint16_t counter, const Ages& age
     if (claim.slot != nullptr) break;
   }
   if (claim.slot == nullptr) {
-    for (Slot* half : {home[0], home[1], away[0], away[1]}) {
-      for (std::size_t i = 0; i < kHalf; ++i) {
-        Slot& s = half[i];
-        if (may_go(s, ages) && (claim.slot == nullptr || goes_before(s, *claim.slot, ages))) {
-          claim.slot = &s;
-        }
-      }
-    }
+    claim.slot = victim(p, counter, ages);
     if (claim.slot == nullptr) {
       add(p.region->full, std::uint64_t{1});
       return claim;

@@ -137,12 +137,19 @@ class Table {
   }
 
   struct Claim {
-    Slot* slot = nullptr;  ///< null: all are pinned or in flight
+    Slot* slot = nullptr;  ///< null: all that are not pinned are in flight
     bool displaced = false;
   };
-  /// A slot for a key that find does not find, cleared but for tag and counter.
+  /// A slot for a key that find does not find, cleared but for tag and counter. Where none is free
+  /// or expired the idlest key gives way: of a closed counter, else of the counter that has the
+  /// most keys there which are not pinned. So a flood of keys of one counter takes the room of that
+  /// counter, once it has more than the others.
   Claim claim(const Place& p, std::uint16_t counter, const Ages& ages, Arena& arena) noexcept;
   void release(Region& region, Slot& slot, Arena& arena) noexcept;
+  /// Marks a taken slot: it is not evicted for a new key. At most kPinnedMax slots of a bucket are
+  /// pinned, so that new keys find room whatever is; one more takes the pin of another, the idlest
+  /// key of the counter that has the most of them there.
+  void pin(Slot& slot, const Ages& ages) noexcept;
   /// Evicts up to one idle key of the region that holds a block of at least this order. `except`
   /// stays.
   bool make_room(Region& region, unsigned order, const Slot* except, const Ages& ages,
@@ -160,6 +167,7 @@ class Table {
   static constexpr std::size_t kWays = 8;
   static constexpr std::size_t kHalf = kWays / 2;
   static constexpr std::size_t kBucketsMax = 256;
+  static constexpr std::size_t kPinnedMax = 6;  ///< of a bucket's slots
 
  private:
   static Slot* find_in(Slot* half, std::uint64_t tag, std::uint16_t counter) noexcept {
@@ -169,6 +177,7 @@ class Table {
     return nullptr;
   }
   Slot* find_away(const Place& p, std::uint16_t counter) const noexcept;  ///< in the other halves
+  Slot* victim(const Place& p, std::uint16_t counter, const Ages& ages) const noexcept;
 
   std::size_t buckets_;
   std::size_t region_count_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
@@ -40,9 +41,15 @@ constexpr int kRequestsPerConnection = 1'000;
 
 struct Connection {
   explicit Connection(Stream s) : stream(std::move(s)) {}
+  /// Whom the connection waits for: the peer to send, this process to answer, the peer to read.
+  enum class State : std::uint8_t { request, answer, reader };
+
   Stream stream;
-  bool waiting = true;      // for the rest of a request, the first byte included
-  std::uint64_t since = 0;  // a running number: when the waiting began
+  State state = State::request;
+  bool bulk = false;        // its answer counts towards HttpServerLimits::bulk
+  std::uint64_t since = 0;  // a running number: when the peer was last of use
+
+  bool waits_for_peer() const noexcept { return state != State::answer; }
 };
 
 // What a failed read means: a status to answer with, or 0: the peer is gone.
@@ -100,7 +107,9 @@ std::string render_head(const HttpReply& reply, std::string_view date, bool keep
       http::obsolete_reason(http::int_to_status(static_cast<unsigned>(reply.status)));
   head.append(reason.data(), reason.size()).append("\r\nDate: ").append(date).append("\r\n");
   if (!reply.content_type.empty()) head += "Content-Type: " + reply.content_type + "\r\n";
-  if (reply.status != 204) head += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
+  if (reply.status != 204) {
+    head += "Content-Length: " + std::to_string(reply.text().size()) + "\r\n";
+  }
   for (const auto& [name, value] : reply.fields) {
     head.append(name).append(": ").append(value).append("\r\n");
   }
@@ -143,7 +152,12 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   bool stopping = false;
 
   void admit(Fd fd);
-  Connection* longest_waiting();
+  /// Of the connections that wait for their peer (of bulk answers alone, if `bulk`), the one whose
+  /// peer has done nothing for the longest; null: there is none.
+  Connection* slowest_peer(bool bulk);
+  void displace(Connection& connection);
+  bool admit_bulk(Connection& connection);
+  void enter(Connection& connection, Connection::State state);
   void forget(const Connection* connection) { std::erase(connections, connection); }
   void stop_accepting();
   asio::awaitable<void> accept_all(std::shared_ptr<Impl> self);
@@ -155,6 +169,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   asio::awaitable<HttpReply> answer(HttpRequest request);
   asio::awaitable<bool> write(Connection& connection, HttpReply reply, bool head_only,
                               bool keep_alive);
+  asio::awaitable<error_code> send(Connection& connection, std::string_view head,
+                                   std::string_view body);
   asio::awaitable<void> linger(Connection& connection);
 };
 
@@ -181,12 +197,9 @@ asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
 
 void HttpServer::Impl::admit(Fd fd) {
   if (connections.size() >= limits.connections) {
-    Connection* const victim = longest_waiting();
+    Connection* const victim = slowest_peer(false);
     if (victim == nullptr) return;  // all are being answered: closes the new one
-    forget(victim);
-    ++displaced;
-    error_code ignored;
-    victim->stream.close(ignored);
+    displace(*victim);
   }
   const int family = address.raw()->sa_family;
   set_no_delay(fd.get());
@@ -196,19 +209,44 @@ void HttpServer::Impl::admit(Fd fd) {
   if (error) return;
   fd.release();
   auto connection = std::make_shared<Connection>(std::move(stream));
-  connection->since = ++sequence;
+  enter(*connection, Connection::State::request);
   connections.push_back(connection.get());
   tasks.spawn(serve(shared_from_this(), std::move(connection)));
 }
 
-Connection* HttpServer::Impl::longest_waiting() {
-  Connection* oldest = nullptr;
+Connection* HttpServer::Impl::slowest_peer(bool bulk) {
+  Connection* slowest = nullptr;
   for (Connection* connection : connections) {
-    if (connection->waiting && (oldest == nullptr || connection->since < oldest->since)) {
-      oldest = connection;
-    }
+    if (!connection->waits_for_peer() || (bulk && !connection->bulk)) continue;
+    if (slowest == nullptr || connection->since < slowest->since) slowest = connection;
   }
-  return oldest;
+  return slowest;
+}
+
+// Its coroutine ends by the error that closing gives what it waits for.
+void HttpServer::Impl::displace(Connection& connection) {
+  forget(&connection);
+  ++displaced;
+  error_code ignored;
+  connection.stream.close(ignored);
+}
+
+// False: as many bulk answers as may be are being made, and none waits for its reader.
+bool HttpServer::Impl::admit_bulk(Connection& connection) {
+  const auto taken = std::count_if(connections.begin(), connections.end(),
+                                   [](const Connection* other) { return other->bulk; });
+  if (static_cast<std::size_t>(taken) >= limits.bulk) {
+    Connection* const victim = slowest_peer(true);
+    if (victim == nullptr) return false;
+    displace(*victim);
+  }
+  connection.bulk = true;
+  return true;
+}
+
+void HttpServer::Impl::enter(Connection& connection, Connection::State state) {
+  connection.state = state;
+  connection.since = ++sequence;
 }
 
 asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<Impl> self,
@@ -226,10 +264,9 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
   boost::beast::flat_buffer buffer(limits.head_bytes + limits.body_bytes);
   for (int served = 1; !stopping; ++served) {
     Parser parser;
-    connection.waiting = true;
-    connection.since = ++sequence;
+    enter(connection, Connection::State::request);
     const std::optional<int> refused = co_await read_request(connection, buffer, parser);
-    connection.waiting = false;
+    connection.state = Connection::State::answer;
     if (refused == 0 || !connection.stream.is_open()) co_return;
     HttpRequest request;
     if (refused || !convert(parser.get(), request)) {
@@ -240,9 +277,16 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
     }
     const bool head_only = request.method == "HEAD";
     const bool wants_more = parser.get().keep_alive() && served < kRequestsPerConnection;
-    HttpReply reply = co_await answer(std::move(request));
+    const bool bulk = handler.is_bulk(request);
+    HttpReply reply;
+    if (bulk && !admit_bulk(connection)) {
+      reply = handler.refuse(503, "too many such answers are being made");
+    } else {
+      reply = co_await answer(std::move(request));
+    }
     const bool keep_alive = wants_more && !stopping;
     const bool written = co_await write(connection, std::move(reply), head_only, keep_alive);
+    connection.bulk = false;
     if (!written) co_return;
     if (!keep_alive) {
       co_await linger(connection);
@@ -295,10 +339,25 @@ asio::awaitable<HttpReply> HttpServer::Impl::answer(HttpRequest request) {
 asio::awaitable<bool> HttpServer::Impl::write(Connection& connection, HttpReply reply,
                                               bool head_only, bool keep_alive) {
   const std::string head = render_head(reply, date.at(Clock::wall()), keep_alive);
-  const std::array<asio::const_buffer, 2> parts{
-      asio::buffer(head), head_only ? asio::const_buffer() : asio::buffer(reply.body)};
-  auto sent = co_await within(limits.write, asio::async_write(connection.stream, parts, kToken));
-  co_return sent && !std::get<0>(*sent);
+  enter(connection, Connection::State::reader);
+  const std::string_view body = head_only ? std::string_view() : std::string_view(reply.text());
+  const auto sent = co_await within(limits.write, send(connection, head, body));
+  co_return sent && !*sent;
+}
+
+asio::awaitable<error_code> HttpServer::Impl::send(Connection& connection, std::string_view head,
+                                                   std::string_view body) {
+  while (!head.empty() || !body.empty()) {
+    const std::array<asio::const_buffer, 2> parts{asio::buffer(head.data(), head.size()),
+                                                  asio::buffer(body.data(), body.size())};
+    const auto [error, bytes] = co_await connection.stream.async_write_some(parts, kToken);
+    if (error) co_return error;
+    const std::size_t of_head = std::min(bytes, head.size());
+    head.remove_prefix(of_head);
+    body.remove_prefix(bytes - of_head);
+    if (bytes != 0) connection.since = ++sequence;  // a peer that reads is not the slowest
+  }
+  co_return error_code();
 }
 
 // Closing with unread bytes resets the connection, and the peer may lose the answer: say that
@@ -306,7 +365,7 @@ asio::awaitable<bool> HttpServer::Impl::write(Connection& connection, HttpReply 
 asio::awaitable<void> HttpServer::Impl::linger(Connection& connection) {
   error_code error;
   connection.stream.shutdown(Stream::shutdown_send, error);
-  connection.waiting = true;
+  enter(connection, Connection::State::request);
   std::array<char, 4096> rest;
   for (int i = 0; i < 256 && !error; ++i) {
     auto read =
@@ -325,7 +384,7 @@ void HttpServer::Impl::stop_accepting() {
     listener.close(ignored);
   }
   for (Connection* connection : connections) {
-    if (connection->waiting) connection->stream.close(ignored);
+    if (connection->state == Connection::State::request) connection->stream.close(ignored);
   }
 }
 

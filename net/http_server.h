@@ -38,6 +38,10 @@ struct HttpReply {
   std::string content_type;
   std::string body;
   std::vector<std::pair<std::string, std::string>> fields;  ///< further ones
+  /// Sent instead of `body` where it is set: one text that many replies share without a copy.
+  std::shared_ptr<const std::string> page = nullptr;
+
+  const std::string& text() const noexcept { return page != nullptr ? *page : body; }
 };
 
 /// Answers requests, on the server's thread.
@@ -47,22 +51,30 @@ class HttpHandler {
   virtual boost::asio::awaitable<HttpReply> handle(HttpRequest request) = 0;
   /// The answer to what never became a request: 400, 408, 413, 431, 500.
   virtual HttpReply refuse(int status, std::string_view detail) = 0;
+  /// Whether the answer may be larger than what the kernel buffers of a peer that does not read.
+  /// Connections with such an answer draw on HttpServerLimits::bulk.
+  virtual bool is_bulk(const HttpRequest&) const noexcept { return false; }
 };
 
 struct HttpServerLimits {
   std::size_t connections = 64;
+  std::size_t bulk = 64;  ///< of them at most so many with a bulk answer at a time
   std::size_t head_bytes = 16 << 10;
   std::size_t body_bytes = 64 << 10;
   milliseconds idle{60'000};  ///< until the first byte of the next request
   milliseconds head{10'000};  ///< from there to the end of its head
   milliseconds body{10'000};
-  milliseconds write{10'000};
+  milliseconds write{10'000};  ///< for a whole answer
 };
 
-/// Listens, reads requests with limits and deadlines, keeps connections alive, drains. When all
-/// connections are taken, the one that has waited longest for a complete request makes room: idle
-/// or slow peers cannot shut a probe out. On one thread, that of the io_context; the handler must
-/// outlive stop().
+/// Listens, reads requests with limits and deadlines, keeps connections alive, drains.
+///
+/// When all connections are taken, one of those whose peer is to act makes room: the one whose
+/// peer has sent no complete request, or has taken no byte of its answer, for the longest. When all
+/// of `bulk` are taken, the bulk answer whose peer has taken nothing for the longest makes room. So
+/// idle peers, slow senders and slow readers cannot shut a probe out.
+///
+/// On one thread, that of the io_context; the handler must outlive stop().
 class HttpServer {
  public:
   HttpServer(boost::asio::io_context& io, HttpHandler& handler, const HttpServerLimits& limits);

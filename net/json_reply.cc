@@ -4,6 +4,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "core/http_status.h"
+#include "core/json_numbers.h"
 #include "core/utf8.h"
 
 namespace weir::net {
@@ -15,7 +16,7 @@ HttpReply reply_of(const json::value& body, int status, std::string content_type
   HttpReply reply;
   reply.status = status;
   reply.content_type = std::move(content_type);
-  reply.body = json::serialize(body);
+  reply.body = plain_numbers(json::serialize(body));
   reply.body += '\n';
   return reply;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "policies/evaluator.h"
 
@@ -63,13 +64,22 @@ bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& pl
   return false;
 }
 
-/// Whether it reads what other replicas may have no more.
-bool is_doubtful(const Policy& policy, const PlannedPolicy& planned, const Plan& plan) {
-  const std::uint16_t* const refs = plan.counter_refs.data() + planned.first_counter;
-  for (std::size_t i = 0; i < policy.counters.size(); ++i) {
-    if (plan.counters.data()[refs[i]].reading.doubtful) return true;
-  }
-  return false;
+/// Whether some reading has what is not settled: reservations of others, also where the policy only
+/// reads, or what other replicas may have no more. Then what is remembered is judged by itself.
+bool is_open(const Plan& plan) {
+  return plan.provisional ||
+         std::any_of(plan.counters.begin(), plan.counters.end(), [](const PlannedCounter& counter) {
+           const limiter::Reading& reading = counter.reading;
+           return reading.doubtful || reading.in_flight != 0 || reading.value != reading.settled;
+         });
+}
+
+/// How long a request waits until the rate would have let it through: the bucket then holds what
+/// the rung allows.
+milliseconds paced_hold(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
+  if (!limit || !value.is_number()) return milliseconds{0};
+  const double over = value.as_number().as_real() - limit->as_real();
+  return milliseconds{static_cast<std::int64_t>(std::ceil(std::max(over, 0.0) * rung.pace))};
 }
 
 /// When a reading over its limit can be expected to have fallen.
@@ -88,7 +98,7 @@ TimePoint Instant::window_end(const Counter& counter) const noexcept {
     case limiter::Window::calendar:
       return counter.spec.zone->span(counter.spec.unit, of(counter)).end;
     case limiter::Window::leaky:
-      return now + counter.spec.drain;
+      return now + milliseconds{static_cast<std::int64_t>(std::ceil(counter.spec.ms_of_one()))};
     default:
       return of(counter) + counter.window;
   }
@@ -153,13 +163,14 @@ const Verdict& Evaluator::conclude(Instant at, const Options& options) {
     return verdict_;
   }
   if (!options.dry) {
+    // What became of the event first: a rung that clears empties the counter of this event too.
+    take_back(false, at);
+    if (plan_.provisional) settle_provisional(at);
     write_memory(at);
     feed_patterns();
   }
   finish_verdict(at);
   if (!options.dry) {
-    take_back(false, at);
-    if (plan_.provisional) settle_provisional(at);
     count_standings();
     observe_views(at);
   }
@@ -213,6 +224,9 @@ Evaluator::Winner Evaluator::winner(const Policy& policy, const PlannedPolicy& p
       value = planned_counter(planned, rung.counter).value(settled);
     } else if (policy.pattern) {
       value = Value::integer(set_->patterns[*policy.pattern].spec.steps);
+    } else if (policy.reads_score) {
+      value = Value::integer(shadow ? (settled ? scores_.all_settled : scores_.all)
+                                    : (settled ? scores_.settled : scores_.enforced));
     }
     // Most rungs do not hold, and their threshold alone says so.
     const bool holds = (rung.overflows || breaks(rung, value, limits[r])) &&
@@ -264,10 +278,42 @@ void Evaluator::add_standing(const PlannedPolicy& planned, const Winner& won, bo
   if (policy.has_metric) {
     standing.window = at_.window_length(counter_of(planned_counter(planned, rung.counter)));
   }
-  standing.hold = rung.hold;
+  standing.hold = rung.pace > 0 ? paced_hold(rung, won.value, standing.limit) : rung.hold;
   standing.status = rung.status;
   standing.tell = rung.tell;
   verdict_.standings.push_back(standing);
+}
+
+/// Which rungs of one policy win, and what they give the request.
+void Evaluator::judge_planned(std::size_t at, const Options& options) {
+  const PlannedPolicy& planned = plan_.policies[at];
+  const Policy& policy = policy_of(planned);
+  Won all{at, {}, {}, {}, {}};
+  const bool apart = planned.reserves || policy.reads_score || is_open(plan_);
+  if (policy.enforced_rungs) {
+    all.enforced = winner(policy, planned, false, false, options.trace);
+    all.settled = apart ? winner(policy, planned, false, true, nullptr) : all.enforced;
+  }
+  if (policy.shadow_rungs) {
+    all.shadow = winner(policy, planned, true, false, options.trace);
+    all.shadow_settled = apart ? winner(policy, planned, true, true, nullptr) : all.shadow;
+  }
+  if (all.enforced.rung < 0 && all.settled.rung < 0 && all.shadow.rung < 0 &&
+      all.shadow_settled.rung < 0) {
+    return;
+  }
+  won_.push_back(all);
+  if (!planned.applies) return;
+  const auto score_of = [&](const Winner& won) {
+    if (won.rung < 0) return std::int64_t{0};
+    return policy.rungs[static_cast<std::size_t>(won.rung)].score.value_or(0);
+  };
+  scores_.enforced += score_of(all.enforced);
+  scores_.settled += score_of(all.settled);
+  scores_.all += score_of(all.enforced) + score_of(all.shadow);
+  scores_.all_settled += score_of(all.settled) + score_of(all.shadow_settled);
+  if (all.enforced.rung >= 0) add_standing(planned, all.enforced, false);
+  if (all.shadow.rung >= 0) add_standing(planned, all.shadow, true);
 }
 
 void Evaluator::decide(const Options& options) {
@@ -283,6 +329,7 @@ void Evaluator::decide(const Options& options) {
     return;
   }
   add_list_standings();
+  scores_ = {};
   for (std::size_t i = 0; const PlannedPolicy& planned : plan_.policies) {
     const Policy& policy = policy_of(planned);
     const std::size_t at = i++;
@@ -290,19 +337,14 @@ void Evaluator::decide(const Options& options) {
         (is_calm(policy, planned, plan_) || !may_hold(policy, planned, plan_))) {
       continue;
     }
-    Won all{at, {}, {}, {}};
-    if (policy.enforced_rungs) {
-      all.enforced = winner(policy, planned, false, false, options.trace);
-      const bool apart =
-          planned.reserves || plan_.provisional || is_doubtful(policy, planned, plan_);
-      all.settled = apart ? winner(policy, planned, false, true, nullptr) : all.enforced;
+    if (!policy.reads_score) judge_planned(at, options);
+  }
+  if (set_->any_scores) {  // last, when the others have said what they give
+    for (std::size_t i = 0; i < plan_.policies.size(); ++i) {
+      if (policy_of(plan_.policies[i]).reads_score) judge_planned(i, options);
     }
-    if (policy.shadow_rungs) all.shadow = winner(policy, planned, true, false, options.trace);
-    if (all.enforced.rung < 0 && all.settled.rung < 0 && all.shadow.rung < 0) continue;
-    won_.push_back(all);
-    if (!planned.applies) continue;
-    if (all.enforced.rung >= 0) add_standing(planned, all.enforced, false);
-    if (all.shadow.rung >= 0) add_standing(planned, all.shadow, true);
+    std::sort(won_.begin(), won_.end(),
+              [](const Won& a, const Won& b) { return a.planned < b.planned; });
   }
   choose_decider();
   if (verdict_.decider < 0) return;
@@ -396,7 +438,8 @@ void Evaluator::take_back(bool all, Instant at) {
       // What a shadow policy would have refused it would not have counted either.
       for (const Won& won : won_) {
         const PlannedPolicy& policy = plan_.policies[won.planned];
-        if (back || !set_->policies[policy.policy].shadow || !refuses(won.shadow.effect)) continue;
+        const bool would_refuse = policy.applies && refuses(won.shadow.effect);
+        if (back || !set_->policies[policy.policy].shadow || !would_refuse) continue;
         const auto index = static_cast<std::uint16_t>(&planned - plan_.counters.data());
         for (std::size_t k = 0; k < set_->policies[policy.policy].counters.size(); ++k) {
           back = back || plan_.counter_refs[policy.first_counter + k] == index;

@@ -96,6 +96,8 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
     case Kind::last:
       spec.metric = limiter::Metric::last;
       break;
+    case Kind::score:  // no counter
+      break;
   }
   if (metric == Kind::in_flight || window == nullptr) {
     spec.window = limiter::Window::none;
@@ -126,9 +128,10 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
       spec.window = limiter::Window::leaky;
       spec.capacity = window->capacity;
       spec.drain = window->drain;
+      spec.drains = window->drains;
       // After so long a full bucket is empty.
       spec.length = milliseconds{static_cast<std::int64_t>(
-          std::ceil(window->capacity.as_real() * static_cast<double>(window->drain.count())))};
+          std::ceil(window->capacity.as_real() * spec.ms_of_one()))};
       break;
   }
   return spec;
@@ -191,7 +194,8 @@ std::string describe(const limiter::CounterSpec& spec) {
       return out + " in each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name() +
              ", keep " + std::to_string(spec.keep);
     case limiter::Window::leaky:
-      return out + " in a bucket of " + spec.capacity.to_string() + " draining one per " +
+      return out + " in a bucket of " + spec.capacity.to_string() + " draining " +
+             (spec.drains == 1 ? "one" : std::to_string(spec.drains)) + " per " +
              std::to_string(spec.drain.count()) + " ms";
     case limiter::Window::none:
       break;
@@ -207,22 +211,35 @@ void Compiler::index() {
   set_.releases_of.resize(events);
   set_.needs_body.assign(events, false);
   set_.needs_answer_body.assign(events, false);
+  set_.wants_readable_answer.assign(events, false);
   set_.family.resize(events);
-  std::vector<bool> used(events, false);
+  std::vector<bool> used(events, false), enforced(events, false);
+  bool acts = true;  // what reads is enforced
 
   const auto reads = [&](EventIndex event, SlotId slot) {
     if (set_.slots[slot].needs_body) set_.needs_body[event] = true;
-    if (set_.slots[slot].needs_answer_body) set_.needs_answer_body[event] = true;
+    if (set_.slots[slot].needs_answer_body) {
+      set_.needs_answer_body[event] = true;
+      if (acts) set_.wants_readable_answer[event] = true;
+    }
   };
   const auto reads_expression = [&](EventIndex event, const Expression& expression) {
     if (expression.needs_body()) set_.needs_body[event] = true;
-    if (expression.needs_answer_body()) set_.needs_answer_body[event] = true;
+    if (expression.needs_answer_body()) {
+      set_.needs_answer_body[event] = true;
+      if (acts) set_.wants_readable_answer[event] = true;
+    }
+  };
+  const auto is_used = [&](EventIndex event) {
+    used[event] = true;
+    if (acts) enforced[event] = true;
   };
   for (const Policy& policy : set_.policies) {
+    acts = !policy.shadow;
     for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
       const Binding& binding = policy.bindings[b];
       set_.watchers[binding.event].push_back({policy.index, static_cast<std::uint16_t>(b)});
-      used[binding.event] = true;
+      is_used(binding.event);
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
       for (const Expression& argument : binding.arguments)
         reads_expression(binding.event, argument);
@@ -240,6 +257,7 @@ void Compiler::index() {
       }
     }
   }
+  acts = false;
   set_.view_watchers.resize(events);
   for (std::size_t v = 0; v < set_.views.size(); ++v) {
     const View& view = set_.views[v];
@@ -247,7 +265,7 @@ void Compiler::index() {
       const View::Binding& binding = view.bindings[b];
       set_.view_watchers[binding.event].push_back(
           {static_cast<PolicyIndex>(v), static_cast<std::uint16_t>(b)});
-      used[binding.event] = true;
+      is_used(binding.event);
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
       for (const Expression& argument : binding.arguments)
         reads_expression(binding.event, argument);
@@ -255,6 +273,7 @@ void Compiler::index() {
     }
   }
   for (const Pattern& pattern : set_.patterns) {
+    acts = !set_.policies[pattern.policy].shadow;
     for (const Pattern::Step& step : pattern.steps) {
       if (step.when)
         reads_expression(set_.policies[pattern.policy].bindings[step.binding].event, *step.when);
@@ -262,23 +281,25 @@ void Compiler::index() {
   }
   for (std::size_t i = 0; i < set_.resets.size(); ++i) {
     const Reset& reset = set_.resets[i];
+    acts = !set_.policies[reset.policy].shadow;
     set_.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
-    used[reset.event] = true;
+    is_used(reset.event);
     for (const KeySlot& part : reset.key) reads(reset.event, part.slot);
   }
   for (std::size_t l = 0; l < set_.lists.size(); ++l) {
+    acts = !set_.lists[l].shadow;
     for (std::size_t b = 0; b < set_.lists[l].bindings.size(); ++b) {
       const List::Binding& binding = set_.lists[l].bindings[b];
       set_.list_uses[binding.event].push_back(
           {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
-      used[binding.event] = true;
+      is_used(binding.event);
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
     }
     for (std::size_t b = 0; b < set_.lists[l].releases.size(); ++b) {
       const List::Binding& release = set_.lists[l].releases[b];
       set_.releases_of[release.event].push_back(
           {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
-      used[release.event] = true;
+      is_used(release.event);
       for (const KeySlot& part : release.key) reads(release.event, part.slot);
     }
   }
@@ -287,11 +308,13 @@ void Compiler::index() {
   std::vector<bool> wanted = used;
   for (std::size_t i = events; i-- > 1;) {
     if (wanted[i]) wanted[set_.events[i].parent] = true;
+    if (enforced[i]) enforced[set_.events[i].parent] = true;
   }
   for (std::size_t i = 0; i < events; ++i) {
     if (!wanted[i]) continue;
     const Event& event = set_.events[i];
     set_.family[event.base].push_back(static_cast<EventIndex>(i));
+    acts = enforced[i];
     if (event.when) reads_expression(static_cast<EventIndex>(i), *event.when);
   }
   // A request needs its body read if any event that it may be does.
@@ -299,12 +322,14 @@ void Compiler::index() {
     for (const EventIndex member : set_.family[base]) {
       if (set_.needs_body[member]) set_.needs_body[base] = true;
       if (set_.needs_answer_body[member]) set_.needs_answer_body[base] = true;
+      if (set_.wants_readable_answer[member]) set_.wants_readable_answer[base] = true;
     }
   }
 }
 
 Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank,
                                const HashSecret& secret, limiter::PatternBank* pattern_bank) {
+  const limiter::Bank::Opening together(bank);
   for (Counter& counter : counters) {
     if (counter.synced.shared != nullptr) {
       if (const auto opened = counter.synced.open(bank, counter.keys); !opened) return opened;

@@ -45,6 +45,12 @@ bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
     if (auto binding = bind(def, *event, Role::guards)) policy.bindings.push_back(std::move(*binding));
   }
   check_told_apart(def, policy);
+  for (std::size_t b = 1; b < policy.bindings.size(); ++b) {
+    const Binding& first = policy.bindings.front();
+    const Binding& other = policy.bindings[b];
+    check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                   set_.events[other.event]);
+  }
   policy.guarded_only = !def.guard.empty();
   return problems_.errors() == errors && !policy.bindings.empty();
 }
@@ -116,7 +122,7 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
   binding.outcome = event.outcome;
   if (def.when && role != Role::reads) {
     Scope scope(*this, event);
-    binding.when = compile_condition(*def.when, scope, problems_);
+    binding.when = compile_when(*def.when, scope);
     if (binding.when && binding.when->side() == Side::answer) binding.outcome = true;
   }
   bind_key(def, event, binding);
@@ -142,24 +148,13 @@ void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Bindin
       bind_place(*part.near, event, binding);
       continue;
     }
-    auto slot = key_slot(part.field, event, true);
+    const auto slot = key_part_slot(part, event, true);
     if (!slot) continue;
     if (set_.slots[slot->slot].side == Side::answer) {
       problems_.error(part.field.where,
                       "a key part from the answer is not supported: nothing could be reserved for it");
       continue;
     }
-    const bool masked = part.v4_bits || part.v6_bits;
-    const bool column = set_.slots[slot->slot].kind == Slot::Kind::column;
-    // A column is text: it counts as it stands, unless a mask says that it is an address.
-    slot->reads_address = masked && column;
-    if (masked && !slot->is_address && !column) {
-      problems_.error(part.field.where, "only an address can be masked; \"" + part.field.value +
-                                            "\" is " + std::string(type_name(set_.slots[slot->slot].type)));
-      continue;
-    }
-    slot->v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(slot->v4_bits));
-    slot->v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(slot->v6_bits));
     binding.key.push_back(*slot);
   }
 }
@@ -254,6 +249,14 @@ void Compiler::bind_rungs(const config::PolicyDef& def, const Event& event, Bind
     if (rung.condition) {
       Scope scope(*this, event, &def);
       part.condition = compile_condition(*rung.condition, scope, problems_);
+      const auto known = part.condition ? part.condition->constant() : std::nullopt;
+      // A rung that always holds is a plain rule.
+      if (known && !known->is_true()) {
+        problems_.warning(rung.condition->where, "this rung never holds", "");
+      } else if (known && rung.compare != config::Rung::Compare::none) {
+        problems_.warning(rung.condition->where, "this condition holds for every event",
+                          "leave it out");
+      }
       if (part.condition && part.condition->side() == Side::answer) {
         problems_.error(rung.condition->where,
                         "a rung is judged at the request and cannot read the answer; put it into `when`");

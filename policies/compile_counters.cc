@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/exactness.h"
 #include "limiter/kinds.h"
 #include "policies/compiler.h"
 
@@ -8,8 +9,6 @@ namespace weir::policies {
 namespace {
 
 using config::MetricDef;
-
-constexpr std::size_t kKeepDefault = 1000;
 
 /// What no counter can hold; the parser has seen to the rest.
 void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& window,
@@ -32,15 +31,15 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
   }
 }
 
-/// What empties the counter of the window that `own` brings (null: the policy's): a number that is
-/// emptied is another one than a number that is not.
-std::string cleared_by(const config::PolicyDef& def, const config::Rung* own) {
+/// What empties the counter of that window: a number that is emptied is another one than a number
+/// that is not.
+std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* window) {
   std::string out;
   for (const config::Rung& rung : def.then) {
     const config::Mode mode = rung.mode ? rung.mode->value : def.mode.value;
     const bool acts = mode != config::Mode::disabled &&
                       (mode != config::Mode::shadow || def.mode.value == config::Mode::shadow);
-    if (!rung.clear || !acts || (own == nullptr ? rung.in.has_value() : &rung != own)) continue;
+    if (!rung.clear || !acts || !config::reads(def, rung, window)) continue;
     out += "cleared " + std::to_string(static_cast<int>(rung.compare));
     if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit))
       out += " " + number->value.to_string();
@@ -82,13 +81,16 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
     what += "; ";
   }
-  const auto counter_for = [&](const config::WindowDef* window, const config::Rung* own = nullptr) {
+  const auto counter_for = [&](const config::WindowDef* window) {
     Counter counter;
     counter.always = def.charge.value == config::Charge::always;
     counter.shadow = policy.shadow;
     counter.keys = def.keys ? def.keys->value : 0;
     counter.spec = spec_of(def.metric.kind, real, outcome || provisional, window,
-                           def.keep ? def.keep->value : kKeepDefault);
+                           config::keep_of(def, window));
+    if (counter.spec.window == limiter::Window::ring && config::is_read_by_under(def, window)) {
+      counter.spec.window = limiter::Window::log;
+    }
     if (radius) {  // every event stands by itself
       counter.spec.radius = *radius;
       if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
@@ -114,7 +116,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
         rest += "reset " + event_canonical(event->second) + "; ";
       }
     }
-    rest += cleared_by(def, own);
+    rest += cleared_by(def, window);
     if (counter.always) rest += "always; ";
     if (counter.spec.late) {
       rest += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";
@@ -142,7 +144,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   };
   policy.counters.push_back(counter_for(def.window ? &*def.window : nullptr));
   for (const config::Rung& rung : def.then) {
-    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value, &rung));
+    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value));
   }
 }
 
@@ -171,19 +173,18 @@ void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
       reset.key.push_back(place.key.front());
       continue;
     }
-    config::Text name = part.field;
-    const auto slot = key_slot(name, set_.events[*event], false);
+    const auto slot = key_part_slot(part, set_.events[*event], false);
     if (!slot) {
       problems_.error(def.reset->where, "reset needs the same key, and event \"" +
                                             def.reset->value + "\" does not provide \"" +
                                             part.field.value + "\"");
       return;
     }
-    KeySlot masked = *slot;
-    masked.v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(masked.v4_bits));
-    masked.v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(masked.v6_bits));
-    reset.key.push_back(masked);
+    reset.key.push_back(*slot);
   }
+  const Binding& counted = policy.bindings.front();
+  check_same_key(*def.reset, counted.key, set_.events[counted.event], reset.key,
+                 set_.events[*event]);
   set_.resets.push_back(std::move(reset));
 }
 

@@ -39,7 +39,9 @@ std::optional<SlotId> Compiler::Scope::column(std::string_view name) const {
   const bool any = source.format == config::SourceDef::Format::json;
   const auto named = [&](const config::Text& column) { return column.value == name; };
   if (!any && std::none_of(source.columns.begin(), source.columns.end(), named)) return std::nullopt;
-  return slots().column(event_.source, name, any ? Type::dyn : Type::text);
+  // Who sent it is an address in a record as in a request, so that one key can count both.
+  const Type type = name == "ip" ? Type::address : any ? Type::dyn : Type::text;
+  return slots().column(event_.source, name, type);
 }
 
 std::optional<ExprScope::ListRef> Compiler::Scope::list(std::string_view name) const {
@@ -115,12 +117,18 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
     event.time_as = def.source->time;
   } else {
     event.fields = base.fields;
+    event.body = base.body;
     event.source = base.source;
     event.time_column = base.time_column;
     event.time_as = base.time_as;
   }
   event.outcome = base.outcome;
 
+  if (def.body.value != BodyKind::none) {
+    // Fields that every request has are this event's too, and of its body.
+    event.body = def.body.value;
+    compile_fields(model_.fields, event);
+  }
   if (def.match) {
     auto parsed = Route::parse(def.match->value);
     if (!parsed.route) {
@@ -142,7 +150,7 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
   compile_fields(def.fields, event);
   if (def.when) {
     Scope scope(*this, event);
-    event.when = compile_condition(*def.when, scope, problems_);
+    event.when = compile_when(*def.when, scope);
     if (event.when && event.when->side() == Side::answer) event.outcome = true;
   }
   const auto index = static_cast<EventIndex>(set_.events.size());
@@ -151,6 +159,16 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
   if (def.is && parent == kRequestEvent) event.base = kRequestEvent;
   set_.events.push_back(std::move(event));
   event_index_.emplace(def.name.value, index);
+}
+
+std::optional<Expression> Compiler::compile_when(const config::Text& text, ExprScope& scope) {
+  auto when = compile_condition(text, scope, problems_);
+  const auto constant = when ? when->constant() : std::nullopt;
+  if (!constant) return when;
+  constant->is_true()
+      ? problems_.warning(text.where, "this condition holds for every event", "leave it out")
+      : problems_.warning(text.where, "this condition never holds", "");
+  return when;
 }
 
 std::optional<EventIndex> Compiler::find_event(const config::Text& name) {

@@ -31,7 +31,6 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
   const Slot& what = set_.slots[*slot];
   out.type = what.type;
   out.is_address = what.type == Type::address;
-  out.reads_address = what.kind == Slot::Kind::column && field.value == "ip";
   if (what.type == Type::list) {
     if (complain) problems_.error(field.where, "a key part is a single value, not a list");
     return std::nullopt;
@@ -39,13 +38,59 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
   return out;
 }
 
+std::optional<KeySlot> Compiler::key_part_slot(const config::KeyPart& part, const Event& event,
+                                               bool complain) {
+  auto out = key_slot(part.field, event, complain);
+  if (!out || !(part.v4_bits || part.v6_bits)) return out;
+  if (!out->is_address && set_.slots[out->slot].kind == Slot::Kind::column) {
+    // A column of a record is text or what JSON says; the mask says that it is an address.
+    const std::string text = "address(" + part.field.value + ")";
+    Scope scope(*this, event);
+    const auto address = compile_expression({text, part.field.where}, scope, problems_);
+    if (!address) return std::nullopt;
+    out->slot = set_.slots.computed(*address);
+    out->type = Type::address;
+    out->is_address = true;
+  }
+  if (!out->is_address) {
+    if (complain) {
+      problems_.error(part.field.where,
+                      "only an address can be masked; \"" + part.field.value + "\" is " +
+                          std::string(type_name(set_.slots[out->slot].type)),
+                      "convert it in the event's fields: address(...)");
+    }
+    return std::nullopt;
+  }
+  out->v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(out->v4_bits));
+  out->v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(out->v6_bits));
+  return out;
+}
+
+void Compiler::check_same_key(const config::Text& at, const std::vector<KeySlot>& a,
+                              const Event& of_a, const std::vector<KeySlot>& b,
+                              const Event& of_b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i].is_address == b[i].is_address) continue;
+    const Event& address = a[i].is_address ? of_a : of_b;
+    const Event& other = a[i].is_address ? of_b : of_a;
+    problems_.error(at.where,
+                    "part " + std::to_string(i + 1) + " of the key is an ip address in event \"" +
+                        address.name + "\" and " +
+                        std::string(type_name(a[i].is_address ? b[i].type : a[i].type)) +
+                        " in event \"" + other.name + "\": they are never the same key",
+                    "convert it in the fields of \"" + other.name + "\": address(...)");
+    return;
+  }
+}
+
 std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const Event& event) {
   std::vector<KeySlot> key;
-  for (const std::string& name : list.of) {
-    // IPv6 by /64, as in keys: who has one address of it has all, and could fill the list.
-    const auto part = key_slot({name, {}}, event, false);
-    if (!part) return std::nullopt;
-    key.push_back(*part);
+  for (const config::KeyPart& part : list.parts) {
+    // IPv6 by /64 unless a mask says otherwise, as in keys: whoever has one address of a /64 has
+    // all of them, and could fill the list.
+    const auto slot = key_part_slot(part, event, false);
+    if (!slot) return std::nullopt;
+    key.push_back(*slot);
   }
   return key;
 }
@@ -78,8 +123,16 @@ void Compiler::declare_lists() {
     List list;
     list.name = def.name.value;
     list.kind = def.kind.value;
-    for (const config::Text& name : def.of) list.of.push_back(name.value);
-    list.kept_as = kept_as(list);
+    std::vector<KeySlot> masks;
+    for (const config::KeyPart& part : def.of) {
+      list.of.push_back(part.field.value);
+      KeySlot& mask = masks.emplace_back();
+      mask.is_address = part.v4_bits || part.v6_bits;
+      mask.v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(mask.v4_bits));
+      mask.v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(mask.v6_bits));
+    }
+    list.parts = def.of;
+    list.kept_as = kept_as(list) + masks_of(masks);
     list.identity = identity_of("list " + list.kept_as);
     list.of_address = list.of.size() == 1 && list.of.front() == "ip";
     list_index_.emplace(list.name, static_cast<ListIndex>(set_.lists.size()));
@@ -122,7 +175,7 @@ void Compiler::compile_lists() {
       list.bindings.push_back({static_cast<EventIndex>(i), *key});
     }
     if (list.bindings.empty()) {
-      problems_.error(def.of.empty() ? def.name.where : def.of.front().where,
+      problems_.error(def.of.empty() ? def.name.where : def.of.front().field.where,
                       "no event provides " + (list.of.size() == 1
                                                   ? "the field \"" + list.of.front() + "\""
                                                   : "all fields of the list \"" + list.name + "\""),
@@ -143,7 +196,14 @@ void Compiler::compile_lists() {
         }
       }
     }
-    list.of_address = list.of.size() == 1 && list.bindings.front().key.front().is_address;
+    const List::Binding& first = list.bindings.front();
+    const auto check_same = [&](const List::Binding& other) {
+      check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                     set_.events[other.event]);
+    };
+    for (const List::Binding& other : list.bindings) check_same(other);
+    for (const List::Binding& other : list.releases) check_same(other);
+    list.of_address = list.of.size() == 1 && first.key.front().is_address;
     for (config::ListEntryDef& entry : list.entries) {
       for (std::size_t i = 0; !list.of_address && i < entry.key.size(); ++i)
         check_entry(list, i, entry.key[i]);

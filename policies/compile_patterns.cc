@@ -55,6 +55,11 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   pattern.spec = pattern_spec_of(def);
   pattern.always = def.charge.value == config::Charge::always;
   if (!bind_pattern(def, policy, pattern)) return;
+  for (const Binding& other : policy.bindings) {
+    const Binding& first = policy.bindings.front();
+    check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                   set_.events[other.event]);
+  }
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
   policy.pattern = static_cast<std::uint16_t>(set_.patterns.size());
@@ -112,7 +117,7 @@ bool Compiler::bind_pattern(const config::PolicyDef& def, Policy& policy, Patter
     pattern.steps[k].binding = *part;
     if (!step.when) continue;
     Scope scope(*this, set_.events[policy.bindings[*part].event]);
-    pattern.steps[k].when = compile_condition(*step.when, scope, problems_);
+    pattern.steps[k].when = compile_when(*step.when, scope);
     if (pattern.steps[k].when && pattern.steps[k].when->side() == Side::answer) {
       policy.bindings[*part].outcome = true;
     }

@@ -88,12 +88,14 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.metric = def.metric.kind;
   policy.shared = def.share.has_value();
   if (def.on_error) policy.on_error = *def.on_error;
+  policy.reads_score = def.metric.kind == MetricDef::Kind::score;
   policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
 
   policy.remembers = remembers(def);
   policy.provisional = policy.remembers && def.share && !def.share->sync && meets_refusals(def);
   if (!bind_events(def, policy)) return;
+  if (policy.reads_score) check_score(def, policy);
   compile_meters(def, policy);  // they stand before it
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
   policy.key_is_address =
@@ -147,7 +149,11 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
       if (known) continue;
       auto binding = bind(meter, judged.event, Role::reads);
       sound = sound && binding;
-      if (binding) compiled.bindings.push_back(std::move(*binding));
+      if (!binding) continue;
+      const Binding& first = compiled.bindings.front();
+      check_same_key(meter.name, first.key, set_.events[first.event], binding->key,
+                     set_.events[judged.event]);
+      compiled.bindings.push_back(std::move(*binding));
     }
     if (!sound) continue;
     compile_counters(meter, compiled);
@@ -180,6 +186,27 @@ void Compiler::check_remembered(const config::PolicyDef& def, const Policy& poli
   }
 }
 
+/// What the answer tells comes too late for the request's verdict.
+void Compiler::check_score(const config::PolicyDef& def, const Policy& policy) {
+  set_.any_scores = true;
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.outcome || !binding.counts) continue;
+    problems_.error(def.metric.where, "the score is known at the request, and event \"" +
+                                          set_.events[binding.event].name +
+                                          "\" by its answer only",
+                    "watch the event that it is");
+    return;
+  }
+  const auto scores = [](const config::PolicyDef& other) {
+    return std::any_of(other.then.begin(), other.then.end(),
+                       [](const config::Rung& rung) { return rung.score.has_value(); });
+  };
+  if (std::none_of(model_.policies.begin(), model_.policies.end(), scores)) {
+    problems_.warning(def.metric.where, "no rung of any policy gives a score: this reads 0",
+                      "write {over: 5, score: 30} in the rungs of other policies");
+  }
+}
+
 void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   check_remembered(def, policy);
   std::uint16_t own_window = 1;
@@ -196,6 +223,9 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     const bool speaks = from.status || rung.action == Action::challenge;
     if (!speaks && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
     if (from.hold) rung.hold = from.hold->value;
+    if (from.paces && policy.has_metric) {
+      rung.pace = set_.counters[policy.counters[rung.counter]].spec.ms_of_one();
+    }
     for (const config::Duration& duration : from.durations)
       rung.durations.push_back(duration.value);
     rung.for_window = from.for_window;
@@ -247,6 +277,11 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
         const List& list = set_.lists[*rung.list];
         if (auto found = list_key(list, set_.events[policy.bindings[b].event])) {
           key = std::move(*found);
+          if (!list.bindings.empty()) {
+            const List::Binding& first = list.bindings.front();
+            check_same_key(*from.list, first.key, set_.events[first.event], key,
+                           set_.events[policy.bindings[b].event]);
+          }
           if (policy.bindings[b].outcome) {
             for (const KeySlot& part : key)
               add_captures(policy.bindings[b].captures, {&part.slot, 1});
@@ -307,6 +342,42 @@ void Compiler::check_amounts() {
   }
 }
 
+/// An answer that weir cannot read must not be a way around a policy that nobody knows of.
+void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy,
+                                      bool acts) {
+  if (!acts) return;
+  constexpr std::string_view kUnread =
+      " (longer than limits.body, damaged, or in a coding that was not asked for)";
+  const auto reads_answer = [&](const Binding& binding) {
+    if (binding.when && binding.when->needs_answer_body()) return true;
+    for (EventIndex at = binding.event;; at = set_.events[at].parent) {
+      const Event& event = set_.events[at];
+      if (event.when && event.when->needs_answer_body()) return true;
+      if (event.parent == at) return false;
+    }
+  };
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.counts) continue;
+    const bool is_sum = def.metric.kind == MetricDef::Kind::sum;  // only a sum has an estimate
+    if (is_sum && binding.late_amount && !binding.arguments.empty() && !binding.reserve &&
+        binding.arguments.front().needs_answer_body()) {
+      problems_.warning(def.metric.where,
+                        "policy \"" + policy.name + "\" counts nothing for an answer that weir cannot read" +
+                            std::string(kUnread),
+                        "give it an estimate, which such an answer counts: reserve: '500'");
+      return;
+    }
+    if (def.missing.where.line == 0 && reads_answer(binding)) {
+      problems_.warning(def.name.where,
+                        "policy \"" + policy.name + "\" does not count an answer that weir cannot read" +
+                            std::string(kUnread),
+                        "say what happens then: missing: same or missing: deny counts it as a match, "
+                        "missing: skip does not");
+      return;
+    }
+  }
+}
+
 void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
   const auto asserted = [&](const KeySlot& part) { return set_.slots[part.slot].client_asserted; };
   const Binding& binding = policy.bindings.front();
@@ -327,6 +398,7 @@ void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
           "policy keyed by ip");
     }
   }
+  warn_of_unread_answers(def, policy, acts);
   const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };
   if (!binding.key.empty() && std::all_of(binding.key.begin(), binding.key.end(), asserted) &&
       std::any_of(policy.rungs.begin(), policy.rungs.end(), denies)) {

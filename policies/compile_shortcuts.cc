@@ -23,9 +23,8 @@ class KeyIndex {
     std::vector<Part> parts;
     for (const KeySlot& part : key) {
       const Type type = slots_[part.slot].type;
-      const bool masked = part.reads_address || type == Type::address || type == Type::dyn;
-      parts.emplace_back(part.slot, part.reads_address, masked ? part.v4_bits : 0,
-                         masked ? part.v6_bits : 0);
+      const bool masked = type == Type::address || type == Type::dyn;
+      parts.emplace_back(part.slot, masked ? part.v4_bits : 0, masked ? part.v6_bits : 0);
     }
     if (ids_.size() == kNoKey && !ids_.contains(parts)) return kNoKey;
     return ids_.try_emplace(std::move(parts), static_cast<KeyId>(ids_.size())).first->second;
@@ -33,8 +32,8 @@ class KeyIndex {
   std::size_t size() const noexcept { return ids_.size(); }
 
  private:
-  // A slot, whether its text may be an address, and how an address is masked.
-  using Part = std::tuple<SlotId, bool, unsigned, unsigned>;
+  // A slot, and how an address is masked.
+  using Part = std::tuple<SlotId, unsigned, unsigned>;
   const SlotTable& slots_;
   std::map<std::vector<Part>, KeyId> ids_;
 };
@@ -47,9 +46,8 @@ void note_member(const Policy& policy, KeyIndex& keys, Binding& binding) {
   for (const Expression& argument : binding.arguments) {
     const auto slot = argument.slot();
     if (!slot) return;
-    KeySlot& part = member.emplace_back();
+    KeySlot& part = member.emplace_back();  // an address is masked as in keys: IPv6 by /64
     part.slot = *slot;
-    part.v6_bits = 128;  // members are not masked
   }
   binding.member_id = keys.id_of(member);
   if (binding.member_id != kNoKey) binding.member = std::move(member);
@@ -163,6 +161,8 @@ void Compiler::note_shortcuts() {
                        [](const auto& of) { return !of.empty(); });
   };
   set_.any_lists = any(set_.list_uses);
+  const auto& readable = set_.wants_readable_answer;
+  set_.any_readable_answer = std::find(readable.begin(), readable.end(), true) != readable.end();
   set_.any_answer_work = any(set_.resets_of) || any(set_.releases_of);
   for (std::size_t id = 0; id < set_.slots.size(); ++id) {
     const Slot& slot = set_.slots[static_cast<SlotId>(id)];

@@ -125,7 +125,7 @@ void Compiler::bind_view(const config::ViewDef& def, const std::vector<config::K
     add_captures(binding.captures, expression.captures());
   };
   if (def.when) {
-    binding.when = compile_condition(*def.when, scope, problems_);
+    binding.when = compile_when(*def.when, scope);
     if (binding.when) reads(*binding.when);
   }
   for (const config::KeyPart& part : key) {
@@ -138,19 +138,8 @@ void Compiler::bind_view(const config::ViewDef& def, const std::vector<config::K
       }
       continue;
     }
-    auto slot = key_slot(part.field, event, true);
+    const auto slot = key_part_slot(part, event, true);
     if (!slot) continue;
-    const bool column = set_.slots[slot->slot].kind == Slot::Kind::column;
-    const bool masked = part.v4_bits || part.v6_bits;
-    slot->reads_address = masked && column;
-    if (masked && !slot->is_address && !column) {
-      problems_.error(part.field.where, "only an address can be masked; \"" + part.field.value +
-                                            "\" is " +
-                                            std::string(type_name(set_.slots[slot->slot].type)));
-      continue;
-    }
-    slot->v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(slot->v4_bits));
-    slot->v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(slot->v6_bits));
     binding.key.push_back(*slot);
     add_captures(binding.captures, {&slot->slot, 1});
     if (const auto whole = compile_expression(part.field, scope, problems_)) reads(*whole);

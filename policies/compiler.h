@@ -46,6 +46,7 @@ class Compiler {
     std::shared_ptr<const ThresholdTable> table(std::string_view name) const override;
     std::vector<std::string_view> table_names() const override;
     std::string_view event_name() const override { return event_.name; }
+    BodyKind body_kind() const override { return event_.body; }
     bool in_rung() const override { return policy_ != nullptr; }
 
    private:
@@ -59,9 +60,18 @@ class Compiler {
   void compile_fields(const std::vector<config::FieldDef>& fields, Event& event);
   void compile_event(const config::EventDef& def, std::set<std::string>& open);
   std::optional<EventIndex> find_event(const config::Text& name);
+  /// The condition of a `when`; warns if it is known before any event comes.
+  std::optional<Expression> compile_when(const config::Text& text, ExprScope& scope);
 
   // Keys: a field of the event, or an attribute that needs no argument.
   std::optional<KeySlot> key_slot(const config::Text& field, const Event& event, bool complain);
+  /// The same with the mask that the configuration may have given it.
+  std::optional<KeySlot> key_part_slot(const config::KeyPart& part, const Event& event,
+                                       bool complain);
+  /// Whether both are of one type as far as keys are concerned: an address and the text of one
+  /// would never be the same key.
+  void check_same_key(const config::Text& at, const std::vector<KeySlot>& a, const Event& of_a,
+                      const std::vector<KeySlot>& b, const Event& of_b);
   std::optional<std::vector<KeySlot>> list_key(const List& list, const Event& event);
 
   // Lists.
@@ -90,6 +100,7 @@ class Compiler {
   std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
   /// What a refused caller is answered with where nothing of its own is said.
   int status_of(Action action) const;
+  void check_score(const config::PolicyDef& def, const Policy& policy);
   void check_remembered(const config::PolicyDef& def, const Policy& policy);
   void compile_rungs(const config::PolicyDef& def, Policy& policy);
   // compile_patterns.cc
@@ -107,6 +118,7 @@ class Compiler {
   void bind_view(const config::ViewDef& def, const std::vector<config::KeyPart>& key,
                  EventIndex event, View& view);
   void warn_policy(const config::PolicyDef& def, const Policy& policy);
+  void warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy, bool acts);
 
   const config::Model& model_;
   config::Problems& problems_;

@@ -86,7 +86,8 @@ std::string window_text(const limiter::CounterSpec& spec) {
       return "each " + std::string(unit_name(spec.unit)) + " of " +
              (spec.zone ? spec.zone->name() : "UTC");
     case limiter::Window::leaky:
-      return "a leaky bucket of " + spec.capacity.to_string() + ", draining one per " +
+      return "a leaky bucket of " + spec.capacity.to_string() + ", draining " +
+             (spec.drains == 1 ? "one" : std::to_string(spec.drains)) + " per " +
              duration_text(spec.drain);
     case limiter::Window::none:
       break;

@@ -145,9 +145,12 @@ class Evaluator final : private ListOracle {
   /// after every call, and cleared.
   Asking& errands() noexcept { return errands_; }
   const Plan& plan() const noexcept { return plan_; }
-  /// What this slot of its set is, of the event judged or the answer looked at last; a view until
-  /// the next one.
+  /// The value of a slot of the set in use, for the event that was judged last. A view until the
+  /// next judgement or settlement.
   Value value(SlotId slot) { return frame_.load(slot); }
+  /// The value of a slot of the set that judged, for the answer that answered() was given last. A
+  /// view until the next judgement or settlement.
+  Value value(const Settlement& settlement, SlotId slot);
 
   /// After a verdict that passes the request: whether anything is left to observe, and what.
   bool must_observe() const noexcept;
@@ -159,6 +162,11 @@ class Evaluator final : private ListOracle {
 
   /// The answer (with its body, if answer_needs_body()) is here.
   bool answer_needs_body(const Settlement& settlement) const;
+  /// Whether an enforced policy does, so that the app must be asked for one that can be read.
+  bool wants_readable_answer(const Settlement& settlement) const;
+  /// After answered(): why the body that policies asked for could not be read; none if it could, or
+  /// nobody asked.
+  MissReason unread_answer() const noexcept;
   void answered(Settlement& settlement, const Answer& answer, Instant now);
   /// The client left after its request had reached the app: counts as a match, never for `reset`.
   void aborted(Settlement& settlement, Instant now);
@@ -166,8 +174,9 @@ class Evaluator final : private ListOracle {
   void released(Settlement& settlement, Instant now);
   /// The replies to Settlement::closing are there: what rests on them is judged.
   void closed(Settlement& settlement, Instant now);
-  /// Every so often while the request lasts: its shared places in flight stay its own.
-  void renew(const Settlement& settlement);
+  /// Every so often while the request lasts: moves the end of the reservations and places in flight
+  /// that the store holds for it. A request younger than `least` has nothing to renew yet.
+  void renew(const Settlement& settlement, TimePoint now, milliseconds least);
   /// Last: gives back the place in flight.
   void ended(Settlement& settlement);
 
@@ -199,7 +208,10 @@ class Evaluator final : private ListOracle {
   void end_of_input(TimePoint last, bool flush);
 
  private:
-  /// While it lives, another set is judged by: that of a request which began before a reload.
+  /// The way into everything that continues or ends an earlier judgement: while it lives, the
+  /// evaluator works with the set that judged, which a reload may have replaced since. What such a
+  /// function asks of the store then belongs to that set, and errand() keeps the set alive until
+  /// the store has answered. Indices of a Plan or a Settlement mean nothing in another set.
   class SetInUse {
    public:
     SetInUse(Evaluator& evaluator, const std::shared_ptr<const Loaded>& loaded)
@@ -231,9 +243,13 @@ class Evaluator final : private ListOracle {
   bool may_release(const List& list) const noexcept;
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
   // What a mark says of an event, besides the epoch in which it was set.
-  static constexpr std::uint32_t kHappened = 1, kOpen = 2;
+  static constexpr std::uint32_t kHappened = 1, kOpen = 2, kUntold = 3;
   bool happened(EventIndex event) const noexcept {
     return event_marks_.data()[event] == epoch_ * 4 + kHappened;
+  }
+  /// The answer is here, and cannot be read.
+  bool untold(EventIndex event) const noexcept {
+    return event_marks_.data()[event] == epoch_ * 4 + kUntold;
   }
   bool may_happen(EventIndex event) const noexcept {
     return happened(event) || event_marks_.data()[event] == epoch_ * 4 + kOpen;
@@ -242,11 +258,10 @@ class Evaluator final : private ListOracle {
   // evaluator_begin.cc
   template <class Occurrence>
   bool begin(const Occurrence& occurrence, Instant at, const Options& options);  ///< true: it asks
-  /// Who watches what has happened, or may have, into candidates_, in the order of the file; true:
-  /// each once.
-  bool gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
+  /// Who watches what has happened, or may have, into candidates_, in the order of the file.
+  void gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
   void plan_policies(Instant at, const Options& options);
-  void plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
+  bool plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last, Instant at,
                    const Options& options);
   void plan_plain(const Policy& policy, const Binding& binding, std::uint16_t binding_index);
   bool in_time(const Policy& policy, bool counts, Instant at, bool dry);
@@ -261,6 +276,7 @@ class Evaluator final : private ListOracle {
   bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
                bool amount, Trace* trace);
   void keep_datum(PlannedCounter& planned);
+  Value spelled(const Value& value);
   std::optional<Number> load_limit(const Limit& limit);
   void plan_counters(const Policy& policy, const Binding& binding, const limiter::Amount& amount,
                      PlannedPolicy& planned);
@@ -283,9 +299,14 @@ class Evaluator final : private ListOracle {
   void take_replies(const Options& options);
   void go_alone(const Options& options);
   void mirror(PlannedCounter& planned, Instant at);
-  Asking::Item& errand(const std::shared_ptr<const Loaded>& loaded, limiter::SharedVerb verb,
-                       std::string_view key, const limiter::Amount& event,
-                       const limiter::SharedId& id);
+  Asking::Item& errand(limiter::SharedVerb verb, std::string_view key,
+                       const limiter::Amount& event, const limiter::SharedId& id);
+  Asking::Item& errand_for(const PlannedCounter& planned, limiter::SharedVerb verb,
+                           const Asking& asked);
+  const limiter::SharedPart& part_of(const PlannedCounter& planned, const Asking& asked) const;
+  bool uses_set_of(const Settlement& settlement) const noexcept {
+    return settlement.loaded == loaded_;
+  }
   void give_up_place(const PlannedCounter& planned, const Asking& asked);
   void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const Asking& asked);
   void settle_in_store(Settlement& settlement, PlannedCounter& counter, bool looks_back);
@@ -326,8 +347,14 @@ class Evaluator final : private ListOracle {
     Winner enforced;          // what judges this request
     Winner settled;           // the same without others' reservations: what is remembered
     Winner shadow;
+    Winner shadow_settled;  // as `settled` is to `enforced`
   };
   const Won* won_by(std::size_t planned) const noexcept;  ///< null: nothing
+  /// What the rungs that won give the request: enforced ones, and enforced and shadow ones
+  /// together; each also by what has settled.
+  struct Scores {
+    std::int64_t enforced = 0, settled = 0, all = 0, all_settled = 0;
+  };
   bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung,
                   const Value& value, std::optional<Number> limit);
   void set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
@@ -336,6 +363,7 @@ class Evaluator final : private ListOracle {
   Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
                 Trace* trace);
   void decide(const Options& options);
+  void judge_planned(std::size_t planned, const Options& options);
   void add_list_standings();
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
   bool is_crowded(const Standing& standing) const;
@@ -396,13 +424,22 @@ class Evaluator final : private ListOracle {
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
                 Instant at);
   bool lists_again(const Rung& rung) const;
+  static bool holds_caller(const Rung& rung, Action effect) noexcept;
   bool load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung);
   void count_standings();
 
   // evaluator_answer.cc
   void note_capture(SlotId id);
-  bool came_true(const PlannedPolicy& planned);
-  bool load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
+  /// What the answer says of something.
+  enum class Told : std::uint8_t {
+    no,
+    yes,
+    unread,  ///< it cannot be read
+  };
+  bool hangs_on_unread(const Expression& expression, const Value& result);
+  Told came_true(const PlannedPolicy& planned);
+  Told load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
+  bool settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known);
   void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);
   Winner settled_winner(const Settlement& settlement, const PlannedPolicy& planned, bool shadow);
   void judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now);
@@ -467,6 +504,7 @@ class Evaluator final : private ListOracle {
   Frame frame_;
   Plan plan_;
   Verdict verdict_;
+  Scores scores_;
   std::vector<Won> won_;  // in the order of Plan::policies
   const Sharing* sharing_ = nullptr;
   std::uint64_t sequence_ = 0;  // of this worker's events in the store

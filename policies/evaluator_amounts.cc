@@ -20,6 +20,17 @@ limiter::Datum datum_of(const Value& value) {
   return out;
 }
 
+/// An address as its canonical text, which `last` can remember; other values as they are.
+Value Evaluator::spelled(const Value& value) {
+  if (!value.is(Type::address)) return value;
+  constexpr std::size_t kRoom = 64;
+  char* const at = frame_.arena().allocate(kRoom);
+  if (at == nullptr) return Value::null();
+  const std::size_t size = value.as_address().to_chars(at);
+  frame_.arena().shrink(kRoom, size);
+  return Value::text({at, size});
+}
+
 bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
                             Trace* trace) {
   const auto reason_of = [&](const Expression& expression) {
@@ -27,7 +38,8 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
       const MissReason reason = frame_.why(slot);
       if (reason != MissReason::none) return reason;
     }
-    return MissReason::failed;
+    // It is there, and nothing that can be counted: an application may read it all the same.
+    return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
   };
   using Kind = config::MetricDef::Kind;
   if (binding.late_amount) {
@@ -41,7 +53,7 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     return true;
   }
   if (policy.metric == Kind::last) {
-    const Value value = binding.arguments.front().eval(frame_);
+    const Value value = spelled(binding.arguments.front().eval(frame_));
     const limiter::Datum datum = datum_of(value);
     // A text that is too long is there; it is remembered as none.
     if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
@@ -96,7 +108,8 @@ std::optional<std::size_t> Evaluator::load_member(const Binding& binding, std::u
   }
   builder_.start();
   for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
-    if (!builder_.add(binding.arguments[i].eval(frame_))) return i;
+    Address masked;
+    if (!builder_.add(key_part({}, binding.arguments[i].eval(frame_), masked))) return i;
   }
   member = builder_.hash(secret_).lo;
   return std::nullopt;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/assert.h"
 #include "policies/evaluator.h"
 #include "policies/expr/program.h"
 
@@ -59,7 +60,7 @@ bool Evaluator::settled_by(const Answer& answer) {
       plan_.policies.begin(), plan_.policies.end(), [&](const PlannedPolicy& planned) {
         if (!planned.reserves) return false;
         const bool stored = policy_of(planned).has_metric && planned_counter(planned, 0).counted();
-        return stored || came_true(planned);
+        return stored || came_true(planned) != Told::no;
       });
 }
 
@@ -128,12 +129,27 @@ void Evaluator::note_capture(SlotId id) {
   }
 }
 
+Value Evaluator::value(const Settlement& settlement, SlotId slot) {
+  const SetInUse in_use(*this, settlement.loaded);
+  return frame_.load(slot);
+}
+
 bool Evaluator::answer_needs_body(const Settlement& settlement) const {
   const PolicySet& set = *settlement.loaded->set;
   const auto needs = [&](EventIndex event) { return set.needs_answer_body[event]; };
   return std::any_of(settlement.open_events.begin(), settlement.open_events.end(), needs) ||
          std::any_of(settlement.events.begin(), settlement.events.end(), needs);
 }
+
+bool Evaluator::wants_readable_answer(const Settlement& settlement) const {
+  const PolicySet& set = *settlement.loaded->set;
+  if (!set.any_readable_answer) return false;
+  const auto wants = [&](EventIndex event) { return set.wants_readable_answer[event]; };
+  return std::any_of(settlement.open_events.begin(), settlement.open_events.end(), wants) ||
+         std::any_of(settlement.events.begin(), settlement.events.end(), wants);
+}
+
+MissReason Evaluator::unread_answer() const noexcept { return frame_.unread_answer(); }
 
 void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant at) {
   const Instant now = settlement.answered_at(at);
@@ -151,47 +167,81 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant a
   keep_for_closing(settlement);
 }
 
-/// Whether the answer says that what a policy reserved for has happened.
-bool Evaluator::came_true(const PlannedPolicy& planned) {
-  const Policy& policy = policy_of(planned);
-  const Binding& judged = policy.bindings[planned.binding];
-  return std::any_of(policy.bindings.begin(), policy.bindings.end(), [&](const Binding& binding) {
-    if (!binding.counts || !happened(binding.event)) return false;
-    if (!binding.when) return true;
-    if (&binding == &judged && binding.when->side() == Side::request) return true;  // it has held
-    frame_.set_event(set_->events[binding.event].name);
-    return binding.when->eval(frame_).is_true();
-  });
+/// Whether this expression failed for no other reason than that the answer cannot be read.
+bool Evaluator::hangs_on_unread(const Expression& expression, const Value& result) {
+  return result.is_error() && is_unread(frame_.why(expression, result));
 }
 
-/// The amount that only the answer tells. False: it does not.
-bool Evaluator::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
+/// Whether the answer says that what a policy reserved for has happened.
+Evaluator::Told Evaluator::came_true(const PlannedPolicy& planned) {
+  const Policy& policy = policy_of(planned);
+  const Binding& judged = policy.bindings[planned.binding];
+  Told told = Told::no;
+  for (const Binding& binding : policy.bindings) {
+    const bool event_untold = untold(binding.event);
+    if (!binding.counts || (!event_untold && !happened(binding.event))) continue;
+    bool unread = event_untold;
+    const bool has_held = &binding == &judged && binding.when &&
+                          binding.when->side() == Side::request;
+    if (binding.when && !has_held) {
+      frame_.set_event(set_->events[binding.event].name);
+      const Value holds = binding.when->eval(frame_);
+      if (!holds.is_true() && !hangs_on_unread(*binding.when, holds)) continue;
+      unread = unread || !holds.is_true();
+    }
+    if (!unread) return Told::yes;
+    told = Told::unread;
+  }
+  return told;
+}
+
+/// The amount that only the answer tells.
+Evaluator::Told Evaluator::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
   const Policy& policy = policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
   const Expression& expression = binding.arguments.front();
   frame_.set_event(set_->events[binding.event].name);
-  const Value value = expression.eval(frame_);
+  const Value value = spelled(expression.eval(frame_));
   const auto miss = [&] {
     StatsCells::add(loaded_->policy_cells[policy.index]
                         ->missing[std::min(binding.key.size(), StatsCells::kFields - 1)]);
-    return false;
+    return hangs_on_unread(expression, value) ? Told::unread : Told::no;
   };
   if (policy.metric == config::MetricDef::Kind::last) {
     const limiter::Datum datum = datum_of(value);
     amount.datum = frame_.arena().make(datum);
-    return datum.type != limiter::Datum::Type::none || value.is(Type::text) || miss();
+    const bool there = datum.type != limiter::Datum::Type::none || value.is(Type::text);
+    return there ? Told::yes : miss();
   }
   if (!value.is_number() || !value.as_number().is_finite()) return miss();
   if (policy.amounts_checked && value.as_number().is_negative()) {
     StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
-    return false;
+    return Told::no;
   }
   const bool real = set_->counters[policy.counters.front()].spec.real;
   amount.amount = real ? Number::real(value.as_number().as_real()) : value.as_number();
-  return true;
+  return Told::yes;
+}
+
+/// Whether an answer makes what was reserved a count. What it does not tell follows `missing`; an
+/// amount that stands in a body which cannot be read counts what was reserved for it in any case, for
+/// the client has that body.
+bool Evaluator::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known) {
+  const Policy& policy = policy_of(planned);
+  const Binding& binding = policy.bindings[planned.binding];
+  const bool counts_missing = policy.missing != config::Missing::skip;
+  const Told came = came_true(planned);
+  if (came == Told::no || (came == Told::unread && !counts_missing)) return false;
+  if (!binding.late_amount) return true;
+  const Told amount = load_late_amount(planned, late);
+  late_known = amount == Told::yes;
+  // Only a sum has an estimate: an average or a smallest value would be somebody else's.
+  const bool has_estimate = policy.metric == config::MetricDef::Kind::sum;
+  return late_known || (has_estimate && (counts_missing || amount == Told::unread));
 }
 
 void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_one_matches) {
+  WEIR_ASSERT(uses_set_of(settlement));
   if (!settlement.reserved) return;
   settlement.reserved = false;
   std::vector<PlannedCounter>& counters = settlement.counters;
@@ -217,13 +267,16 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       }
       continue;
     }
-    planned.matched = every_one_matches || came_true(planned);
     const Binding& binding = policy.bindings[planned.binding];
+    const bool is_sum = policy.metric == config::MetricDef::Kind::sum;
     limiter::Amount late;
-    bool told = true;
-    if (planned.matched && binding.late_amount && !every_one_matches) {
-      told = load_late_amount(planned, late);
-      planned.matched = told;
+    bool late_known = false;
+    if (every_one_matches) {
+      // What `last` remembers of the request is known all the same.
+      late_known = binding.late_amount && load_late_amount(planned, late) == Told::yes;
+      planned.matched = is_sum || late_known || !binding.late_amount;
+    } else {
+      planned.matched = settles_as_match(planned, late, late_known);
     }
     for (std::size_t k = 0; k < policy.counters.size(); ++k) {
       PlannedCounter& counter = counter_at(planned, k);
@@ -233,7 +286,7 @@ void Evaluator::settle_reserved(Settlement& settlement, Instant now, bool every_
       }
       counter.reserves = false;
       counter.counts = planned.matched;
-      if (binding.late_amount && !every_one_matches) counter.amount = late;
+      if (late_known) counter.amount = late;
       const Counter& of = counter_of(counter);
       // What looks at the events before this one reads them before this one is among them.
       const bool looks_back =
@@ -280,6 +333,7 @@ Evaluator::Winner Evaluator::settled_winner(const Settlement& settlement,
 
 /// The rungs of a policy on what is settled now: memory is written from nothing else.
 void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now) {
+  WEIR_ASSERT(uses_set_of(settlement));
   const Policy& policy = policy_of(planned);
   if (!policy.meters.empty()) {
     set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
@@ -289,7 +343,7 @@ void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& plann
     if (won.rung < 0) continue;
     const auto r = static_cast<std::size_t>(won.rung);
     const Rung& rung = policy.rungs[r];
-    if (!shadow && rung.effect != Action::none && policy.has_metric) {
+    if (!shadow && policy.has_metric && holds_caller(rung, rung.effect)) {
       const auto& counter =
           settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
       bank_.pin(counter_of(counter).id, counter.key);
@@ -300,6 +354,7 @@ void Evaluator::judge_settled(Settlement& settlement, const PlannedPolicy& plann
 }
 
 void Evaluator::apply_resets(Settlement& settlement, Instant) {
+  WEIR_ASSERT(uses_set_of(settlement));
   if (!set_->any_answer_work) return;
   for (const auto* events : {&settlement.events, &settlement.open_events}) {
     for (const EventIndex event : *events) {
@@ -307,7 +362,11 @@ void Evaluator::apply_resets(Settlement& settlement, Instant) {
       for (const std::uint16_t index : set_->resets_of[event]) {
         const Reset& reset = set_->resets[index];
         frame_.set_event(set_->events[event].name);
-        if (!load_key(reset.key)) continue;
+        if (!load_key(reset.key)) {
+          // `missing: same`: those that lack a part are one key, which this event has too.
+          if (set_->policies[reset.policy].missing != config::Missing::same) continue;
+          load_key_with_gaps(reset.key);
+        }
         for (const std::uint16_t counter : set_->policies[reset.policy].counters) {
           const Counter& of = set_->counters[counter];
           hash_ = key_hash();
@@ -344,11 +403,11 @@ void Evaluator::released(Settlement& settlement, Instant at) {
   const Instant now = settlement.answered_at(at);
   if (!settlement.reserved) return;
   settlement.reserved = false;
-  const PolicySet& set = *settlement.loaded->set;
+  const SetInUse in_use(*this, settlement.loaded);
   for (PlannedCounter& counter : settlement.counters) {
     if (!counter.reserves) continue;
     counter.reserves = false;
-    const Counter& of = set.counters[counter.counter];
+    const Counter& of = counter_of(counter);
     counts_.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
                    counter.undo, false);
     counter.undo = {};
@@ -357,10 +416,11 @@ void Evaluator::released(Settlement& settlement, Instant at) {
 }
 
 void Evaluator::ended(Settlement& settlement) {
-  const PolicySet& set = *settlement.loaded->set;
+  if (settlement.in_flight.empty()) return;
+  const SetInUse in_use(*this, settlement.loaded);
   for (PlannedCounter& counter : settlement.in_flight) {
     if (counter.undo.what != limiter::Undo::What::nothing) {
-      counts_.leave(set.counters[counter.counter], counter.key, counter.amount.amount);
+      counts_.leave(counter_of(counter), counter.key, counter.amount.amount);
     }
     end_in_store(counter, limiter::SharedVerb::take_back, settlement.asked);
   }

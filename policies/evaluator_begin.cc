@@ -89,7 +89,7 @@ bool Evaluator::begin(const Occurrence& occurrence, Instant at, const Options& o
 template bool Evaluator::begin(const Request&, Instant, const Options&);
 template bool Evaluator::begin(const Record&, Instant, const Options&);
 
-bool Evaluator::gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers) {
+void Evaluator::gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers) {
   candidates_.clear();
   // Those of one event stand in the order of the file already, and mostly those of several.
   bool ordered = true;
@@ -104,22 +104,15 @@ bool Evaluator::gather(const std::vector<std::vector<PolicySet::Watcher>>& watch
       }
     }
   }
-  if (ordered) return true;
+  if (ordered) return;
   std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
     return a.policy != b.policy ? a.policy < b.policy : a.binding < b.binding;
   });
-  return false;
 }
 
 void Evaluator::plan_policies(Instant at, const Options& options) {
   Trace* const trace = options.trace;
-  if (!gather(set_->watchers)) {
-    // Of several events that a policy watches the first named one counts.
-    const auto last =
-        std::unique(candidates_.begin(), candidates_.end(),
-                    [](const auto& a, const auto& b) { return a.policy == b.policy; });
-    candidates_.erase(last, candidates_.end());
-  }
+  gather(set_->watchers);
 
   if (trace != nullptr) {
     for (const Policy& policy : set_->policies) {
@@ -128,16 +121,23 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
       if (!candidate) trace->skipped(policy, Skip::not_watched, {}, MissReason::none);
     }
   }
-  for (const PolicySet::Watcher& candidate : candidates_) {
-    const Policy& policy = set_->policies.data()[candidate.policy];
-    const Binding& binding = policy.bindings.data()[candidate.binding];
+  // Of several events that a policy watches the first named one counts for which `when` holds.
+  int done = -1;
+  const PolicySet::Watcher* candidate = candidates_.data();
+  for (const auto* const end = candidate + candidates_.size(); candidate != end; ++candidate) {
+    if (candidate->policy == done) continue;
+    const Policy& policy = set_->policies.data()[candidate->policy];
+    const Binding& binding = policy.bindings.data()[candidate->binding];
+    const bool is_last = candidate + 1 == end || candidate[1].policy != candidate->policy;
+    bool taken = true;
     if (binding.plain && trace == nullptr) {
-      plan_plain(policy, binding, candidate.binding);
+      plan_plain(policy, binding, candidate->binding);
     } else if (policy.pattern) {
       plan_pattern(policy, at, trace);
     } else {
-      plan_policy(policy, candidate.binding, at, options);
+      taken = plan_policy(policy, candidate->binding, is_last, at, options);
     }
+    if (taken) done = candidate->policy;
     if (plan_.defect) return;
   }
 }
@@ -182,14 +182,17 @@ bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry)
   return in_time;
 }
 
-void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, Instant at,
-                            const Options& options) {
+/// False: `when` does not hold for this event; another that the policy watches may count, unless
+/// this is the last.
+bool Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last,
+                            Instant at, const Options& options) {
   Trace* const trace = options.trace;
   const Binding& binding = policy.bindings.data()[binding_index];
   frame_.set_event(set_->events.data()[binding.event].name);
   bool counts = binding.counts;
   if (binding.when && binding.when->side() == Side::request) {
     const Value condition = binding.when->eval(frame_);
+    if (!condition.is_true() && !is_last) return false;
     if (!condition.is_true() && policy.is_meter) {
       counts = false;  // the rungs that name it read it all the same
     } else if (!condition.is_true()) {
@@ -197,12 +200,12 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
         const bool known = condition.is(Type::boolean);
         trace->skipped(policy, known ? Skip::when_false : Skip::when_null, {}, MissReason::none);
       }
-      return;
+      return false;
     }
   }
   if (policy.own_time && !in_time(policy, counts, at, options.dry)) {
     if (trace != nullptr) trace->skipped(policy, Skip::late, {}, MissReason::none);
-    return;
+    return true;
   }
   PlannedPolicy planned;
   planned.policy = policy.index;
@@ -212,10 +215,10 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
                                           [&](EventIndex event) { return happened(event); });
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;
-  if (!load_policy_key(policy, binding, trace)) return;
+  if (!load_policy_key(policy, binding, trace)) return true;
   if (planned.applies && !policy.own_lists.empty() && own_lists_refuse(policy, at)) {
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
-    return;
+    return true;
   }
   planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
   if (!binding.limits.empty()) {
@@ -229,18 +232,23 @@ void Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, I
     const bool asks = policy.metric == config::MetricDef::Kind::exists;
     if (policy.reads_amount && (counts || asks) && !load_amount(policy, binding, amount, trace)) {
       plan_.limits.resize(planned.first_limit);
-      return;
+      return true;
     }
     plan_counters(policy, binding, amount, planned);
   }
   plan_.policies.push_back(planned);
+  return true;
 }
 
 /// Of a key that hash_key() could not hash. False: the policy does without the event.
 bool Evaluator::hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace) {
   const std::size_t first = bad_part_;
   MissReason reason = frame_.why(binding.key[first].slot);
-  if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and no place
+  if (reason == MissReason::none) {
+    // It is there, and no place; or a list or object, of which an application may make a text.
+    const bool nested = frame_.load(binding.key[first].slot).is(Type::json);
+    reason = nested ? MissReason::unreadable : MissReason::failed;
+  }
   if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.
   load_key_with_gaps(binding.key);

@@ -71,9 +71,15 @@ void Evaluator::mark_happened(EventIndex event) noexcept {
 void Evaluator::happen(const std::vector<EventIndex>& open_events) {
   for (const EventIndex index : open_events) {
     const Event& event = set_->events[index];
-    if (event.parent != index && !happened(event.parent)) continue;
+    const bool parent_untold = event.parent != index && untold(event.parent);
+    if (event.parent != index && !happened(event.parent) && !parent_untold) continue;
     frame_.set_event(event.name);
-    if (!event.when || event.when->eval(frame_).is_true()) mark_happened(index);
+    const Value came = event.when ? event.when->eval(frame_) : Value::boolean(true);
+    if (came.is_true() && !parent_untold) {
+      mark_happened(index);
+    } else if (came.is_true() || hangs_on_unread(*event.when, came)) {
+      event_marks_[index] = epoch_ * 4 + kUntold;
+    }
   }
 }
 
@@ -193,12 +199,10 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
     if (!hash_key(slots, list.bindings[use.binding].key_id)) return std::nullopt;
     const Hash128 key = hash_.owned_by(list.identity);
-    Address whole;  // entries of the configuration may be single IPv6 addresses
-    const Address* address = nullptr;
+    const Address* address = nullptr;  // entries of the configuration may be single addresses
     if (list.of_address && !list.fixed.empty()) {
-      KeySlot unmasked = slots.front();
-      unmasked.v6_bits = 128;
-      if (key_part(unmasked, frame_.load(unmasked.slot), whole).is(Type::address)) address = &whole;
+      const Value whole = frame_.load(slots.front().slot);
+      if (whole.is(Type::address)) address = &whole.as_address();
     }
     if (const auto* entry = list.fixed.find(key, address, at.now)) {
       if (trace != nullptr) trace->list(list, entry->until, entry->why);
@@ -238,13 +242,21 @@ bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) con
   if (list.fixed.empty() && list_bank_.size(list.id) == 0) return false;
   list_builder_.start();
   const KeySlot* slot = list.bindings.front().key.data();
+  Address whole;  // a text of a request, such as body.ip, may be asked for where addresses stand
+  const Address* address = nullptr;
   for (const Value& part : key) {
+    Value value = part;
+    if (slot->is_address && part.is(Type::text)) {
+      const auto parsed = Address::parse(part.as_text());
+      if (!parsed) return false;
+      whole = *parsed;
+      value = Value::address(&whole);
+    }
+    if (list.of_address && value.is(Type::address)) address = &value.as_address();
     Address masked;
-    if (!list_builder_.add(key_part(*slot++, part, masked))) return false;
+    if (!list_builder_.add(key_part(*slot++, value, masked))) return false;
   }
   const Hash128 hash = list_builder_.hash(secret_).owned_by(list.identity);
-  const Address* address =
-      list.of_address && key[0].is(Type::address) ? &key[0].as_address() : nullptr;
   return list.fixed.find(hash, address, at_.now) != nullptr ||
          list_bank_.find(list.id, hash, at_.now).listed;
 }

@@ -14,25 +14,34 @@ void Evaluator::write_memory(Instant at) {
     const Policy& policy = policy_of(planned);
     const bool always = policy.has_metric && set_->counters[policy.counters.front()].always;
     for (const bool shadow : {false, true}) {
-      const Winner& won = shadow ? all.shadow : all.settled;
+      const Winner& won = shadow ? all.shadow_settled : all.settled;
       if (won.rung < 0) continue;
       const auto r = static_cast<std::size_t>(won.rung);
       const Rung& rung = policy.rungs[r];
-      if (!shadow && won.effect != Action::none && policy.has_metric) {
+      if (!shadow && policy.has_metric && holds_caller(rung, won.effect)) {
         const auto& counter =
             plan_.counters[plan_.counter_refs[planned.first_counter + rung.counter]];
         bank_.pin(counter_of(counter).id, counter.key);
       }
       // Memory rests on what is counted for good: now if nothing is reserved and the request
-      // passes, at the answer if it is reserved, and at a refusal if this rung itself refuses.
+      // passes, at the answer if it is reserved, and at a refusal if this rung itself refuses the
+      // request. A rung whose policy guards other requests refuses none of these.
       // A pattern of all replicas: when the store has heard of the event.
       if (refused && lists_again(rung)) continue;
       const bool counted = refused ? always : !planned.reserves && !is_told_later(policy);
-      if (!counted && !(refuses(won.effect) && (refused || policy.shadow))) continue;
+      const bool refuses_itself =
+          planned.applies && refuses(won.effect) && (refused || policy.shadow);
+      if (!counted && !refuses_itself) continue;
       remember(policy, planned, rung, r, won.value, plan_.limits[planned.first_limit + r],
                plan_.counters, plan_.counter_refs, at);
     }
   }
+}
+
+/// Whether the rung's caller may not lose the count by a flood of new keys: whoever it refuses, and
+/// whoever it lists. One that flags alone costs a request per key, which anybody may send.
+bool Evaluator::holds_caller(const Rung& rung, Action effect) noexcept {
+  return refuses(effect) || (effect != Action::none && rung.list.has_value());
 }
 
 /// Whom a list has just refused stays on it no longer for that.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/assert.h"
 #include "policies/evaluator.h"
 
 /// Patterns in a judgement: what the request is to each, whether it completes a match, and, once it
@@ -174,6 +175,7 @@ void Evaluator::keep_patterns(Settlement& into) {
 /// What waited for the answer. told: it is here; else only what was certain without it has
 /// happened.
 void Evaluator::feed_answered(Settlement& settlement, Instant now, bool told) {
+  WEIR_ASSERT(uses_set_of(settlement));
   if (pattern_bank_ == nullptr) return;
   for (const PlannedPattern& planned : settlement.patterns) {
     const Pattern& pattern = set_->patterns[planned.pattern];

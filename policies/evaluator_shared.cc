@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/assert.h"
 #include "limiter/shared_key.h"
 #include "policies/evaluator.h"
 #include "policies/expr/program.h"
@@ -23,7 +24,7 @@ bool is_same(const limiter::Amount& a, const limiter::Amount& b) {
 bool adds(SharedVerb verb) { return verb == SharedVerb::add || verb == SharedVerb::reserve; }
 
 /// A part of a limit, for a replica that counts alone.
-Number part_of(Number limit, double part) { return Number::real(limit.as_real() * part); }
+Number scaled(Number limit, double part) { return Number::real(limit.as_real() * part); }
 
 }  // namespace
 
@@ -176,7 +177,7 @@ void Evaluator::go_alone(const Options& options) {
                          policy.rungs[r].compare == config::Rung::Compare::at;
       auto& limit = plan_.limits[planned.first_limit + r];
       if (grows && limit && failed(counter(policy.rungs[r].counter))) {
-        limit = part_of(*limit, policy.on_error.part);
+        limit = scaled(*limit, policy.on_error.part);
       }
     }
     note_ceilings(policy, policy.bindings[planned.binding], planned);
@@ -186,12 +187,34 @@ void Evaluator::go_alone(const Options& options) {
   }
 }
 
-/// An operation that nobody waits for. `loaded`: whose counters will be its parts.
-Asking::Item& Evaluator::errand(const std::shared_ptr<const Loaded>& loaded, SharedVerb verb,
-                                std::string_view key, const limiter::Amount& event,
-                                const limiter::SharedId& id) {
-  errands_.keep(loaded);
+/// An operation that nobody waits for. Its parts are counters of the set in use, which lives at
+/// least until the store has answered.
+Asking::Item& Evaluator::errand(SharedVerb verb, std::string_view key,
+                                const limiter::Amount& event, const limiter::SharedId& id) {
+  errands_.keep(loaded_);
   return errands_.add(verb, key, event, id);
+}
+
+/// The part of an operation that asked for this counter. The counter must be one of the set in use:
+/// an operation of a set that a reload has replaced is continued under SetInUse alone.
+const limiter::SharedPart& Evaluator::part_of(const PlannedCounter& planned,
+                                              const Asking& asked) const {
+  WEIR_ASSERT(planned.asked < asked.size() && planned.counter < set_->counters.size());
+  const limiter::SharedPart& part = asked[planned.asked].op.parts[planned.part];
+  WEIR_ASSERT(part.counter == counter_of(planned).shared.get());
+  return part;
+}
+
+/// An errand for the same event, key and counter as the operation that asked for the counter.
+Asking::Item& Evaluator::errand_for(const PlannedCounter& planned, SharedVerb verb,
+                                    const Asking& asked) {
+  const limiter::SharedPart& part = part_of(planned, asked);
+  const limiter::SharedOp& from = asked[planned.asked].op;
+  Asking::Item& item = errand(verb, from.key, from.event, from.id);
+  item.op.lifetime = from.lifetime;
+  item.op.place = from.place;
+  Asking::add_part(item, {part.counter, {}, 0});
+  return item;
 }
 
 /// A reply that never came leaves open whether the store holds a place for the event. Nobody will
@@ -203,24 +226,17 @@ void Evaluator::give_up_place(const PlannedCounter& planned, const Asking& asked
   const bool flies = counter_of(planned).spec.window == limiter::Window::none;
   const bool holds = from.op.verb == SharedVerb::reserve;
   if (!holds && !(flies && from.op.verb == SharedVerb::add)) return;
-  Asking::Item& item = errand(loaded_, holds ? SharedVerb::release : SharedVerb::take_back,
-                              from.key, from.op.event, from.op.id);
-  item.op.lifetime = from.op.lifetime;
-  item.op.place = from.op.place;
-  Asking::add_part(item, {from.op.parts[planned.part].counter, {}, 0});
+  errand_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
 }
 
 /// Ends what the store holds of an event, without waiting: release, take_back, or settle at once.
 void Evaluator::end_in_store(PlannedCounter& planned, SharedVerb verb, const Asking& asked) {
   if (!planned.in_store) return;
   planned.in_store = false;
-  const Asking::Item& from = asked[planned.asked];
   const limiter::SharedReply& reply = asked.reply(planned.asked);
-  Asking::Item& item = errand(loaded_, verb, from.key, from.op.event, from.op.id);
+  Asking::Item& item = errand_for(planned, verb, asked);
   item.op.at = reply.at;
-  item.op.lifetime = from.op.lifetime;
-  item.op.place = from.op.place;
-  Asking::add_part(item, {from.op.parts[planned.part].counter, {}, reply.parts[planned.part].undo});
+  item.parts[0].undo = reply.parts[planned.part].undo;
 }
 
 /// A reservation whose event has happened: its reading is awaited, for the rungs that remember.
@@ -229,7 +245,7 @@ void Evaluator::settle_in_store(Settlement& settlement, PlannedCounter& counter,
   const Asking::Item& from = settlement.asked[counter.asked];
   const limiter::SharedReply& reply = settlement.asked.reply(counter.asked);
   const limiter::SharedPart part{
-      from.op.parts[counter.part].counter, {}, reply.parts[counter.part].undo};
+      part_of(counter, settlement.asked).counter, {}, reply.parts[counter.part].undo};
   const auto close = [&](SharedVerb verb, const limiter::Amount& event) -> Asking::Item& {
     Asking::Item& item = settlement.closing.add(verb, from.key, event, from.op.id);
     item.op.place = from.op.place;
@@ -253,14 +269,14 @@ void Evaluator::read_in_store(Settlement& settlement, PlannedCounter& counter) {
   Asking::Item& item =
       settlement.closing.add(SharedVerb::read, from.key, counter.amount, from.op.id);
   item.op.place = from.op.place;
-  Asking::add_part(item, {from.op.parts[counter.part].counter, {}, 0});
+  Asking::add_part(item, {part_of(counter, settlement.asked).counter, {}, 0});
   counter.asked = static_cast<std::uint16_t>(settlement.closing.size() - 1);
   counter.part = 0;
   counter.closing = true;
 }
 
 void Evaluator::reset_in_store(const Counter& counter, std::string_view key, const Place& place) {
-  Asking::Item& item = errand(loaded_, SharedVerb::reset, key, {}, {sharing_->origin, ++sequence_});
+  Asking::Item& item = errand(SharedVerb::reset, key, {}, {sharing_->origin, ++sequence_});
   item.op.place = place;
   Asking::add_part(item, {counter.shared.get(), {}, 0});
 }
@@ -315,15 +331,16 @@ void Evaluator::closed(Settlement& settlement, Instant at) {
   settlement.closing.clear();
 }
 
-/// The same event once more: the store counts it once, and moves its end.
-void Evaluator::renew(const Settlement& settlement) {
+/// The same event once more: the store holds it once, and moves its end.
+void Evaluator::renew(const Settlement& settlement, TimePoint now, milliseconds least) {
+  if (settlement.loaded == nullptr || now - settlement.at.now < least) return;
+  const SetInUse in_use(*this, settlement.loaded);
   for (const PlannedCounter& counter : settlement.in_flight) {
-    if (!counter.in_store) continue;
-    const Asking::Item& from = settlement.asked[counter.asked];
-    Asking::Item& item =
-        errand(settlement.loaded, SharedVerb::add, from.key, from.op.event, from.op.id);
-    item.op.lifetime = from.op.lifetime;
-    Asking::add_part(item, {from.op.parts[counter.part].counter, {}, 0});
+    if (counter.in_store) errand_for(counter, SharedVerb::add, settlement.asked);
+  }
+  for (const PlannedCounter& counter : settlement.counters) {
+    if (counter.in_store && counter.reserves)
+      errand_for(counter, SharedVerb::reserve, settlement.asked);
   }
 }
 

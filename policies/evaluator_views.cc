@@ -82,7 +82,8 @@ bool Evaluator::load_view_value(const View& view, const View::Binding& binding,
   }
   builder_.start();
   for (const Expression& argument : binding.arguments) {
-    if (!builder_.add(argument.eval(frame_))) return false;
+    Address masked;  // as in the members of a policy's distinct()
+    if (!builder_.add(key_part({}, argument.eval(frame_), masked))) return false;
   }
   event.member = builder_.hash(secret_);
   return true;

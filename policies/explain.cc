@@ -3,6 +3,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "core/json_numbers.h"
 #include "policies/describe.h"
 #include "policies/verdict_text.h"
 
@@ -128,7 +129,7 @@ class Recorder final : public Trace {
     row.text = rung_text(set_, policy, rung);
     row.holds = holds;
     row.shadow = policy.rungs[rung].shadow;
-    if (policy.has_metric) row.value = value.is_null() ? "none" : canonical(value);
+    if (policy.has_metric || policy.reads_score) row.value = value.is_null() ? "none" : canonical(value);
     if (limit) row.limit = limit->to_string();
     out_.policies[policy.index].rungs.push_back(std::move(row));
   }
@@ -262,7 +263,7 @@ std::string Explanation::to_json() const {
   verdict_row["upstream_headers"] = upstream_headers;
   verdict_row["response_headers"] = response_headers;
   root["verdict"] = std::move(verdict_row);
-  return json::serialize(root) + "\n";
+  return plain_numbers(json::serialize(root)) + "\n";
 }
 
 }  // namespace weir::policies

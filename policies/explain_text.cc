@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "core/text.h"
+#include "policies/describe.h"
 #include "policies/explain.h"
 
 /// The human form of an explanation.
@@ -22,19 +24,10 @@ class Paint {
   bool on_;
 };
 
-/// Control bytes never reach a terminal.
+/// As a terminal may be given it.
 std::string printable(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      constexpr char kHex[] = "0123456789abcdef";
-      out += "\\x";
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    } else {
-      out += c;
-    }
-  }
+  append_plain(out, text);
   return out;
 }
 

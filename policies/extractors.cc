@@ -16,7 +16,7 @@ std::string_view miss_reason_text(MissReason reason) noexcept {
     case MissReason::absent:
       return "absent";
     case MissReason::ambiguous:
-      return "given more than once";
+      return "ambiguous: apps differ in what they read";
     case MissReason::unreadable:
       return "unreadable";
     case MissReason::too_large:
@@ -70,8 +70,14 @@ std::optional<std::string> wire_header_name(std::string_view spelled) {
   return name;
 }
 
+std::string_view body_kind_text(BodyKind kind) noexcept {
+  constexpr std::array<std::string_view, 4> kWords = {"", "json", "form", "multipart"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
 std::string attribute_text(const ExtractorRow& row, const Argument& argument) {
   std::string out{row.name};
+  if (argument.body != BodyKind::none) out.append("(").append(body_kind_text(argument.body)).append(")");
   const auto member = [&out](std::string_view name) {
     if (expr::is_identifier(name)) {
       out.append(".").append(name);

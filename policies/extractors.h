@@ -20,14 +20,19 @@ class Frame;
 enum class MissReason : std::uint8_t {
   none,        ///< it has one
   absent,      ///< not there (or JSON null)
-  ambiguous,   ///< there more than once: a header line, parameter, cookie or JSON name repeated
-  unreadable,  ///< broken escapes, broken JSON, or a body that is neither JSON nor a form
+  ambiguous,   ///< applications differ in what they read: given twice, a list, two spellings
+  unreadable,  ///< broken escapes or JSON, not UTF-8, a body of a kind that weir does not read
   too_large,   ///< the body is over limits.body
   encoded,     ///< the body has a Content-Encoding
   failed,      ///< the field's expression failed (overflow, wrong type, ...)
   unread,      ///< nobody read or kept it: a body that was not asked for, an answer not yet there
 };
 std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", "given twice", ...
+/// Whether a body was there and could not be read, so that nobody knows what it says.
+constexpr bool is_unread(MissReason reason) noexcept {
+  return reason == MissReason::unreadable || reason == MissReason::too_large ||
+         reason == MissReason::encoded;
+}
 
 struct Extracted {
   Value value;
@@ -65,6 +70,9 @@ bool is_reserved_name(std::string_view name);
 /// The header name that `header.x_device_id` stands for, in lower case: `x-device-id`. Nothing if
 /// it is no token.
 std::optional<std::string> wire_header_name(std::string_view spelled);
+
+/// "json", "form", "multipart"; empty for none.
+std::string_view body_kind_text(BodyKind kind) noexcept;
 
 /// Canonical text of an attribute: `body.items[0]["odd name"]`.
 std::string attribute_text(const ExtractorRow& row, const Argument& argument);

@@ -47,8 +47,14 @@ std::size_t Captured::bytes() const noexcept {
 }
 
 Frame::Frame()
-    : request_body_(std::make_unique<BodyReader>()), answer_body_(std::make_unique<BodyReader>()) {}
+    : request_body_(std::make_unique<BodyReader>(BodyFrom::client)),
+      answer_body_(std::make_unique<BodyReader>(BodyFrom::app)) {}
 Frame::~Frame() = default;
+
+MissReason Frame::unread_answer() const noexcept {
+  const MissReason why = answer_body_->missing();
+  return is_unread(why) ? why : MissReason::none;
+}
 
 void Frame::restart(const SlotTable& slots, const ListOracle* lists) {
   slots_ = &slots;
@@ -82,6 +88,20 @@ void Frame::begin(const SlotTable& slots, const Record& record, const ListOracle
     cells[preset.slot] = {preset.value, epoch_,
                           preset.value.is_null() ? MissReason::absent : MissReason::none};
   }
+  for (const SlotId id : slots.addresses()) {
+    if (cells[id].epoch == epoch_) read_address(cells[id]);
+  }
+}
+
+/// Whoever spells an address differently in a record is still the same caller. A value that is no
+/// address is missing, as a failed conversion is.
+void Frame::read_address(Cell& cell) {
+  if (cell.value.is_null() || cell.value.is(Type::address)) return;
+  const auto address =
+      cell.value.is(Type::text) ? Address::parse(cell.value.as_text()) : std::nullopt;
+  const Address* const kept = address ? arena_.make(*address) : nullptr;
+  cell.value = kept != nullptr ? Value::address(kept) : Value::null();
+  cell.why = kept != nullptr ? MissReason::none : MissReason::failed;
 }
 
 void Frame::resume(const SlotTable& slots, const Captured& captured, const Answer& answer,
@@ -147,11 +167,15 @@ Value Frame::compute(SlotId id) {
 }
 
 MissReason Frame::why_missing(const expr::Program& program, const Value& result) const {
-  if (result.is_error()) return MissReason::failed;
-  MissReason worst = MissReason::absent;
+  // A body may hold a list, a number or a boolean where the expression takes a text: that is not
+  // missing, for an application may make a text of it.
+  MissReason worst = result.is_error() ? MissReason::failed : MissReason::absent;
   for (const SlotId id : program.slots) {
     if (id >= cells_.size() || cells_[id].epoch != epoch_) continue;
-    if (weight(cells_[id].why) > weight(worst)) worst = cells_[id].why;
+    const bool refused = result.is_error() && (*slots_)[id].needs_body &&
+                         cells_[id].why == MissReason::none && !cells_[id].value.is(Type::text);
+    const MissReason why = refused ? MissReason::unreadable : cells_[id].why;
+    if (weight(why) > weight(worst)) worst = why;
   }
   return worst;
 }

@@ -68,7 +68,8 @@ class Frame {
   /// Forgets everything, in O(1), and looks at this request. The arguments must outlive the use;
   /// `lists` may be null (every inList() is then false).
   void begin(const SlotTable& slots, const Request& request, const ListOracle* lists);
-  /// The same for a record: what is not preset is missing (absent).
+  /// The same for a record: what is not preset is missing (absent). A text that is preset for a
+  /// slot of type address becomes the address that it spells, or is missing (failed).
   void begin(const SlotTable& slots, const Record& record, const ListOracle* lists);
   /// Forgets everything and looks at the answer to a request of which only `captured` is left.
   /// Request slots outside the capture are missing (unread). `event_time` is the request's.
@@ -110,6 +111,8 @@ class Frame {
   Arena& arena() noexcept { return arena_; }
   BodyReader& request_body() noexcept { return *request_body_; }
   BodyReader& answer_body() noexcept { return *answer_body_; }
+  /// Why the answer's body cannot be read, if something has asked for it; else none.
+  MissReason unread_answer() const noexcept;
 
  private:
   struct Cell {
@@ -119,6 +122,7 @@ class Frame {
   };
   void restart(const SlotTable& slots, const ListOracle* lists);
   Value compute(SlotId id);
+  void read_address(Cell& cell);
   MissReason why_missing(const expr::Program& program, const Value& result) const;
 
   std::vector<Cell> cells_;

@@ -19,7 +19,6 @@ struct KeySlot {
   bool is_address = false;
   /// `31.2304,121.4737`: a place that counts within a radius (place_text.h)
   bool is_place = false;
-  bool reads_address = false;  ///< a column's text is taken for an address, if it is one
   std::uint8_t v4_bits = 32;
   std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
   friend bool operator==(const KeySlot&, const KeySlot&) = default;
@@ -27,12 +26,6 @@ struct KeySlot {
 
 /// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
 inline Value key_part(const KeySlot& part, Value value, Address& masked) {
-  if (part.reads_address && value.is(Type::text)) {
-    if (const auto address = Address::parse(value.as_text())) {
-      masked = *address;
-      value = Value::address(&masked);
-    }
-  }
   if (value.is(Type::address)) {
     masked = value.as_address().masked(part.v4_bits, part.v6_bits);
     return Value::address(&masked);
@@ -43,7 +36,7 @@ inline Value key_part(const KeySlot& part, Value value, Address& masked) {
 
 /// The same for a part that people spell: the address that it is, masked; nothing: it is none.
 inline std::optional<Address> address_part(const KeySlot& part, std::string_view text) {
-  if (!part.is_address && !part.reads_address) return std::nullopt;
+  if (!part.is_address) return std::nullopt;
   const auto address = Address::parse(text);
   if (!address) return std::nullopt;
   return address->masked(part.v4_bits, part.v6_bits);

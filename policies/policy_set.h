@@ -44,6 +44,7 @@ struct Event {
   std::optional<Expression> when;  ///< its own condition; those of its parents hold besides
   bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
   std::string route;               ///< canonical; empty for `request` and for records
+  BodyKind body = BodyKind::none;  ///< the only kind of body that its fields read; none: any
   std::string source;              ///< the base event, if records describe it; empty: requests do
   std::string time_column;         ///< of records: where their time stands; empty: elsewhere
   config::SourceDef::Time time_as = config::SourceDef::Time::seconds;
@@ -126,6 +127,8 @@ struct Rung {
   config::Tell tell = config::Tell::nothing;
   bool shadow = false;
   milliseconds window{0};  ///< of its counter
+  /// The delay is what the rate asks for: so many ms for each that the reading is over the limit.
+  double pace = 0;
   bool caps = false;       ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
 };
 
@@ -143,7 +146,8 @@ struct Policy {
   std::vector<EventIndex> guards;
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
-  bool has_metric = true;  ///< false: a plain rule, `if` without counter
+  bool has_metric = true;  ///< false: a plain rule, `if` without counter; or it reads the score
+  bool reads_score = false;  ///< its value is the request's score: judged after all others
   bool shared = false;     ///< its counters and its own lists are all replicas'
   bool remembers = false;  ///< an enforced rung lists, notifies or clears
   /// And others may refuse what it counts in the shared store: reserved there until the verdict.
@@ -201,6 +205,7 @@ struct List {
   std::size_t max = 100'000;
   milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
   std::vector<std::string> of;
+  std::vector<config::KeyPart> parts;  ///< the same with masks; empty for a policy's own list
   bool of_address = false;  ///< its only field is an address
   std::optional<PolicyIndex>
       owner;  ///< a policy's own list; in force where the policy's bindings are
@@ -247,6 +252,9 @@ struct PolicySet {
   std::vector<std::vector<ListUse>> releases_of;  ///< [event] indices into List::releases
   std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
   std::vector<bool> needs_answer_body;
+  /// [event] an enforced policy reads the answer's body, so that the app is asked for one that can be
+  /// read. Shadow policies and views change no byte, and read what they get.
+  std::vector<bool> wants_readable_answer;
   std::vector<Policy> policies;
   std::vector<std::string> disabled;  ///< names of policies with mode: disabled
   std::vector<Counter> counters;
@@ -264,8 +272,10 @@ struct PolicySet {
   std::size_t keys = 0;            ///< KeyIds in use
   bool any_shadow = false;         ///< counters of shadow policies
   bool any_in_flight = false;      ///< counters of requests in flight
+  bool any_readable_answer = false;  ///< of wants_readable_answer
   bool any_answer_work = false;    ///< resets, or releases of list entries
   bool any_lists = false;          ///< that act on events
+  bool any_scores = false;         ///< policies that read the request's score
   std::vector<SlotId> of_answers;  ///< slots that only an answer fills
   std::vector<SlotId> not_kept;    ///< slots of requests whose lists or JSON no answer finds again
 

@@ -60,10 +60,9 @@ class Uses {
 
   bool is_read(SlotId slot) const { return (marks_[slot] & kRead) != 0; }
   bool is_key(SlotId slot) const { return (marks_[slot] & kKey) != 0; }
-  bool is_address(SlotId slot) const { return (marks_[slot] & kAddress) != 0; }
 
  private:
-  static constexpr std::uint8_t kRead = 1, kKey = 2, kAddress = 4;
+  static constexpr std::uint8_t kRead = 1, kKey = 2;
 
   void look(const Policy& policy) {
     using Kind = config::MetricDef::Kind;
@@ -97,7 +96,6 @@ class Uses {
         continue;
       }
       marks_[part.slot] |= kKey;
-      if (part.is_address || part.reads_address) marks_[part.slot] |= kAddress;
     }
   }
   void members_of(const std::vector<Expression>& arguments, bool members, const void* owner) {
@@ -224,7 +222,7 @@ RecordedFields recorded_fields(const PolicySet& set, std::string_view subject) {
     if (!leaf && uses.is_read(id)) out.told.push_back(id);
     if (!hashed && !(leaf && uses.is_read(id))) continue;
     auto& side = slot.side == Side::answer ? out.answer : out.request;
-    side.push_back({id, hashed, uses.is_address(id)});
+    side.push_back({id, hashed, slot.type == Type::address});
   }
   out.subject.resize(set.events.size());
   if (subject == "ip") return out;
@@ -238,6 +236,7 @@ RecordedFields recorded_fields(const PolicySet& set, std::string_view subject) {
 
 bool fits_recorded(const Slot& slot, const RecordedField* field, const Value& value) noexcept {
   if (value.is_null() || slot.type == Type::dyn || value.is(slot.type)) return true;
+  if (slot.type == Type::address) return value.is(Type::text);  // as it is written
   return field != nullptr && field->hashed && value.is(Type::text);
 }
 

@@ -14,7 +14,7 @@ struct RecordedField {
   /// Who it is matters, what it says does not: it stands in keys and among members, and no
   /// expression reads it. Only a keyed hash of it is written.
   bool hashed = false;
-  bool address = false;  ///< hashed: a text that is an address stays one (gate::pseudonym)
+  bool address = false;  ///< hashed: an address stays one (gate::pseudonym)
 };
 
 /// What of a policy set's events is recorded (docs/replay.md). Immutable.

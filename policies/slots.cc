@@ -33,6 +33,7 @@ SlotId SlotTable::intern(Slot slot) {
   }
   const auto id = static_cast<SlotId>(slots_.size());
   by_text_.emplace(slot.text, id);
+  if (slot.type == Type::address && slot.kind != Slot::Kind::attribute) addresses_.push_back(id);
   slots_.push_back(std::make_unique<const Slot>(std::move(slot)));
   return id;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/body_kind.h"
 #include "core/value.h"
 
 /// What expressions can read, as small integers. A slot is an attribute of the request or answer (a
@@ -40,6 +41,7 @@ struct Argument {
   std::string name;  ///< headers: as on the wire, in lower case (`x-device-id`)
   std::vector<PathStep> path;
   std::uint32_t index = 0;
+  BodyKind body = BodyKind::none;  ///< of a path: the only kind of body that is read
 };
 
 struct Slot {
@@ -89,6 +91,9 @@ class SlotTable {
   SlotId metric(std::uint32_t k);  ///< the k-th of a policy's `metrics`, in its rungs
 
   const Slot& operator[](SlotId id) const noexcept { return *slots_[id]; }
+  /// The slots whose values are addresses, other than the attribute `ip`. A record brings such a
+  /// value as text; Frame::begin() reads the address.
+  const std::vector<SlotId>& addresses() const noexcept { return addresses_; }
   std::size_t size() const noexcept { return slots_.size(); }
   bool full() const noexcept { return full_; }
 
@@ -97,6 +102,7 @@ class SlotTable {
 
   std::vector<std::unique_ptr<const Slot>> slots_;
   std::map<std::string, SlotId, std::less<>> by_text_;
+  std::vector<SlotId> addresses_;
   bool full_ = false;
 };
 

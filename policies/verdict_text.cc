@@ -72,8 +72,17 @@ Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict
 
 void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effect&) {
   list_.clear();
-  for (const Standing& standing : verdict.standings) {
+  const auto same = [](const Standing& a, const Standing& b) {
+    return a.policy == b.policy && a.list == b.list;
+  };
+  for (auto at = verdict.standings.begin(); at != verdict.standings.end(); ++at) {
+    const Standing& standing = *at;
     if (standing.shadow) continue;
+    // Who has a say by several of its keys or events is named once.
+    const bool named = std::any_of(verdict.standings.begin(), at, [&](const Standing& other) {
+      return !other.shadow && same(other, standing);
+    });
+    if (named) continue;
     ReadingText reading;
     reading.name = name_of(set, standing);
     if (standing.rung >= 0) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gate/judge.h"
+#include "net/content_coding.h"
 #include "net/http_date.h"
 #include "net/http_head.h"
 #include "net/http_response_head.h"
@@ -44,7 +45,9 @@ struct Context {
 
   net::RequestHead request;
   net::ResponseHead response;
-  std::string head;  ///< a head being written
+  std::string head;    ///< a head being written
+  std::string codings;  ///< an Accept-Encoding being written
+  net::ContentDecoder decoder;  ///< of answers that policies read
   std::array<char, net::normal_path_room(8 << 10)> path_room;
 };
 

@@ -1,4 +1,6 @@
 // A request on its way to the app, and the answer on its way back.
+#include <sys/socket.h>
+
 #include "core/assert.h"
 #include "proxy/session.h"
 
@@ -23,6 +25,7 @@ void Session::build_upstream_head(std::string_view extra_lines) {
   options.extra_lines = extra_lines;
   options.used_names = ctx_.used_name_views;
   options.forward_expect = !continued_;
+  if (reads_answer_) ask_for_readable_answer(options);
   ctx_.head.clear();
   append_upstream_head(ctx_.head, head, options);
 }
@@ -34,7 +37,7 @@ std::size_t Session::begin_exchange(std::string_view upstream_lines,
   build_upstream_head(upstream_lines);
   kept_.clear();
   state_ = State::exchanging;
-  answer_bytes_ = answer_started_ = tapping_ = sent_ = progress_ = false;
+  answer_bytes_ = answer_started_ = tapping_ = end_passed_ = sent_ = progress_ = false;
   interims_ = 0;
   progress_out_ = {};
 
@@ -108,6 +111,7 @@ bool Session::will_read_upstream() const noexcept {
 void Session::relay() {
   pump_request();
   if (state_ != State::exchanging) return;
+  if (peer_ended_ && body_.done()) pass_client_end();
   pump_answer();
   if (state_ != State::exchanging || !progress_) return;
   progress_ = false;
@@ -156,6 +160,17 @@ void Session::pump_request() {
       in_.append(ctx_.worker.blocks(), {raw.data() + piece.used, raw.size() - piece.used});
     }
   }
+}
+
+// The client has sent its request and shut its side, or has left: nobody can tell the two apart. The
+// app learns of it as if there were nothing between them, and goes on, as most do, or gives up, as
+// those that would work for nobody. An answer that comes is passed on.
+void Session::pass_client_end() {
+  if (end_passed_ || websocket_ || !in_.empty() || !upstream_->writable()) return;
+  char next = 0;
+  if (::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) != 0) return;  // another request follows
+  end_passed_ = true;
+  upstream_->shutdown_write();
 }
 
 void Session::pump_answer() {
@@ -208,8 +223,7 @@ std::size_t Session::take_answer_head(std::span<char> input) {
     case net::HeadStatus::incomplete:
       return 0;
     case net::HeadStatus::refused:
-      ctx_.metrics.add(Metric::upstream_malformed);
-      fail(502, gate::End::upstream_failed);
+      fail_malformed();
       return 0;
     case net::HeadStatus::complete:
       break;
@@ -218,8 +232,7 @@ std::size_t Session::take_answer_head(std::span<char> input) {
   const net::ResponseHead& head = ctx_.response;
   if (!head.interim()) return start_answer(input);
   if (++interims_ > kInterimsMax) {
-    ctx_.metrics.add(Metric::upstream_malformed);
-    fail(502, gate::End::upstream_failed);
+    fail_malformed();
     return 0;
   }
   expects_continue_ = false;
@@ -241,19 +254,12 @@ std::size_t Session::start_answer(std::span<char> input) {
   upstream_keep_alive_ = head.keep_alive;
   const auto piece = answer_body_.take(input.subspan(head_bytes));
   if (piece.malformed()) {
-    ctx_.metrics.add(Metric::upstream_malformed);
-    fail(502, gate::End::upstream_failed);
+    fail_malformed();
     return 0;
   }
-  if (ticket_ != nullptr) {
-    const Answer answer{head.status, head.fields.span(), BodyState::not_read, {}};
-    tapping_ = ctx_.judge.answered(*ticket_, answer, ctx_.worker.now());
-  }
+  observe_head({input.data(), head_bytes});
   answer_started_ = true;
-  if (tapping_) {
-    start_tap({input.data(), head_bytes});
-    tap(piece.data);
-  }
+  if (tapping_) tap_.add(ctx_.worker.blocks(), piece.data, ctx_.settings.body_bytes_max);
   DownstreamHeadOptions options;
   options.http_1_0 = http_1_0_;
   options.keep_alive = keep_alive_ && !ctx_.draining && can_drain();
@@ -281,11 +287,13 @@ std::size_t Session::start_answer(std::span<char> input) {
 std::size_t Session::take_answer_body(std::span<char> input) {
   const auto piece = answer_body_.take(input);
   if (piece.malformed()) {
-    ctx_.metrics.add(Metric::upstream_malformed);
-    fail(502, gate::End::upstream_failed);
+    fail_malformed();
     return 0;
   }
-  if (tapping_) tap(piece.data);
+  if (tapping_) {
+    tap_.add(ctx_.worker.blocks(), piece.data, ctx_.settings.body_bytes_max);
+    if (!tap_.may_be_read()) settle_tap(false);  // nothing that follows changes that
+  }
   Parts parts;
   parts.add_body(answer_framing_, piece.data, answer_body_.done());
   if (!send(parts)) return 0;
@@ -293,40 +301,13 @@ std::size_t Session::take_answer_body(std::span<char> input) {
   return piece.used;
 }
 
-void Session::start_tap(std::string_view head) {
-  tap_.clear();
-  tap_head_bytes_ = static_cast<std::uint32_t>(head.size());
-  tap_state_ = is_encoded(ctx_.response.fields) ? BodyState::encoded : BodyState::complete;
-  tap_.append(ctx_.worker.blocks(), head);
-}
-
-void Session::tap(std::string_view data) {
-  if (tap_state_ != BodyState::complete) return;
-  if (tap_.size() - tap_head_bytes_ + data.size() > ctx_.settings.body_bytes_max) {
-    tap_state_ = BodyState::too_large;
-    tap_.truncate(tap_head_bytes_);
-    return;
-  }
-  tap_.append(ctx_.worker.blocks(), data);
-}
-
 void Session::finish_answer(bool surplus) {
-  if (tapping_) {
-    // The head once more: a policy may read fields of the answer beside its body.
-    net::HeadProgress progress;
-    const auto status = net::parse_response_head(tap_.view(), {is_head_, {}}, ctx_.settings.head,
-                                                 progress, ctx_.response);
-    WEIR_ASSERT(status == net::HeadStatus::complete);
-    Answer answer{ctx_.response.status, ctx_.response.fields.span(), tap_state_, {}};
-    if (tap_state_ == BodyState::complete) answer.body = tap_.view().substr(tap_head_bytes_);
-    ctx_.judge.answered_body(*ticket_, answer, ctx_.worker.now());
-    tap_.clear();
-  }
+  settle_tap(true);
   finish(gate::End::complete);
   UpstreamConnection& upstream = *upstream_;
   upstream_ = nullptr;
   // Bytes after the answer belong to nobody: what else this connection says cannot be trusted.
-  if (upstream_keep_alive_ && body_.done() && !surplus) {
+  if (upstream_keep_alive_ && body_.done() && !surplus && !end_passed_) {
     upstream.in.clear();
     ctx_.upstreams.give_back(upstream);
   } else {
@@ -348,11 +329,12 @@ void Session::upstream_ended(bool broken) {
       if (send(parts)) finish_answer(false);
       return;
     }
-  } else if (!answer_bytes_ && retryable_ && upstream_->reused() && retry()) {
+  } else if (!answer_bytes_ && retryable_ && !end_passed_ && upstream_->reused() && retry()) {
     return;
   }
   ctx_.metrics.add(Metric::upstream_cut);
-  fail(502, gate::End::upstream_failed);
+  // An app that was told that its client has left and gives no answer has not failed.
+  fail(502, end_passed_ ? gate::End::aborted : gate::End::upstream_failed);
 }
 
 bool Session::retry() {
@@ -381,9 +363,17 @@ void Session::fail(int status, gate::End end) {
     finish(end);
     return reply_problem(status, status == 503 ? kRetryAfter : std::string_view{});
   }
-  finish(tapping_ ? end : gate::End::complete);
+  settle_tap(false);
+  finish(gate::End::complete);
   net::set_abort_on_close(fd_.get());
   close();
+}
+
+// The app has answered what weir cannot pass on. What it did, it has done.
+void Session::fail_malformed() {
+  ctx_.metrics.add(Metric::upstream_malformed);
+  const bool sent = sent_ || upstream_->sent();
+  fail(502, sent ? gate::End::unacceptable : gate::End::upstream_failed);
 }
 
 void Session::finish(gate::End end) {

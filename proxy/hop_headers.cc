@@ -103,6 +103,17 @@ bool is_sane_id(std::string_view id) noexcept {
   });
 }
 
+/// Fields by which a client could get an answer that no policy can read.
+bool hides_the_answer(std::string_view name, net::Method method) noexcept {
+  constexpr std::string_view kNames[] = {"accept-encoding", "range", "if-range", "a-im"};
+  constexpr std::string_view kConditions[] = {"if-none-match", "if-modified-since"};
+  const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
+  // Of other methods If-None-Match guards what is there: `PUT` with `*` creates and never replaces.
+  const bool reads = method == net::Method::get || method == net::Method::head;
+  return std::any_of(std::begin(kNames), std::end(kNames), same) ||
+         (reads && std::any_of(std::begin(kConditions), std::end(kConditions), same));
+}
+
 /// The fields that say for whom we forward. A trusted peer's are believed, and the peer is added;
 /// from anybody else they are lies or noise and are replaced.
 void put_forwarding(Writer& out, const net::RequestHead& head,
@@ -197,11 +208,11 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   // The head's own size covers the request line and every field that is copied or rewritten from
   // it.
   Writer writer(out, head.size + 2 * head.authority.size() + options.peer_text.size() +
-                         options.request_id.size() +
+                         options.request_id.size() + options.codings.size() +
                          options.default_host.size() + options.extra_lines.size() + kFixedRoom);
   writer.put(head.method).put(" ").put(head.target).put(" HTTP/1.1\r\n");
   writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
-  copy_lines(writer, head.fields, [&](std::size_t i) {
+  const auto keep = [&](std::size_t i) {
     switch (const FieldKind kind = head.fields.kinds[i]; kind) {
       case FieldKind::underscore:
         return !aliases_one_of_ours(head.fields.fields[i].name, options.used_names);
@@ -210,7 +221,18 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
       default:
         return is_handshake(kind);
     }
-  });
+  };
+  if (options.whole_answer) {
+    for (std::size_t i = 0; i < head.fields.count; ++i) {
+      if (head.fields.kinds[i] != FieldKind::plain && !keep(i)) continue;
+      if (hides_the_answer(head.fields.fields[i].name, head.method_id)) continue;
+      const char* const begin = head.fields.line_begin(i);
+      writer.put({begin, static_cast<std::size_t>(head.fields.line_end(i) - begin)});
+    }
+    if (!options.codings.empty()) writer.put_line("Accept-Encoding: ", options.codings);
+  } else {
+    copy_lines(writer, head.fields, keep);
+  }
   if (head.framing == Framing::length) {
     writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");
   } else if (head.framing == Framing::chunked) {

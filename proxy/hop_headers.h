@@ -51,6 +51,13 @@ struct UpstreamHeadOptions {
   /// any 1xx. Only a door that had to read the body before judging answered 100 itself; then it
   /// sets false.
   bool forward_expect = true;
+  /// A policy reads the body of the answer, so that all of it must come, in a coding that weir can
+  /// decode: `codings` stands for the client's Accept-Encoding (empty: no such field is written), and
+  /// the fields that ask for a part (Range, If-Range), for a difference (A-IM) or, of GET and HEAD, for
+  /// nothing where the client has it already (If-None-Match, If-Modified-Since) stay behind. A server
+  /// may ignore each of them, so clients must take the whole answer.
+  bool whole_answer = false;
+  std::string_view codings;
 };
 
 /// Appends the head of the request that goes upstream: HTTP/1.1 always, the target as the client

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/assert.h"
+#include "net/content_coding.h"
 #include "proxy/session.h"
 
 namespace weir::proxy {
@@ -128,7 +129,7 @@ bool Session::want_body(Request& request, std::span<char> input) {
   const net::RequestHead& head = ctx_.request;
   request.body_state = BodyState::complete;
   if (!head.has_body()) return true;
-  if (is_encoded(head.fields)) {
+  if (net::content_coding(head.fields) != net::ContentCoding::identity) {
     request.body_state = BodyState::encoded;
     return true;
   }
@@ -215,6 +216,7 @@ std::size_t Session::judge(Request& request, std::span<char> input, bool may_wai
     switch (effect.kind) {
       case Effect::Kind::pass:
         ticket_ = judgement.ticket;
+        reads_answer_ = judgement.reads_answer;
         return begin_exchange(effect.upstream_headers, effect.response_headers, input);
       case Effect::Kind::answer:
         reply(render(effect));
@@ -235,6 +237,7 @@ std::size_t Session::judge(Request& request, std::span<char> input, bool may_wai
 
 std::size_t Session::hold(const gate::Judgement& judgement) {
   ticket_ = judgement.ticket;
+  reads_answer_ = judgement.reads_answer;
   kept_.clear();
   kept_.append(ctx_.worker.blocks(), judgement.effect.upstream_headers);
   lines_.append(ctx_.worker.blocks(), judgement.effect.response_headers);

@@ -37,7 +37,8 @@ void Session::close() {
   drop_upstream();
   fd_.close();
   net::Wheel::disarm(*this);
-  for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_, &tap_}) bytes->clear();
+  for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_}) bytes->clear();
+  tap_.clear();
   (previous_open_ != nullptr ? previous_open_->next_open_ : ctx_.open) = next_open_;
   if (next_open_ != nullptr) next_open_->previous_open_ = previous_open_;
   --ctx_.open_count;
@@ -53,7 +54,7 @@ void Session::expect(Phase phase, milliseconds within) noexcept {
 }
 
 void Session::on_events(std::uint32_t events) {
-  if (state_ == State::closed) return;
+  if (state_ == State::closed || state_ == State::reading_on) return;
   if ((events & EPOLLERR) != 0) return client_gone();
   if ((events & EPOLLIN) != 0) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) {
@@ -75,7 +76,7 @@ int Session::reads_ahead() const noexcept {
 
 void Session::advance() {
   for (int step = 0;; ++step) {
-    if (step == kStepsPerTurn) {  // re-arming looks again, after the others
+    if (step == kStepsPerTurn && state_ != State::reading_on) {  // re-arming looks again, after the others
       ctx_.worker.reactor().modify(
           fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
       readable_ = true;
@@ -100,6 +101,8 @@ void Session::advance() {
         relay();
         if (state_ == State::exchanging) return;
         break;
+      case State::reading_on:
+        return read_on();
       case State::tunnelling:
         return tunnel();
       case State::closing:
@@ -144,6 +147,7 @@ void Session::client_gone() {
   const State state = state_;
   switch (state) {
     case State::closed:
+    case State::reading_on:
       return;
     case State::parked:
       ctx_.judge.unpark(*this);
@@ -157,7 +161,8 @@ void Session::client_gone() {
       ctx_.metrics.add(Metric::client_aborts);
       if (answer_started_) {
         // Hanging up before a policy has read the answer's body is not free either.
-        finish(tapping_ ? gate::End::aborted : gate::End::complete);
+        if (begin_reading_on()) return;
+        finish(gate::End::complete);
       } else {
         const bool sent = sent_ || (upstream_ != nullptr && upstream_->sent());
         finish(sent ? gate::End::aborted : gate::End::not_sent);
@@ -182,7 +187,9 @@ void Session::abort() {
       release_held(true);
       break;
     case State::exchanging:  // not the client's doing
-      finish(answer_started_ && !tapping_ ? gate::End::complete : gate::End::upstream_failed);
+    case State::reading_on:
+      settle_tap(false);
+      finish(answer_started_ ? gate::End::complete : gate::End::upstream_failed);
       break;
     case State::tunnelling:
       finish(gate::End::complete);
@@ -190,7 +197,7 @@ void Session::abort() {
     default:
       break;
   }
-  net::set_abort_on_close(fd_.get());
+  if (fd_.get() >= 0) net::set_abort_on_close(fd_.get());
   close();
 }
 
@@ -362,6 +369,8 @@ void Session::on_timer(TimePoint /*now*/) {
       ctx_.metrics.add(Metric::upstream_silent);
       fail(504, gate::End::upstream_failed);
       break;
+    case Phase::read_on:
+      return end_reading_on(false);
     case Phase::write:
       ctx_.metrics.add(Metric::timeout_write);
       net::set_abort_on_close(fd_.get());

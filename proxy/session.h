@@ -9,6 +9,7 @@
 #include "net/fd.h"
 #include "net/outbox.h"
 #include "net/reactor.h"
+#include "proxy/answer_tap.h"
 #include "proxy/context.h"
 #include "proxy/relay.h"
 #include "proxy/to_event.h"
@@ -49,6 +50,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
     parked,        ///< waits for others' reservations
     held,          ///< delayed
     exchanging,
+    reading_on,  ///< the client has left; a policy still reads what is left of the answer
     tunnelling,
     draining,   ///< answered locally; the rest of the request's body is thrown away
     closing,    ///< the last bytes are on their way out
@@ -60,6 +62,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
     body,
     connect,
     answer,
+    read_on,
     write,
     tunnel,
     linger,
@@ -115,20 +118,28 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   bool will_read_upstream() const noexcept override;
   void relay();
   void pump_request();
+  void pass_client_end();
   void pump_answer();
   std::size_t take_answer(std::span<char> input);
   std::size_t take_answer_head(std::span<char> input);
   std::size_t start_answer(std::span<char> input);
   std::size_t take_answer_body(std::span<char> input);
-  void start_tap(std::string_view head);
-  void tap(std::string_view data);
   void finish_answer(bool surplus);
   void upstream_ended(bool broken);
   bool retry();
   void fail(int status, gate::End end);
+  void fail_malformed();
   void finish(gate::End end);
   void drop_upstream() noexcept;
   void update_deadline() noexcept;
+
+  // answer_reading.cc: policies that read the answer's body
+  void ask_for_readable_answer(UpstreamHeadOptions& options);
+  void observe_head(std::string_view head);
+  void settle_tap(bool whole);
+  bool begin_reading_on();
+  void read_on();
+  void end_reading_on(bool whole);
 
   // tunnel.cc: after a 101
   void begin_tunnel(std::span<char> first);
@@ -161,13 +172,14 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   bool answer_bytes_ : 1 = false;
   bool answer_started_ : 1 = false;
   bool upstream_keep_alive_ : 1 = false;
-  bool tapping_ : 1 = false;
+  bool reads_answer_ : 1 = false;  // the app is asked for an answer that policies can read
+  bool tapping_ : 1 = false;       // a policy reads the answer's body, and has not got it yet
   bool progress_ : 1 = false;
+  bool end_passed_ : 1 = false;  // the client's end has been passed on to the app
   bool sent_ : 1 = false;       // a byte of the request has reached an app
   bool up_shut_ : 1 = false;    // tunnel: end passed on to the app
   bool down_shut_ : 1 = false;  // tunnel: end passed on to the client
   BodyState body_state_ = BodyState::not_read;
-  BodyState tap_state_ = BodyState::not_read;
   net::Framing answer_framing_ = net::Framing::none;  // towards the client
   std::uint8_t interims_ = 0;
   std::uint8_t put_off_ = 0;  // writes in the outbox
@@ -175,7 +187,6 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   std::uint8_t key_bytes_ = 0;  // of the websocket key at the front of kept_
   std::uint32_t drained_ = 0;
   std::uint32_t head_bytes_ = 0;
-  std::uint32_t tap_head_bytes_ = 0;
   net::HeadProgress progress_in_;
   net::HeadProgress progress_out_;
   std::size_t decoded_ = 0;  // body bytes behind the head in in_ that are decoded already
@@ -193,7 +204,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   net::Bytes out_;   // not yet taken by the client
   net::Bytes kept_;  // the request head, to be sent again; for upgrades the websocket key before it
   net::Bytes lines_;  // response lines of the effect; while held: upstream lines in kept_
-  net::Bytes tap_;    // the answer's head and as much of its body as a policy may read
+  AnswerTap tap_;    // the answer's head and as much of its body as a policy may read
 };
 
 // The promise of docs/architecture.md: an idle connection is one small object.

@@ -30,10 +30,4 @@ net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings
   return refusal;
 }
 
-bool is_encoded(const net::FieldList& fields) noexcept {
-  const HeaderField* coding = fields.find("content-encoding");
-  return coding != nullptr && !coding->value.empty() &&
-         !net::same_ignoring_case(coding->value, "identity");
-}
-
 }  // namespace weir::proxy

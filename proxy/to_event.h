@@ -21,7 +21,4 @@ struct Peer {
 net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings, const Peer& peer,
                           TimePoint time, std::span<char> path_room, Request& out) noexcept;
 
-/// Whether the body is compressed or otherwise coded, so that no policy can read it.
-bool is_encoded(const net::FieldList& fields) noexcept;
-
 }  // namespace weir::proxy

@@ -92,6 +92,7 @@ bool Session::tunnel_down() {
         return false;
       }
       if (!send_put_off()) return false;
+      if (!out_.empty()) break;  // the end comes after what is still to be sent
       down_shut_ = true;
       ::shutdown(fd_.get(), SHUT_WR);
       break;

@@ -91,6 +91,7 @@ void UpstreamConnection::flush() {
   sent_ = sent_ || result.bytes != 0;
   if (result.bytes != 0) out_.consume(result.bytes);
   watch_writable(!out_.empty());
+  if (out_.empty() && ending_) ::shutdown(fd_.get(), SHUT_WR);
 }
 
 std::span<char> UpstreamConnection::scratch_in() noexcept {
@@ -111,7 +112,8 @@ net::IoResult UpstreamConnection::receive(std::span<char> into) noexcept {
 
 void UpstreamConnection::shutdown_write() noexcept {
   send_put_off();
-  ::shutdown(fd_.get(), SHUT_WR);
+  ending_ = !out_.empty();
+  if (!ending_) ::shutdown(fd_.get(), SHUT_WR);
 }
 
 void UpstreamConnection::look_again() noexcept {
@@ -271,6 +273,7 @@ void UpstreamPool::discard(UpstreamConnection& connection) noexcept {
   connection.out_.clear();
   connection.waiting_for_backlog_ = false;
   connection.refused_ = 0;
+  connection.ending_ = false;
   connection.connecting_ = connection.reused_ = connection.sent_ = connection.broken_ = false;
   connection.stale_ = connection.readable_ = connection.ended_ = connection.watching_writable_ =
       false;

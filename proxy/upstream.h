@@ -55,6 +55,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   void flush();
   std::span<char> scratch_in() noexcept;  ///< where to receive into, if nothing is kept
   net::IoResult receive(std::span<char> into) noexcept;
+  /// Ends our side once all that was sent has left; nothing may be sent after it.
   void shutdown_write() noexcept;
   void look_again() noexcept;  ///< an event in a later turn if there is still something to read
 
@@ -87,6 +88,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   bool sent_ = false;
   bool broken_ = false;
   bool stale_ = false;
+  bool ending_ = false;  // our side ends when out_ is empty
   bool readable_ = false;
   bool ended_ = false;
   bool watching_writable_ = false;

@@ -12,6 +12,7 @@
 #include "policies/policy_set.h"
 #include "policies/record.h"
 #include "policies/slots.h"
+#include "replay/mapping.h"
 
 /// How rows of files become events. A new format is a file under formats/ and a row of the table.
 namespace weir::replay {
@@ -42,6 +43,7 @@ class Format {
   enum class Got : std::uint8_t {
     row,
     more,  ///< the record goes on in the next line (a line feed between quotes)
+    skip,  ///< no row, and nothing wrong: a line of column names
     bad,   ///< fault() says why
   };
   /// `text`: a line, or several if it asked for more. 64 bytes behind it can be read.
@@ -70,6 +72,17 @@ std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std:
 /// make_recording(). Null: `problem` says why.
 std::unique_ptr<Format> make_request_format(std::string_view format, const policies::PolicySet& set,
                                             std::string& problem);
+/// What the readers of one file with `--map` share: they may look at its first line once.
+struct MappedColumns {
+  Mapping mapping;
+  bool known = false;    ///< the first line has been read
+  bool is_json = false;  ///< else csv, and these three tell of its first line
+  std::size_t count = 0;
+  std::vector<std::size_t> places;  ///< of the mapping's fields
+  std::string problem;              ///< a column is missing; empty: none
+};
+/// The reader of JSON lines, or of csv with a line of column names, as HTTP requests.
+std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns);
 /// The reader of what `weir serve --record` has written. `set` must outlive it.
 std::unique_ptr<Format> make_recording(const policies::PolicySet& set);
 

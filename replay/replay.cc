@@ -42,9 +42,11 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
 namespace {
 
 std::unique_ptr<Format> make_format(const Engine& engine, Engine::Kind kind,
-                                    const std::string& log_format, bool& header,
+                                    const std::string& log_format,
+                                    const std::shared_ptr<MappedColumns>& mapped, bool& header,
                                     std::string& problem) {
   header = false;
+  if (kind.request && mapped != nullptr) return make_mapped(mapped);
   if (kind.request) return make_request_format(log_format, engine.set(), problem);
   const std::string& source = engine.set().events[kind.event].source;
   for (const config::EventDef& def : engine.model().events) {
@@ -96,11 +98,16 @@ std::string Replay::open() {
     if (!kind)
       return "there is no event \"" + source.event + "\"; known are " + known_events(engine_);
     bool header = false;
-    auto format = make_format(engine_, *kind, plan_.log_format, header, problem);
+    std::shared_ptr<MappedColumns> mapped;
+    if (plan_.mapping) {
+      mapped = std::make_shared<MappedColumns>();
+      mapped->mapping = *plan_.mapping;
+    }
+    auto format = make_format(engine_, *kind, plan_.log_format, mapped, header, problem);
     if (format == nullptr) return problem;
     kinds_.push_back(*kind);
     if (plan_.lateness)
-      again_.push_back(make_format(engine_, *kind, plan_.log_format, header, problem));
+      again_.push_back(make_format(engine_, *kind, plan_.log_format, mapped, header, problem));
     if (other_ != nullptr) {
       const auto theirs = other_->find_event(source.event);
       if (!theirs) return "the other configuration has no event \"" + source.event + "\"";
@@ -108,7 +115,8 @@ std::string Replay::open() {
         return "event \"" + source.event + "\" is not of the same kind in both configurations";
       other_kinds_.push_back(*theirs);
       bool ignored = false;
-      other_formats_.push_back(make_format(*other_, *theirs, plan_.log_format, ignored, problem));
+      other_formats_.push_back(
+          make_format(*other_, *theirs, plan_.log_format, mapped, ignored, problem));
       if (other_formats_.back() == nullptr) return problem;
     }
     streams_.push_back(std::make_unique<Stream>(source.path, std::move(format), header));
@@ -297,7 +305,8 @@ std::string Replay::summary_json() const {
     if (!first) out += ',';
     first = false;
     append_json(out, policy.name);
-    out += ":{\"events\":" + number(tally.events) + ",\"keys\":" + number(tally.maxima.keys()) +
+    out += ":{\"events\":" + number(tally.events) +
+           (tally.listed == 0 ? "" : ",\"listed\":" + number(tally.listed)) + ",\"keys\":" + number(tally.maxima.keys()) +
            ",\"keys_hit\":" + number(tally.hits.size() + tally.hits_dropped) +
            ",\"verdicts\":" + number(tally.verdicts()) + ",\"rungs\":[";
     for (std::size_t r = 0; r < tally.rungs.size(); ++r)

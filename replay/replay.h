@@ -24,6 +24,7 @@ struct Plan {
   std::optional<TimePoint> from, to;     ///< rows outside [from, to) are passed over
   bool flush = false;                    ///< windows and timers beyond the watermark end too
   std::string log_format;                ///< of files that are HTTP requests; empty: as they come
+  std::optional<Mapping> mapping;        ///< of files that are HTTP requests; none: access logs
 };
 
 /// Replays files through one policy set, or through two beside each other. Streams are merged by
@@ -66,6 +67,11 @@ class Replay {
   static constexpr std::size_t kViewRows = 20;
   const std::vector<ViewTally>& views() const noexcept { return views_; }
   const Engine* other() const noexcept { return other_; }
+  /// Keys that are known to be what the policies look for; alive as long as the replay.
+  void use_labels(const Labels* labels) {
+    tally_.use_labels(labels);
+    if (other_tally_) other_tally_->use_labels(labels);
+  }
   const Tally* other_tally() const noexcept { return other_tally_ ? &*other_tally_ : nullptr; }
   /// A file that could not be read to its end: `FILE: why`. Empty: none.
   std::string read_error() const;

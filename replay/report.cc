@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "policies/actions.h"
 #include "policies/describe.h"
+#include "policies/threshold_table.h"
 
 namespace weir::replay {
 namespace {
@@ -83,6 +84,35 @@ RungReport rung_report(const policies::PolicySet& set, const policies::Policy& p
   return out;
 }
 
+/// The cells of a table that hold this limit: `baidu, android; toutiao, *`.
+void append_cells(std::string& out, const config::TableNode& node, double limit,
+                  const std::string& path) {
+  if (node.limit && node.limit->as_real() == limit && !path.empty())
+    out += (out.empty() ? "" : "; ") + path;
+  for (const config::TableChild& child : node.children) {
+    append_cells(out, child.node, limit, path + (path.empty() ? "" : ", ") + child.value.value);
+  }
+}
+
+std::vector<CellReport> cell_reports(const config::Model& model, const policies::PolicySet& set,
+                                     const policies::Policy& policy, const PolicyTally& tally) {
+  std::vector<CellReport> out;
+  for (const auto& [place, verdicts] : tally.cells) {
+    const auto& [rung, limit] = place;
+    CellReport cell{{}, shown(limit), verdicts};
+    for (const policies::Binding& binding : policy.bindings) {
+      const auto* table = std::get_if<std::uint16_t>(&binding.rungs[rung].limit.source);
+      if (table == nullptr || !cell.cell.empty()) continue;
+      for (const config::TableDef& def : model.tables) {
+        if (def.name.value == set.tables[*table]->name())
+          append_cells(cell.cell, def.values, limit, "");
+      }
+    }
+    out.push_back(std::move(cell));
+  }
+  return out;
+}
+
 PolicyReport policy_report(const Replay& replay, const policies::Policy& policy) {
   const policies::PolicySet& set = replay.engine().set();
   const PolicyTally& tally = replay.tally().policies()[policy.index];
@@ -105,6 +135,8 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   out.missing = replay.engine().missing(policy.name);
   out.amounts_refused = replay.engine().amounts_refused(policy.name);
   out.late = replay.engine().late(policy.name);
+  out.listed = tally.listed;
+  out.cells = cell_reports(replay.engine().model(), set, policy, tally);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
     out.rungs.push_back(rung_report(set, policy, r, tally));
   for (const HitKey* hit : replay.tally().hardest(policy.index, kHardest)) {
@@ -124,7 +156,7 @@ std::vector<Report::Effect> effects_of(const Tally& tally) {
   std::vector<Report::Effect> out;
   for (const policies::ActionRow& row : policies::action_rows()) {
     const std::string name(row.action == policies::Action::none ? "pass" : row.name);
-    out.push_back({name, tally.effect(row.action)});
+    out.push_back({name, tally.effect(row.action), static_cast<std::size_t>(row.action)});
   }
   return out;
 }
@@ -227,7 +259,8 @@ std::string PolicyReport::summary() const {
       std::string(" of ") + (keys_estimated ? "about " : "") + counted(keys, "key", "keys");
   if (!pattern) {
     return counted(events, "event", "events") + of_keys + "; " +
-           counted(verdicts, "verdict", "verdicts") + " on " + counted(keys_hit, "key", "keys");
+           counted(verdicts, "verdict", "verdicts") + " on " + counted(keys_hit, "key", "keys") +
+           (listed == 0 ? "" : "; " + counted(listed, "event", "events") + " met its list");
   }
   std::string out;
   for (std::size_t k = 0; k < matches.size(); ++k) {
@@ -263,6 +296,20 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   out.effects = effects_of(replay.tally());
   for (const policies::Policy& policy : replay.engine().set().policies) {
     out.policies.push_back(policy_report(replay, policy));
+  }
+  const auto& lists = replay.engine().set().lists;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const std::uint64_t events = replay.tally().listed()[i];
+    if (events != 0 && !lists[i].owner) out.listed.push_back({lists[i].name, events});
+  }
+  out.timeline = replay.tally().timeline();
+  if (replay.tally().labels() != nullptr) {
+    for (const PolicyReport& policy : out.policies) {
+      const std::size_t index = replay.engine().set().find_policy(policy.name)->index;
+      out.labels.push_back({policy.name, policy.keys_hit,
+                            replay.tally().policies()[index].confirmed.size(),
+                            replay.tally().labels()->size()});
+    }
   }
   for (std::size_t i = 0; i < replay.views().size(); ++i)
     out.views.push_back(view_report(replay, i));

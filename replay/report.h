@@ -36,6 +36,12 @@ struct KeyReport {
   std::uint64_t verdicts = 0;
 };
 
+/// Verdicts by a limit of a table: the cells that hold it.
+struct CellReport {
+  std::string cell, limit;
+  std::uint64_t verdicts = 0;
+};
+
 struct PolicyReport {
   /// `12 events of 3 keys; 4 verdicts on 2 keys`; of a pattern `3 matched, 1 unmatched of 4 keys`.
   std::string summary() const;
@@ -47,6 +53,8 @@ struct PolicyReport {
   bool shadow = false;
   std::uint64_t events = 0, keys = 0, keys_hit = 0, verdicts = 0, missing = 0, late = 0;
   std::uint64_t amounts_refused = 0;  ///< negative or not finite
+  std::uint64_t listed = 0;           ///< events whose verdict was its own list's
+  std::vector<CellReport> cells;
   bool keys_estimated = false;
   bool pattern = false;                    ///< events are its matches
   std::array<std::uint64_t, 3> matches{};  ///< by limiter::MatchKind
@@ -55,6 +63,21 @@ struct PolicyReport {
   bool lowest = false;  ///< the hardest reading is the lowest: rungs are `under`; else the highest
   std::vector<Bar> bars;
   std::uint64_t bar_keys = 0;  ///< of all bars
+};
+
+/// A policy's keys beside those that are confirmed (`--labels`).
+struct LabelReport {
+  std::string policy;
+  std::uint64_t hit = 0, confirmed = 0;  ///< keys that a rung held; those of them that are labels
+  std::uint64_t labels = 0;              ///< all of them
+  std::optional<double> precision() const {
+    return hit == 0 ? std::nullopt
+                    : std::optional(static_cast<double>(confirmed) / static_cast<double>(hit));
+  }
+  std::optional<double> recall() const {
+    return labels == 0 ? std::nullopt
+                       : std::optional(static_cast<double>(confirmed) / static_cast<double>(labels));
+  }
 };
 
 /// The last window that a view has shown.
@@ -91,10 +114,18 @@ struct Report {
   struct Effect {
     std::string name;
     std::uint64_t events = 0;
+    std::size_t action = 0;  ///< the policies::Action that it is
   };
   std::vector<Effect> effects;  ///< what became of the events, the severest last
   std::vector<PolicyReport> policies;
   std::vector<ViewReport> views;
+  struct Listed {
+    std::string list;
+    std::uint64_t events = 0;
+  };
+  std::vector<Listed> listed;  ///< named lists, and how many events had their verdict
+  Timeline timeline;
+  std::vector<LabelReport> labels;
   std::string other;                  ///< the configuration compared with; empty: none
   std::vector<Effect> other_effects;  ///< what would have become of the same events there
   std::vector<Difference> differences;

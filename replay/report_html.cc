@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/text.h"
+#include "policies/describe.h"
 #include "replay/report.h"
 
 /// The report as one page: inline styles and drawings, no script, nothing loaded from elsewhere.
@@ -28,7 +29,7 @@ th{font-weight:600;color:var(--dim)}td.n,th.n{text-align:right;font-variant-nume
 .share i{display:block;min-width:2px}.legend{display:flex;flex-wrap:wrap;gap:.25rem 1rem;font-size:.9rem}
 .legend b{display:inline-block;width:.75rem;height:.75rem;border-radius:.15rem;margin-right:.35rem}
 svg{display:block;width:100%;max-width:30rem;height:auto;font:12px system-ui,sans-serif}
-svg text{fill:var(--ink)}svg .bar{fill:var(--bar)}svg .rung{stroke:var(--rung);stroke-dasharray:4 3}svg .rt{fill:var(--rung)}
+svg.time{max-width:none;height:5rem}svg text{fill:var(--ink)}svg .bar{fill:var(--bar)}svg .rung{stroke:var(--rung);stroke-dasharray:4 3}svg .rt{fill:var(--rung)}
 ul{padding-left:1.2rem;margin:.25rem 0}code{font:.85rem ui-monospace,monospace;overflow-wrap:anywhere}
 @media print{body{max-width:none;font-size:11pt}section{break-inside:avoid;background:none}
 .share i,.legend b,svg .bar{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
@@ -92,6 +93,7 @@ class Page {
     out_ += "</style></head><body>\n<h1>" + escaped(title_) + "</h1>\n";
     head();
     for (const PolicyReport& policy : report_.policies) write(policy);
+    labels();
     for (const ViewReport& view : report_.views) write(view);
     differences();
     out_ += "<section><h2>What replay cannot know</h2><ul>";
@@ -112,6 +114,7 @@ class Page {
     }
     out_ += "<section><h2>Verdicts</h2>\n";
     effects(report_.effects);
+    timeline();
     files();
   }
 
@@ -171,6 +174,7 @@ class Page {
     out_ += "</table></div>\n";
     if (policy.bars.size() > 1) histogram(policy);
     if (!policy.hardest.empty()) hardest(policy);
+    cells(policy);
     out_ += "</section>\n";
   }
 
@@ -278,6 +282,78 @@ class Page {
               (d.there ? human_count(d.verdicts_there) : "-") + "</td><td class=\"n\">" +
               human_count(d.both) + "</td><td class=\"n\">" + human_count(d.only_here) +
               "</td><td class=\"n\">" + human_count(d.only_there) + "</td></tr>\n";
+    }
+    out_ += "</table></div>\n";
+    for (const Difference& d : report_.differences) {
+      keys(d.policy + ", only here", d.keys_only_here, d.only_here);
+      keys(d.policy + ", only there", d.keys_only_there, d.only_there);
+    }
+    out_ += "</section>\n";
+  }
+
+  void keys(const std::string& where, const std::vector<std::string>& some, std::uint64_t all) {
+    if (some.empty()) return;
+    out_ += "<h3>" + escaped(where) + "</h3><ul>";
+    for (const std::string& key : some)
+      out_ += "<li><code>" + escaped(key.empty() ? "(all)" : key) + "</code></li>";
+    if (all > some.size())
+      out_ += "<li>and " + human_count(all - some.size()) + " more</li>";
+    out_ += "</ul>\n";
+  }
+
+  /// Bars of the events of each column of time: what passed below, what did not above it.
+  void timeline() {
+    const auto& columns = report_.timeline.columns();
+    if (columns.size() < 2) return;
+    std::uint64_t most = 1;
+    for (const auto& column : columns) {
+      std::uint64_t events = 0;
+      for (const std::uint64_t count : column) events += count;
+      most = std::max(most, events);
+    }
+    constexpr double kWidth = 600, kHeight = 80;
+    const double step = kWidth / static_cast<double>(columns.size());
+    out_ += "<h3>Over time, " + policies::duration_text(report_.timeline.width()) +
+            " a bar, at most " + human_count(most) + " events</h3>\n<svg class=\"time\" viewBox=\"0 0 600 80\" "
+            "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"events over time\">";
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      double top = kHeight;
+      for (const Report::Effect& effect : report_.effects) {
+        const double height = kHeight * static_cast<double>(columns[i][effect.action]) / static_cast<double>(most);
+        if (height <= 0) continue;
+        top -= height;
+        out_ += "<rect x=\"" + fixed(step * static_cast<double>(i), 2) + "\" y=\"" + fixed(top, 2) +
+                "\" width=\"" + fixed(step * 0.9, 2) + "\" height=\"" + fixed(height, 2) +
+                "\" style=\"fill:var(--" + (effect.name == "pass" ? "none" : effect.name) + ")\"/>";
+      }
+    }
+    out_ += "</svg>\n";
+  }
+
+  void cells(const PolicyReport& policy) {
+    if (policy.cells.empty()) return;
+    out_ += "<h3>Verdicts by cell of the table</h3><div class=\"wide\"><table><tr><th>cell</th><th "
+            "class=\"n\">limit</th><th class=\"n\">verdicts</th></tr>\n";
+    for (const CellReport& cell : policy.cells) {
+      out_ += "<tr><td>" + escaped(cell.cell) + "</td><td class=\"n\">" + escaped(cell.limit) +
+              "</td><td class=\"n\">" + human_count(cell.verdicts) + "</td></tr>\n";
+    }
+    out_ += "</table></div>\n";
+  }
+
+  void labels() {
+    if (report_.labels.empty()) return;
+    const auto share = [](const std::optional<double>& value) {
+      return value ? percent_html(*value) : std::string("-");
+    };
+    out_ += "<section><h2>Against " + counted(report_.labels.front().labels, "label", "labels") +
+            "</h2><div class=\"wide\"><table><tr><th>policy</th><th class=\"n\">keys hit</th><th "
+            "class=\"n\">labels</th><th class=\"n\">precision</th><th class=\"n\">recall</th></tr>\n";
+    for (const LabelReport& label : report_.labels) {
+      out_ += "<tr><td>" + escaped(label.policy) + "</td><td class=\"n\">" + human_count(label.hit) +
+              "</td><td class=\"n\">" + human_count(label.confirmed) + "</td><td class=\"n\">" +
+              share(label.precision()) + "</td><td class=\"n\">" + share(label.recall()) +
+              "</td></tr>\n";
     }
     out_ += "</table></div></section>\n";
   }

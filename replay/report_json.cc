@@ -1,3 +1,4 @@
+#include "core/json_numbers.h"
 #include "core/text.h"
 #include "replay/report.h"
 #include "replay/rows.h"
@@ -80,6 +81,18 @@ void write(JsonWriter& j, const PolicyReport& policy) {
   for (std::size_t k = 0; policy.pattern && k < policy.matches.size(); ++k) {
     j.key(match_word(static_cast<limiter::MatchKind>(k))).number(policy.matches[k]);
   }
+  if (policy.listed > 0) j.key("listed").number(policy.listed);
+  if (!policy.cells.empty()) {
+    j.key("cells").begin('[');
+    for (const CellReport& cell : policy.cells) {
+      j.begin('{');
+      j.key("cell").text(cell.cell);
+      j.key("limit").shown(cell.limit);
+      j.key("verdicts").number(cell.verdicts);
+      j.end('}');
+    }
+    j.end(']');
+  }
   j.key("rungs").begin('[');
   for (const RungReport& rung : policy.rungs) write(j, rung);
   j.end(']');
@@ -129,6 +142,30 @@ void write(JsonWriter& j, const ViewReport& view) {
   j.end('}');
 }
 
+void write(JsonWriter& j, const Timeline& timeline, const std::vector<Report::Effect>& effects) {
+  j.begin('{');
+  j.key("start").number(static_cast<std::uint64_t>(to_ms(timeline.start())));
+  j.key("width").number(static_cast<std::uint64_t>(timeline.width().count()));
+  for (const Report::Effect& effect : effects) {
+    if (effect.events == 0) continue;
+    j.key(effect.name).begin('[');
+    for (const auto& column : timeline.columns()) j.number(column[effect.action]);
+    j.end(']');
+  }
+  j.end('}');
+}
+
+void write(JsonWriter& j, const LabelReport& label) {
+  j.begin('{');
+  j.key("policy").text(label.policy);
+  j.key("keys_hit").number(label.hit);
+  j.key("confirmed").number(label.confirmed);
+  j.key("labels").number(label.labels);
+  if (label.precision()) j.key("precision").real(*label.precision());
+  if (label.recall()) j.key("recall").real(*label.recall());
+  j.end('}');
+}
+
 void write(JsonWriter& j, const Difference& d) {
   j.begin('{');
   j.key("policy").text(d.policy);
@@ -161,6 +198,20 @@ std::string report_json(const Report& report) {
   j.key("verdicts").begin('{');
   for (const Report::Effect& effect : report.effects) j.key(effect.name).number(effect.events);
   j.end('}');
+  if (!report.timeline.columns().empty()) {
+    j.key("timeline");
+    write(j, report.timeline, report.effects);
+  }
+  if (!report.listed.empty()) {
+    j.key("lists").begin('{');
+    for (const Report::Listed& list : report.listed) j.key(list.list).number(list.events);
+    j.end('}');
+  }
+  if (!report.labels.empty()) {
+    j.key("labels").begin('[');
+    for (const LabelReport& label : report.labels) write(j, label);
+    j.end(']');
+  }
   j.key("files").begin('[');
   for (const FileReport& file : report.files) write(j, file);
   j.end(']');
@@ -184,7 +235,7 @@ std::string report_json(const Report& report) {
   }
   j.key("unknown").texts(report.unknown);
   j.end('}');
-  return std::move(j.out) + "\n";
+  return plain_numbers(std::move(j.out)) + "\n";
 }
 
 }  // namespace weir::replay

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
 #include "core/text.h"
+#include "policies/describe.h"
 #include "replay/report.h"
 
 /// The report for a terminal.
@@ -34,7 +36,9 @@ class Text {
 
   std::string run() {
     head();
+    timeline();
     for (const PolicyReport& policy : report_.policies) write(policy);
+    labels();
     for (const ViewReport& view : report_.views) write(view);
     differences();
     out_ += "\n" + bold("What replay cannot know") + "\n";
@@ -69,6 +73,64 @@ class Text {
       }
     }
     effects(report_.effects);
+    for (const Report::Listed& list : report_.listed)
+      out_ += "  list " + list.list + ": " + counted(list.events, "event", "events") + "\n";
+  }
+
+  /// A line of blocks for all events, and one for each effect that was not `pass`.
+  void timeline() {
+    const auto& columns = report_.timeline.columns();
+    if (columns.size() < 2) return;
+    const auto end = report_.timeline.start() +
+                     report_.timeline.width() * static_cast<std::int64_t>(columns.size());
+    out_ += "  over time, " + policies::duration_text(report_.timeline.width()) + " a column, " +
+            iso_time(report_.timeline.start()) + " .. " + iso_time(end) + "\n";
+    std::vector<std::uint64_t> events(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      for (const std::uint64_t count : columns[i]) events[i] += count;
+    }
+    blocks("events", events);
+    for (std::size_t e = 0; e < report_.effects.size(); ++e) {
+      if (report_.effects[e].name == "pass" || report_.effects[e].events == 0) continue;
+      std::vector<std::uint64_t> counts;
+      for (const auto& column : columns) counts.push_back(column[report_.effects[e].action]);
+      blocks(report_.effects[e].name, counts);
+    }
+  }
+
+  void blocks(const std::string& name, const std::vector<std::uint64_t>& counts) {
+    static constexpr std::array<const char*, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const std::uint64_t most = std::max<std::uint64_t>(1, *std::max_element(counts.begin(), counts.end()));
+    std::string line;
+    for (const std::uint64_t count : counts)
+      line += kBlocks[static_cast<std::size_t>((count * 8 + most - 1) / most)];
+    out_ += "    " + padded(name, 9) + " " + line + " at most " + human_count(most) + "\n";
+  }
+
+  void labels() {
+    if (report_.labels.empty()) return;
+    out_ += "\n" + bold("Against " + counted(report_.labels.front().labels, "label", "labels")) + "\n";
+    for (const LabelReport& label : report_.labels) {
+      const auto share = [](const std::optional<double>& value) {
+        return value ? percent(*value) : std::string("-");
+      };
+      out_ += "  " + label.policy + ": " + human_count(label.confirmed) + " of " +
+              counted(label.hit, "key", "keys") + " that it hits are labels (precision " +
+              share(label.precision()) + "); it hits " + share(label.recall()) +
+              " of the labels (recall)\n";
+    }
+  }
+
+  void cells(const PolicyReport& policy) {
+    if (policy.cells.empty()) return;
+    out_ += "  verdicts by cell of the table\n";
+    std::size_t width = 0;
+    for (const CellReport& cell : policy.cells)
+      width = std::max(width, std::min<std::size_t>(cell.cell.size(), 48));
+    for (const CellReport& cell : policy.cells) {
+      out_ += "    " + padded(plain(cell.cell), width) + "  limit " + cell.limit + "  " +
+              counted(cell.verdicts, "verdict", "verdicts") + "\n";
+    }
   }
 
   void effects(const std::vector<Report::Effect>& all) {
@@ -107,6 +169,7 @@ class Text {
       out_ += "\n";
     }
     hardest(policy);
+    cells(policy);
     histogram(policy);
   }
 

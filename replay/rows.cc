@@ -1,5 +1,8 @@
 #include "replay/rows.h"
 
+#include <charconv>
+#include <cmath>
+
 #include "core/text.h"
 #include "policies/actions.h"
 
@@ -7,6 +10,21 @@ namespace weir::replay {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
+
+/// A value of csv: in quotes where it needs them. What a spreadsheet takes for a formula gets a
+/// quote before it: keys are whatever a client has sent.
+void append_csv(std::string& out, std::string_view text) {
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
+                       text.find_first_not_of("+-.0123456789") != std::string_view::npos;
+  const bool quoted = formula || text.find_first_of(",\"\n\r") != std::string_view::npos;
+  if (!quoted) {
+    out += text;
+    return;
+  }
+  out += formula ? "\"'" : "\"";
+  for (const char c : text) out.append(c == '"' ? 2 : 1, c);
+  out += '"';
+}
 
 void append_integer(std::string& out, std::int64_t value) { append_number(out, Number{value}); }
 
@@ -17,8 +35,13 @@ void append_number(std::string& out, Number number) {
     out += "null";
     return;
   }
-  char buffer[32];
-  out.append(buffer, number.to_chars(buffer));
+  char buffer[1200];  // in plain decimal form: the longest double has 1,077 characters
+  const double value = number.as_real();
+  const bool plain = !number.is_real() || (std::trunc(value) == value && std::abs(value) < 0x1p63);
+  out.append(buffer, plain ? buffer + number.to_chars(buffer)
+                           : std::to_chars(buffer, buffer + sizeof buffer, value,
+                                           std::chars_format::fixed)
+                                 .ptr);
 }
 
 void append_value(std::string& out, const Value& value) {
@@ -70,8 +93,34 @@ void append_pattern(std::string& out, const policies::MatchedPattern& match) {
   out += "]}";
 }
 
-RowWriter::RowWriter(Out out, std::vector<bool> readings)
-    : out_(std::move(out)), readings_(std::move(readings)) {}
+RowWriter::RowWriter(Out out, std::vector<bool> readings, Form form)
+    : out_(std::move(out)), readings_(std::move(readings)), form_(form) {
+  if (form_ == Form::csv) buffer_ = "type,policy,event,line,ts,key,value,do,rung,limit,shadow\n";
+}
+
+/// `verdict,login-per-ip,login,7,1714521600762,203.0.113.7,6`: the columns that both rows have.
+void RowWriter::csv_head(std::string& out, std::string_view type, const Row& row) const {
+  out.append(type).append(",");
+  append_csv(out, row.policy->name);
+  out += ',';
+  append_csv(out, row.event->name);
+  out += ',';
+  append_integer(out, static_cast<std::int64_t>(line_));
+  out += ',';
+  append_integer(out, to_ms(time_));
+  out += ',';
+  std::string key;
+  bool first = true;
+  for (const Value& part : row.key->parts()) {
+    if (!first) key += ", ";
+    first = false;
+    append_canonical(key, part);
+  }
+  append_csv(out, key);
+  out += ',';
+  std::string value;
+  if (append_canonical(value, row.value)) append_csv(out, value);
+}
 
 void RowWriter::head(std::string& out, std::string_view type, const Row& row) const {
   out += "{\"type\":\"";
@@ -103,12 +152,26 @@ void RowWriter::head(std::string& out, std::string_view type, const Row& row) co
 
 void RowWriter::reading(const Row& row) {
   if (!readings_[row.policy->index]) return;
+  if (form_ == Form::csv) {
+    csv_head(buffer_, "reading", row);
+    buffer_ += ",,,,\n";
+    return;
+  }
   head(buffer_, "reading", row);
   buffer_ += "}\n";
 }
 
 void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                         std::optional<Number> limit) {
+  if (form_ == Form::csv) {
+    csv_head(verdicts_, "verdict", row);
+    verdicts_.append(",").append(policies::action_row(rung.action).name).append(",");
+    append_integer(verdicts_, static_cast<std::int64_t>(index));
+    verdicts_ += ',';
+    if (limit) append_number(verdicts_, *limit);
+    verdicts_ += rung.shadow ? ",true\n" : ",\n";
+    return;
+  }
   head(verdicts_, "verdict", row);
   verdicts_ += ",\"do\":\"";
   verdicts_ += policies::action_row(rung.action).name;
@@ -126,6 +189,7 @@ void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t 
 }
 
 void RowWriter::pattern(const policies::MatchedPattern& match) {
+  if (form_ == Form::csv) return;  // its rungs have verdicts
   append_pattern(patterns_, match);
   patterns_ += '\n';
 }
@@ -139,6 +203,7 @@ void RowWriter::end() {
 }
 
 void RowWriter::line(std::string_view json) {
+  if (form_ == Form::csv) return;
   buffer_ += json;
   buffer_ += '\n';
   if (buffer_.size() >= kPiece) flush();

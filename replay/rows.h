@@ -12,13 +12,14 @@
 
 namespace weir::replay {
 
-/// Writes NDJSON rows (docs/replay.md): for every event its readings, then its verdicts, then the
-/// matches that it completes. Also a RowSink. Gives whole lines, some 64 KiB at a time.
+/// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts,
+/// then the matches that it completes; csv has no rows of views and no summary. Also a RowSink. Gives whole lines, some 64 KiB at a time.
 class RowWriter final : public policies::RowSink {
  public:
   using Out = std::function<void(std::string_view)>;
   /// `readings[p]`: the readings of policy p are wanted.
-  RowWriter(Out out, std::vector<bool> readings);
+  enum class Form : std::uint8_t { ndjson, csv };
+  RowWriter(Out out, std::vector<bool> readings, Form form = Form::ndjson);
 
   /// The event that is judged next.
   void begin(TimePoint time, std::uint64_t line) noexcept {
@@ -38,9 +39,11 @@ class RowWriter final : public policies::RowSink {
 
  private:
   void head(std::string& out, std::string_view type, const Row& row) const;
+  void csv_head(std::string& out, std::string_view type, const Row& row) const;
 
   Out out_;
   std::vector<bool> readings_;
+  Form form_;
   TimePoint time_{};
   std::uint64_t line_ = 0;
   std::string buffer_, verdicts_, patterns_;

@@ -50,6 +50,7 @@ bool Stream::next() {
       continue;
     }
     const Format::Got got = format_->read(text, row_);
+    if (got == Format::Got::skip) continue;
     if (got == Format::Got::more && !extend(text)) continue;
     if (got == Format::Got::bad) {
       fault(format_->fault().column, format_->fault().why);

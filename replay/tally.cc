@@ -35,7 +35,8 @@ std::uint64_t PolicyTally::verdicts() const noexcept {
   return std::accumulate(rungs.begin(), rungs.end(), std::uint64_t{0});
 }
 
-Tally::Tally(const policies::PolicySet& set) : set_(set), policies_(set.policies.size()) {
+Tally::Tally(const policies::PolicySet& set)
+    : set_(set), policies_(set.policies.size()), listed_(set.lists.size()) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
     const auto& rungs = set.policies[i].rungs;
     policies_[i].rungs.assign(rungs.size(), 0);
@@ -43,6 +44,26 @@ Tally::Tally(const policies::PolicySet& set) : set_(set), policies_(set.policies
       return rung.compare == config::Rung::Compare::under;
     });
   }
+}
+
+void Tally::judged(const policies::Verdict& verdict) {
+  ++events_;
+  ++effects_[static_cast<std::size_t>(verdict.effect)];
+  timeline_.add(time_, verdict.effect);
+  if (verdict.decider < 0 || verdict.effect == policies::Action::none) return;
+  const auto& list = verdict.standings[static_cast<std::size_t>(verdict.decider)].list;
+  if (!list) return;
+  ++listed_[*list];
+  if (const auto owner = set_.lists[*list].owner) ++policies_[*owner].listed;
+}
+
+void Tally::add_cell(const Row& row, std::size_t rung, std::optional<Number> limit) {
+  const auto& bindings = row.policy->bindings;
+  const bool by_table =
+      std::any_of(bindings.begin(), bindings.end(), [&](const policies::Binding& binding) {
+        return std::holds_alternative<std::uint16_t>(binding.rungs[rung].limit.source);
+      });
+  if (by_table && limit) ++policies_[row.policy->index].cells[{rung, limit->as_real()}];
 }
 
 void Tally::reading(const Row& row) {
@@ -64,9 +85,10 @@ void Tally::ruled(const Row& row) {
 }
 
 void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
-                    std::optional<Number>) {
+                    std::optional<Number> limit) {
   PolicyTally& tally = policies_[row.policy->index];
   ++tally.rungs[index];
+  add_cell(row, index, limit);
   if (row.policy->pattern) return;  // pattern() hears of all its matches
   HitKey& hit = hit_of(tally, row.hash.lo, index, time_, [&] { return key_text(*row.key); });
   if (row.value.is_number()) {
@@ -108,7 +130,12 @@ HitKey& Tally::hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, T
   const auto found = tally.hits.find(key);
   if (found != tally.hits.end()) return found->second;
   if (tally.hits.size() >= 2 * PolicyTally::kHitKeys) make_room(tally);
-  return tally.hits.emplace(key, HitKey{text(), time, {}, rung, 0}).first->second;
+  HitKey& hit = tally.hits.emplace(key, HitKey{text(), time, {}, rung, 0}).first->second;
+  if (labels_ != nullptr) {
+    const auto label = labels_->find(hit.text);
+    if (label != labels_->end()) tally.confirmed.insert(*label);
+  }
+  return hit;
 }
 
 void Tally::make_room(PolicyTally& tally) {

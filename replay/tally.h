@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,8 +15,12 @@
 #include "policies/row_sink.h"
 #include "policies/verdict.h"
 #include "replay/key_maxima.h"
+#include "replay/timeline.h"
 
 namespace weir::replay {
+
+/// Keys that somebody has confirmed (`--labels`), as reports show them.
+using Labels = std::set<std::string, std::less<>>;
 
 /// A key that some rung held.
 struct HitKey {
@@ -40,6 +46,10 @@ struct PolicyTally {
   bool under = false;                              ///< its rungs hold below their limits
   std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key
   std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
+  std::uint64_t listed = 0;  ///< events whose verdict was that of one of the policy's own lists
+  std::set<std::string_view> confirmed;  ///< labels that a rung held
+  /// Verdicts of rungs whose limit stands in a table, by rung and limit: no more than the table has.
+  std::map<std::pair<std::size_t, double>, std::uint64_t> cells;
 
   std::uint64_t verdicts() const noexcept;
 };
@@ -59,10 +69,12 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
                std::optional<Number> limit) override;
   void pattern(const policies::MatchedPattern& match) override;
   /// The verdict of the whole event.
-  void judged(const policies::Verdict& verdict) noexcept {
-    ++events_;
-    ++effects_[static_cast<std::size_t>(verdict.effect)];
-  }
+  void judged(const policies::Verdict& verdict);
+  const Timeline& timeline() const noexcept { return timeline_; }
+  /// Events whose verdict was that of a list, by list.
+  const std::vector<std::uint64_t>& listed() const noexcept { return listed_; }
+  void use_labels(const Labels* labels) noexcept { labels_ = labels; }
+  const Labels* labels() const noexcept { return labels_; }
 
   std::uint64_t events() const noexcept { return events_; }
   std::uint64_t effect(policies::Action action) const noexcept {
@@ -75,7 +87,8 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
 
  private:
   static void make_room(PolicyTally& tally);
-  static HitKey& hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, TimePoint time,
+  void add_cell(const Row& row, std::size_t rung, std::optional<Number> limit);
+  HitKey& hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, TimePoint time,
                         const std::function<std::string()>& text);
 
   const policies::PolicySet& set_;
@@ -83,6 +96,9 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   std::uint64_t events_ = 0;
   std::array<std::uint64_t, 6> effects_{};
   std::vector<PolicyTally> policies_;
+  Timeline timeline_;
+  std::vector<std::uint64_t> listed_;
+  const Labels* labels_ = nullptr;
 };
 
 /// The parts of a key as people read them.

@@ -42,6 +42,10 @@
   X(upstream_cut, counter, "weir_upstream_failures_total", "reason=\"cut\"", "")                  \
   X(upstream_retries, counter, "weir_upstream_retries_total", "",                                 \
     "Requests sent again because a pooled connection had died.")                                  \
+  X(answers_too_large, counter, "weir_answers_unread_total", "reason=\"too_large\"",               \
+    "Answers whose body a policy asked for and weir could not read; they follow `missing`.")      \
+  X(answers_encoded, counter, "weir_answers_unread_total", "reason=\"encoded\"", "")              \
+  X(answers_unreadable, counter, "weir_answers_unread_total", "reason=\"unreadable\"", "")        \
   X(client_aborts, counter, "weir_client_aborts_total", "",                                       \
     "Clients that left before their answer.")                                                     \
   X(requests_waiting, gauge, "weir_requests_waiting", "",                                         \
@@ -57,7 +61,7 @@
   X(evicted, counter, "weir_evicted_total", "",                                                   \
     "Live keys that lost their count for want of room.")                                          \
   X(table_full, counter, "weir_table_full_total", "",                                             \
-    "New keys that found no room because all others are pinned.")                                 \
+    "New keys that found no room because all others are in flight.")                              \
   X(patterns_matched, counter, "weir_pattern_matches_total", "kind=\"matched\"",                  \
     "Matches of patterns, by what happened.")                                                     \
   X(patterns_timed_out, counter, "weir_pattern_matches_total", "kind=\"timeout\"", "")            \
@@ -89,6 +93,11 @@
     "Notifications, by what became of them.")                                                     \
   X(notify_dropped, counter, "weir_notify_total", "result=\"dropped\"", "")                       \
   X(notify_failed, counter, "weir_notify_total", "result=\"failed\"", "")                         \
+  X(log_left_out, counter, "weir_log_lost_lines_total", "reason=\"limit\"",                       \
+    "Lines left out of the log: by log.verdicts_per_second; or stderr took them too slowly.")     \
+  X(log_stalled, counter, "weir_log_lost_lines_total", "reason=\"stalled\"", "")                  \
+  X(state_up, gauge, "weir_state_up", "",                                                         \
+    "1 while state.dir can be written; 0 if not, and if there is none.")                          \
   X(state_snapshots, counter, "weir_state_snapshots_total", "result=\"ok\"",                      \
     "Snapshots of the state written.")                                                            \
   X(state_failures, counter, "weir_state_snapshots_total", "result=\"failed\"", "")               \

@@ -10,10 +10,9 @@ std::size_t Absence::feed(const PatternSpec& spec, const PatternEvent& event, st
   const bool answers = (event.steps & 2U) != 0;
   bool answered = false;
   if (waits) {
-    // An event that is both takes no answer of its own millisecond, else two at once would silence
-    // it.
-    const auto after = answers ? std::upper_bound(answers_.begin(), answers_.end(), event.ts)
-                               : std::lower_bound(answers_.begin(), answers_.end(), event.ts);
+    // Events of one millisecond keep their order of arrival: a b that has come before this a is
+    // earlier, and answers it only if its own time is later.
+    const auto after = std::upper_bound(answers_.begin(), answers_.end(), event.ts);
     answered = after != answers_.end() && *after - event.ts <= spec.within;
   }
   if (answers) {

@@ -6,10 +6,10 @@ namespace weir::limiter {
 
 /// `sequence: [a, no b]` for one key: the a's that wait for their time, and the b's of late.
 ///
-/// An a at t times out at t + within, stamped so, unless a b has t <= ts <= t + within by its own
-/// time: also one that came before the a, such as a b of a's own millisecond. One b answers every a
-/// that it can; a b earlier than its a answers nothing. An event that is both answers those before
-/// it and waits itself. Not thread-safe.
+/// An a at t times out at t + within, stamped so, unless a b follows it: one with
+/// t < ts <= t + within by its own time, whenever it came, or one of a's own millisecond that came
+/// after the a. One b answers every a that it can. An event that is both answers those before it
+/// and waits itself. Not thread-safe.
 class Absence {
  public:
   bool completes(const PatternSpec&, const PatternEvent&) const noexcept { return false; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "config/foreign_words.h"
+
 #include "policies/expr/functions.h"
 #include "policies/expr/quote.h"
 #include "policies/extractors.h"
@@ -79,7 +81,9 @@ class Access {
     }
     if (checker_.scope.in_rung()) words.insert(words.end(), {"value", "limit"});
     std::string hint;
-    if (find_function(name) != nullptr) {
+    if (const auto foreign = config::foreign_word("expression", name); !foreign.hint.empty()) {
+      hint = foreign.hint;
+    } else if (find_function(name) != nullptr) {
       hint = name + " is a function: " + name + "(...)";
     } else {
       hint = config::suggest(name, words);
@@ -129,6 +133,7 @@ class Access {
       }
       case ArgumentForm::path:
         path(argument.path);
+        if (row.side == Side::request) argument.body = checker_.scope.body_kind();
         break;
     }
     return load(checker_.scope.slots().attribute(row, std::move(argument)));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "config/foreign_words.h"
+
 #include "policies/expr/access.h"
 #include "policies/expr/functions.h"
 #include "policies/expr/pattern.h"
@@ -76,7 +78,9 @@ class CallCheck {
   bool unknown() {
     std::vector<std::string_view> names;
     for (const FunctionRow& row : function_rows()) names.push_back(row.name);
-    std::string hint = config::suggest(node_.text, names);
+    const auto foreign = config::foreign_word("expression", node_.text);
+    std::string hint = foreign.hint.empty() ? config::suggest(node_.text, names)
+                                            : std::string(foreign.hint);
     if (hint.empty()) {
       hint = "functions:";
       for (const std::string_view name : names) hint.append(" ").append(name);

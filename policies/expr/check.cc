@@ -6,7 +6,9 @@
 #include "policies/expr/access.h"
 #include "policies/expr/call_check.h"
 #include "policies/expr/checker.h"
+#include "policies/expr/dashed_name.h"
 #include "policies/expr/functions.h"
+#include "policies/expr/never_equal.h"
 #include "policies/expr/quote.h"
 #include "policies/frame.h"
 
@@ -83,6 +85,13 @@ bool Checker::check(AstPtr& ptr) {
       return check_access(*this, ptr) && finish(*ptr);
     case Op::call:
       return check_call(*this, ptr) && finish(*ptr);
+    case Op::subtract:
+      if (const auto dashed = dashed_name(*this, node)) {
+        diagnostics.error(dashed->begin, dashed->end, "this subtracts: a name has no \"-\" in it",
+                          dashed->hint);
+        return false;
+      }
+      break;
     default:
       break;
   }
@@ -163,7 +172,7 @@ bool Checker::conditional(Ast& node) {
 
 std::string Checker::conversion_hint(const Ast& a, const Ast& b) const {
   const auto about = [this](const Ast& x, const Ast& y) -> std::string {
-    if (x.type == Type::address && y.type == Type::text) return "write string(" + source(x) + ")";
+    if (x.type == Type::address && y.type == Type::text) return "write address(" + source(y) + ")";
     if (x.type == Type::integer && y.type == Type::real) {
       return x.op == Op::constant ? "write " + source(x) + ".0" : "write double(" + source(x) + ")";
     }
@@ -234,7 +243,11 @@ bool Checker::fraction(const Ast& a, const Ast& b) {
 bool Checker::equality(Ast& node) {
   Ast &a = *node.children[0], &b = *node.children[1];
   node.type = Type::boolean;
-  return to_address(a, b) && to_address(b, a) && comparable(node, a, b) && fraction(a, b);
+  if (!to_address(a, b) || !to_address(b, a) || !comparable(node, a, b) || !fraction(a, b))
+    return false;
+  warn_never_equal(*this, a, b);
+  warn_never_equal(*this, b, a);
+  return true;
 }
 
 bool Checker::ordering(Ast& node) {
@@ -262,7 +275,9 @@ bool Checker::membership(Ast& node) {
   if (x.op == Op::logical_not && x.word && !x.grouped) {
     return fail(x, "not binds tighter than in", "write not (x in [...])");
   }
-  return list.op == Op::constant ? constant_list(x, list) : element_types(x, list);
+  if (!(list.op == Op::constant ? constant_list(x, list) : element_types(x, list))) return false;
+  warn_never_equal(*this, x, list);
+  return true;
 }
 
 bool Checker::element_types(const Ast& x, Ast& list) {
@@ -350,6 +365,8 @@ void Checker::fold(Ast& node) {
     node.constant = pool->keep(std::string(value.as_text()));
   } else if (value.is(Type::list)) {
     node.constant = pool->keep(std::vector<Value>(value.as_list().begin(), value.as_list().end()));
+  } else if (value.is(Type::address)) {
+    node.constant = pool->keep(value.as_address());
   } else {
     node.constant = value;
   }

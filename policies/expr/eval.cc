@@ -317,11 +317,24 @@ class Evaluator {
 
 }  // namespace
 
+namespace {
+
+/// An address equals every spelling of it: a text whose type is known only now is read.
+bool spells(const Value& text, const Address& address) noexcept {
+  if (!text.is(Type::text)) return false;
+  const auto parsed = Address::parse(text.as_text());
+  return parsed && *parsed == address;
+}
+
+}  // namespace
+
 Value equals(Frame& frame, const Value& a, const Value& b) {
   if (a.is_error() || b.is_error()) return Value::error();
   if (a.is_number() && b.is_number()) return Value::boolean(a.as_number() == b.as_number());
   if (a.type() != b.type()) {
     if (a.is(Type::json) && b.is(Type::list)) return equals(frame, b, a);
+    if (a.is(Type::address)) return Value::boolean(spells(b, a.as_address()));
+    if (b.is(Type::address)) return Value::boolean(spells(a, b.as_address()));
     if (!a.is(Type::list) || !b.is(Type::json) || !json_is_array(b.as_json())) {
       return Value::boolean(false);
     }

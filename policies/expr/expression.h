@@ -9,6 +9,7 @@
 
 #include "config/model.h"
 #include "config/problem.h"
+#include "core/body_kind.h"
 #include "core/value.h"
 #include "policies/slots.h"
 
@@ -74,6 +75,8 @@ class ExprScope {
   virtual std::vector<std::string_view> table_names() const { return {}; }
   /// For messages: `field "x" is not provided by event "login"`; empty: no event.
   virtual std::string_view event_name() const { return {}; }
+  /// What `body` is read as: of an event that says so, no other kind.
+  virtual BodyKind body_kind() const { return BodyKind::none; }
   /// Whether `value` and `limit` mean something.
   virtual bool in_rung() const { return false; }
 

@@ -38,7 +38,11 @@ bool parse_number(std::string_view text, T& out) noexcept {
 Value call_int(const Call& c) noexcept {
   const Value& x = c.args[0];
   if (x.is(Type::integer)) return x;
-  if (x.is(Type::real)) return to_integer(x.as_real());
+  // CEL drops the fraction. A client could then have 0.9 of something for nothing, as often as it
+  // likes: what is no integer is refused, and round() says so where rounding is meant.
+  if (x.is(Type::real)) {
+    return std::trunc(x.as_real()) == x.as_real() ? to_integer(x.as_real()) : Value::error();
+  }
   std::int64_t out = 0;
   return parse_number(x.as_text(), out) ? Value::integer(out) : Value::error();
 }
@@ -140,6 +144,14 @@ Value call_cidr(const Call& c) noexcept {
   if (x.is(Type::address)) return holds(x.as_address());
   const auto parsed = Address::parse(x.as_text());
   return parsed ? holds(*parsed) : Value::error();
+}
+
+Value call_address(const Call& c) noexcept {
+  const Value& x = c.args[0];
+  if (x.is(Type::address)) return x;
+  const auto parsed = Address::parse(x.as_text());
+  const Address* const kept = parsed ? c.frame.arena().make(*parsed) : nullptr;
+  return kept != nullptr ? Value::address(kept) : Value::error();
 }
 
 Value call_in_list(const Call& c) noexcept {
@@ -255,7 +267,8 @@ const std::vector<FunctionRow>& table() {
        1,
        integer,
        true,
-       "to an integer: truncates a double, reads a decimal string; out of range fails",
+       "to an integer: a double without a fraction, or a decimal string; a fraction fails "
+       "(round(x) rounds), and so does what is out of range",
        call_int},
       {"double",
        false,
@@ -347,6 +360,15 @@ const std::vector<FunctionRow>& table() {
        true,
        "a-z become A-Z",
        change_case<'a', 'z'>},
+      {"address",
+       false,
+       {{"x", Role::value, set_of(address, text)}},
+       1,
+       1,
+       address,
+       true,
+       "to an IP address, so that every spelling of it is one key; other text fails",
+       call_address},
       {"cidr",
        true,
        {{"ip", Role::value, set_of(address, text)}, {"network", Role::network}},

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "config/look_alikes.h"
+#include "core/utf8.h"
+
 namespace weir::policies::expr {
 namespace {
 
@@ -114,6 +117,15 @@ class Lexer {
         break;
     }
     const auto byte = static_cast<unsigned char>(peek());
+    if (byte >= 0x80) {
+      const Utf8 character = decode_utf8(text_.substr(at_));
+      if (!config::look_alike(character.code).name.empty()) {
+        const std::size_t begin = at_;
+        at_ += character.length;
+        return fail(begin, "this is " + config::look_alike_text(character.code),
+                    config::look_alike_hint(character.code));
+      }
+    }
     if (byte >= 0x80 || byte < 0x20) return fail(at_, "unexpected character outside a string");
     return fail(at_, "unexpected \"" + std::string(1, peek()) + "\"");
   }

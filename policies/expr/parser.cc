@@ -45,7 +45,26 @@ class Parser {
     }
     const std::string found = diagnostics_.text().substr(token.begin, token.end - token.begin);
     return fail("unexpected " + (found.front() == '"' ? found : "\"" + found + "\"") + ": " +
-                std::string(wanted) + " should stand here");
+                    std::string(wanted) + " should stand here",
+                hint_of(token));
+  }
+
+  /// The words are in small letters: `a AND b` ends at AND, `NOT a` at a.
+  std::string hint_of(const Token& token) const {
+    const Token* before = index_ > 0 ? &tokens_[index_ - 1] : nullptr;
+    for (const Token* each : {&token, before}) {
+      if (each == nullptr || each->kind != Token::Kind::name) continue;
+      std::string low = each->text;
+      for (char& c : low) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      }
+      if (low == each->text) continue;
+      if (low == "and") return "write and, or &&";
+      if (low == "or") return "write or, or ||";
+      if (low == "not") return "write not, or !";
+      if (low == "in") return "write in";
+    }
+    return {};
   }
 
   AstPtr make(Op op, std::uint32_t begin, std::vector<AstPtr> children) {

@@ -1,69 +1,99 @@
 #include "policies/extractors/form.h"
 
+#include <cstdint>
+#include <cstring>
+
+#include "core/utf8.h"
 #include "policies/extractors/arena.h"
+#include "policies/extractors/escapes.h"
+#include "policies/extractors/names.h"
 #include "policies/extractors/text.h"
 
 namespace weir::policies {
 namespace {
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = lower_ascii(c);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool is_plain(std::string_view text) noexcept {
-  return text.find_first_of("%+") == std::string_view::npos;
-}
-
-/// Decodes one byte and steps over it; -1 for a broken escape.
-int next_byte(std::string_view& rest) noexcept {
-  const char c = rest.front();
-  if (c != '%') {
-    rest.remove_prefix(1);
-    return c == '+' ? ' ' : static_cast<unsigned char>(c);
+/// Past the ASCII at the beginning.
+void skip_ascii(std::string_view& text) noexcept {
+  while (text.size() >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), sizeof word);
+    if ((word & 0x8080808080808080) != 0) break;
+    text.remove_prefix(8);
   }
-  if (rest.size() < 3) return -1;
-  const int high = hex_digit(rest[1]), low = hex_digit(rest[2]);
-  if (high < 0 || low < 0) return -1;
-  rest.remove_prefix(3);
-  return high * 16 + low;
+  while (!text.empty() && static_cast<unsigned char>(text.front()) < 0x80) text.remove_prefix(1);
 }
 
-bool decodes_to(std::string_view encoded, std::string_view wanted) noexcept {
-  if (is_plain(encoded)) return encoded == wanted;
-  for (const char c : wanted) {
-    if (encoded.empty() || next_byte(encoded) != static_cast<unsigned char>(c)) return false;
+/// Whether a part of a pair between semicolons names the parameter. Some applications take `;` for
+/// `&`, some for a part of the value, some drop the pair.
+bool names_between_semicolons(std::string_view pair, std::string_view name) noexcept {
+  while (!pair.empty()) {
+    std::string_view part = next_part(pair, ';');
+    if (match_form_name(next_part(part, '='), name) != NameMatch::no) return true;
   }
-  return encoded.empty();
+  return false;
 }
 
 }  // namespace
 
+bool is_ascii(std::string_view text) noexcept {
+  skip_ascii(text);
+  return text.empty();
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  skip_ascii(text);
+  while (!text.empty()) {
+    const std::size_t length = decode_utf8(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+    skip_ascii(text);
+  }
+  return true;
+}
+
+Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept {
+  const bool plain = raw.find_first_of(plus ? "%+" : "%") == std::string_view::npos;
+  if (!plain) {
+    char* const out = arena.allocate(raw.size());
+    if (out == nullptr) return Extracted::miss(MissReason::unreadable);
+    std::size_t size = 0;
+    for (std::size_t at = 0; at < raw.size();) {
+      if (raw[at] != '%') {
+        out[size++] = plus && raw[at] == '+' ? ' ' : raw[at];
+        ++at;
+        continue;
+      }
+      const int byte = escaped_byte(raw, at);
+      if (byte < 0) return Extracted::miss(MissReason::unreadable);
+      out[size++] = static_cast<char>(byte);
+      at += 3;
+    }
+    arena.shrink(raw.size(), size);
+    raw = {out, size};
+  }
+  if (!is_utf8(raw)) return Extracted::miss(MissReason::unreadable);
+  return {Value::text(raw)};
+}
+
 Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept {
+  const bool semicolons = encoded.find(';') != std::string_view::npos;
   bool found = false;
   std::string_view raw;
   while (!encoded.empty()) {
     std::string_view value = next_part(encoded, '&');
     if (value.empty()) continue;
-    if (!decodes_to(next_part(value, '='), name)) continue;
-    if (found) return Extracted::miss(MissReason::ambiguous);
+    if (semicolons && value.find(';') != std::string_view::npos) {
+      if (names_between_semicolons(value, name)) return Extracted::miss(MissReason::ambiguous);
+      continue;
+    }
+    const NameMatch match = match_form_name(next_part(value, '='), name);
+    if (match == NameMatch::no) continue;
+    if (found || match == NameMatch::container) return Extracted::miss(MissReason::ambiguous);
     found = true;
     raw = value;
   }
   if (!found) return Extracted::miss(MissReason::absent);
-  if (is_plain(raw)) return {Value::text(raw)};
-  char* const out = arena.allocate(raw.size());
-  if (out == nullptr) return Extracted::miss(MissReason::unreadable);
-  const std::size_t reserved = raw.size();
-  std::size_t size = 0;
-  while (!raw.empty()) {
-    const int byte = next_byte(raw);
-    if (byte < 0) return Extracted::miss(MissReason::unreadable);
-    out[size++] = static_cast<char>(byte);
-  }
-  arena.shrink(reserved, size);
-  return {Value::text({out, size})};
+  return decoded_value(arena, raw, true);
 }
 
 }  // namespace weir::policies

@@ -1,3 +1,4 @@
+#include "policies/extractors/cookies.h"
 #include "policies/extractors/form.h"
 #include "policies/extractors/text.h"
 #include "policies/frame.h"
@@ -10,7 +11,8 @@ template <std::string_view Request::*kMember>
 Extracted read_text(Frame& frame, const Argument&) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
   const std::string_view text = frame.request()->*kMember;
-  if (text.data() == nullptr) return Extracted::miss(MissReason::absent);  // a log that does not tell
+  if (text.data() == nullptr)
+    return Extracted::miss(MissReason::absent);  // a log that does not tell
   return {Value::text(text)};
 }
 
@@ -40,30 +42,9 @@ Extracted read_query(Frame& frame, const Argument& argument) noexcept {
   return find_parameter(frame.arena(), frame.request()->query, argument.name);
 }
 
-/// RFC 6265 cookies, over all Cookie lines (a gateway from HTTP/2 may split them). A value in
-/// quotes is what is between them, as most frameworks have it.
 Extracted read_cookie(Frame& frame, const Argument& argument) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
-  bool found = false;
-  std::string_view value;
-  for (const HeaderField& field : frame.request()->headers) {
-    if (!equals_ignoring_case(field.name, "cookie")) continue;
-    std::string_view rest = field.value;
-    while (!rest.empty()) {
-      std::string_view pair = trimmed(next_part(rest, ';'));
-      const std::size_t equals = pair.find('=');
-      if (equals == std::string_view::npos || trimmed(pair.substr(0, equals)) != argument.name)
-        continue;
-      if (found) return Extracted::miss(MissReason::ambiguous);
-      found = true;
-      value = trimmed(pair.substr(equals + 1));
-    }
-  }
-  if (!found) return Extracted::miss(MissReason::absent);
-  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
-    value = value.substr(1, value.size() - 2);
-  }
-  return {Value::text(value)};
+  return find_cookie(frame.arena(), frame.request()->headers, argument.name);
 }
 
 Extracted read_segment(Frame& frame, const Argument& argument) noexcept {

@@ -6,8 +6,11 @@
 #include <cstring>
 
 #include "policies/extractors/arena.h"
+#include "policies/extractors/escapes.h"
 #include "policies/extractors/form.h"
 #include "policies/extractors/json_mending.h"
+#include "policies/extractors/multipart.h"
+#include "policies/extractors/names.h"
 #include "policies/extractors/text.h"
 
 namespace weir::policies {
@@ -33,33 +36,33 @@ struct BodyReader::Parser {
   std::unique_ptr<char[]> padded;
   std::size_t capacity = 0;
   std::string_view form;
+  Multipart multipart;
 };
 
 namespace {
 
-enum class MediaType : unsigned char { json, form, other };
+/// In JsonRef::index: names in this document are compared byte for byte.
+constexpr std::size_t kExactNames = 1;
 
-MediaType media_type(std::span<const HeaderField> headers) noexcept {
-  const HeaderField* found = nullptr;
-  for (const HeaderField& field : headers) {
-    if (!equals_ignoring_case(field.name, "content-type")) continue;
-    if (found != nullptr)
-      return MediaType::other;  // two types: whichever the app believes is a guess
-    found = &field;
-  }
-  if (found == nullptr) return MediaType::other;
-  const std::string_view type = trimmed(found->value.substr(0, found->value.find(';')));
-  if (equals_ignoring_case(type, "application/json")) return MediaType::json;
-  if (equals_ignoring_case(type, "application/x-www-form-urlencoded")) return MediaType::form;
-  constexpr std::string_view kSuffix = "+json";
-  if (type.size() > kSuffix.size() && type.find('/') != std::string_view::npos &&
-      equals_ignoring_case(type.substr(type.size() - kSuffix.size()), kSuffix)) {
-    return MediaType::json;
-  }
-  return MediaType::other;
+/// Blanks and byte order marks do not count. JSON, XML and the comments of lenient JSON parsers
+/// begin with one of these, a form never: an application that does not look at Content-Type would
+/// read something else than a form.
+bool looks_like_form(std::string_view body) noexcept {
+  const std::size_t first = body.find_first_not_of(" \t\r\n\f\v");
+  if (first == std::string_view::npos) return true;
+  constexpr std::string_view kOthers = "{[(<\"'/#)\xef\xfe\xff";
+  return kOthers.find(body[first]) == std::string_view::npos && body.find('\0') != 0;
 }
 
-Extracted to_value(Arena& arena, const dom::element& element) noexcept {
+/// Whether an escape of a form stands for a byte that US-ASCII does not have.
+bool escapes_beyond_ascii(std::string_view form) noexcept {
+  for (std::size_t at = form.find('%'); at != std::string_view::npos; at = form.find('%', at + 1)) {
+    if (escaped_byte(form, at) >= 0x80) return true;
+  }
+  return false;
+}
+
+Extracted to_value(Arena& arena, const dom::element& element, std::size_t names) noexcept {
   switch (element.type()) {
     case dom::element_type::NULL_VALUE:
       return Extracted::miss(MissReason::absent);
@@ -90,21 +93,23 @@ Extracted to_value(Arena& arena, const dom::element& element) noexcept {
     case dom::element_type::ARRAY: {
       const dom::element* kept = arena.make(element);
       if (kept == nullptr) break;
-      return {Value::json({kept, 0})};
+      return {Value::json({kept, names})};
     }
   }
   return Extracted::miss(MissReason::unreadable);
 }
 
-/// The member of this name; ambiguous if there are several, since readers differ in which they
-/// take.
-MissReason find_member(const dom::element& from, std::string_view name,
+/// The member that some application takes for the one of this name; ambiguous if there are several,
+/// since applications differ in which they take.
+MissReason find_member(const dom::element& from, std::string_view name, std::size_t names,
                        dom::element& out) noexcept {
   dom::object object;
   if (from.get(object)) return MissReason::absent;
   bool found = false;
   for (const dom::key_value_pair field : object) {
-    if (field.key != name) continue;
+    const bool same = names == kExactNames ? field.key == name
+                                           : match_json_name(field.key, name) != NameMatch::no;
+    if (!same) continue;
     if (found) return MissReason::ambiguous;
     found = true;
     out = field.value;
@@ -130,10 +135,12 @@ const dom::element& element_of(JsonRef node) noexcept {
 
 }  // namespace
 
-BodyReader::BodyReader() noexcept = default;
+BodyReader::BodyReader(BodyFrom from) noexcept : from_(from) {}
 BodyReader::~BodyReader() = default;
 
 bool BodyReader::parse(std::string_view body) noexcept {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
   const simdjson::error_code error = parser_->parse(body);
   if (error != simdjson::NUMBER_ERROR && error != simdjson::STRING_ERROR) return !error;
   const std::string mended = mended_json(body);
@@ -143,6 +150,7 @@ bool BodyReader::parse(std::string_view body) noexcept {
 void BodyReader::open(BodyState state, std::string_view body,
                       std::span<const HeaderField> headers) noexcept {
   state_ = State::missing;
+  kind_ = BodyKind::none;
   switch (state) {
     case BodyState::not_read:
       why_ = MissReason::unread;
@@ -153,6 +161,9 @@ void BodyReader::open(BodyState state, std::string_view body,
     case BodyState::encoded:
       why_ = MissReason::encoded;
       return;
+    case BodyState::broken:
+      why_ = MissReason::unreadable;
+      return;
     case BodyState::complete:
       break;
   }
@@ -161,42 +172,85 @@ void BodyReader::open(BodyState state, std::string_view body,
     return;
   }
   why_ = MissReason::unreadable;
-  const MediaType type = media_type(headers);
-  if (type == MediaType::other) return;
+  const MediaType type = media_type_of(headers);
+  if (from_ == BodyFrom::client && type.ambiguous) return;
   if (!parser_) parser_ = std::make_unique<Parser>();
-  if (type == MediaType::form) {
-    parser_->form = body;
-    state_ = State::form;
-  } else if (parse(body)) {
-    state_ = State::json;
+  kind_ = type.kind;
+  if (kind_ == BodyKind::none) {
+    state_ = State::untyped;
+    untyped_ = Untyped::fresh;
+    return;
   }
+  if (!open_as(type, body)) state_ = State::missing;
+}
+
+bool BodyReader::open_as(const MediaType& type, std::string_view body) noexcept {
+  if (type.ascii && from_ == BodyFrom::client) {
+    const bool escaped = type.kind == BodyKind::form && escapes_beyond_ascii(body);
+    if (escaped || !is_ascii(body)) return false;
+  }
+  switch (type.kind) {
+    case BodyKind::none:
+      return false;
+    case BodyKind::json:
+      state_ = State::json;
+      return parse(body);
+    case BodyKind::form:
+      state_ = State::form;
+      parser_->form = body;
+      return looks_like_form(body);
+    case BodyKind::multipart:
+      state_ = State::multipart;
+      return parser_->multipart.read(body, type.boundary);
+  }
+  return false;
 }
 
 Extracted BodyReader::find(Arena& arena, BodyState state, std::string_view body,
-                           std::span<const HeaderField> headers,
-                           std::span<const PathStep> path) noexcept {
+                           std::span<const HeaderField> headers, std::span<const PathStep> path,
+                           BodyKind pinned) noexcept {
   if (state_ == State::fresh) open(state, body, headers);
-  if (state_ == State::missing) return Extracted::miss(why_);
-  if (state_ == State::form) {
-    if (path.size() != 1 || path[0].is_index) return Extracted::miss(MissReason::absent);
-    return find_parameter(arena, parser_->form, path[0].name);
+  if (state_ == State::untyped && pinned == BodyKind::json) {
+    if (untyped_ == Untyped::fresh) untyped_ = parse(body) ? Untyped::json : Untyped::broken;
+    return untyped_ == Untyped::json ? find_in_json(arena, path) : Extracted::miss(why_);
   }
+  if (pinned != BodyKind::none && kind_ != BodyKind::none && kind_ != pinned) {
+    return Extracted::miss(MissReason::unreadable);
+  }
+  switch (state_) {
+    case State::fresh:
+    case State::untyped:
+    case State::missing:
+      return Extracted::miss(why_);
+    case State::json:
+      return find_in_json(arena, path);
+    case State::form:
+    case State::multipart:
+      break;
+  }
+  if (path.size() != 1 || path[0].is_index) return Extracted::miss(MissReason::absent);
+  return state_ == State::form ? find_parameter(arena, parser_->form, path[0].name)
+                               : parser_->multipart.find(path[0].name);
+}
+
+Extracted BodyReader::find_in_json(Arena& arena, std::span<const PathStep> path) noexcept {
+  const std::size_t names = from_ == BodyFrom::client ? 0 : kExactNames;
   dom::element at = parser_->root;
   for (const PathStep& step : path) {
     dom::element next;
-    const MissReason why =
-        step.is_index ? find_element(at, step.index, next) : find_member(at, step.name, next);
+    const MissReason why = step.is_index ? find_element(at, step.index, next)
+                                         : find_member(at, step.name, names, next);
     if (why != MissReason::none) return Extracted::miss(why);
     at = next;
   }
-  return to_value(arena, at);
+  return to_value(arena, at, names);
 }
 
 Extracted json_member(Arena& arena, JsonRef node, std::string_view name) noexcept {
   if (json_is_array(node)) return {Value::error(), MissReason::failed};
   dom::element found;
-  const MissReason why = find_member(element_of(node), name, found);
-  return why == MissReason::none ? to_value(arena, found) : Extracted::miss(why);
+  const MissReason why = find_member(element_of(node), name, node.index, found);
+  return why == MissReason::none ? to_value(arena, found, node.index) : Extracted::miss(why);
 }
 
 Extracted json_element(Arena& arena, JsonRef node, std::int64_t index) noexcept {
@@ -204,7 +258,7 @@ Extracted json_element(Arena& arena, JsonRef node, std::int64_t index) noexcept 
   dom::element found;
   if (index < 0) return Extracted::miss(MissReason::absent);
   const MissReason why = find_element(element_of(node), static_cast<std::uint64_t>(index), found);
-  return why == MissReason::none ? to_value(arena, found) : Extracted::miss(why);
+  return why == MissReason::none ? to_value(arena, found, node.index) : Extracted::miss(why);
 }
 
 // simdjson keeps only 24 bits of a container's size, so sizes are counted. A body is far smaller,
@@ -227,7 +281,7 @@ bool json_is_array(JsonRef node) noexcept { return element_of(node).is_array(); 
 
 bool json_has_name(JsonRef node, std::string_view name) noexcept {
   dom::element found;
-  return find_member(element_of(node), name, found) != MissReason::absent;
+  return find_member(element_of(node), name, node.index, found) != MissReason::absent;
 }
 
 bool json_any(Arena& arena, JsonRef node, bool (*use)(void* context, const Value& element),
@@ -235,7 +289,7 @@ bool json_any(Arena& arena, JsonRef node, bool (*use)(void* context, const Value
   dom::array array;
   if (element_of(node).get(array)) return false;
   for (const dom::element element : array) {
-    if (use(context, to_value(arena, element).value)) return true;
+    if (use(context, to_value(arena, element, node.index).value)) return true;
   }
   return false;
 }

@@ -3,10 +3,9 @@
 #include <functional>
 
 #include "core/assert.h"
-#include "net/http_target.h"
-#include "net/uri.h"
 #include "replay/formats.h"
 #include "replay/formats/log_splitter.h"
+#include "replay/formats/request_target.h"
 
 /// Lines of access logs, as records (`source: {log: ...}`) and as the HTTP requests they tell of.
 namespace weir::replay {
@@ -160,8 +159,8 @@ class RequestLog final : public Format {
     const auto client = Address::parse(value(kind.ip));
     if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
     request.client = *client;
-    request.host = host_of(value(kind.host));
-    if (!take_target(request)) return bad(offset_of(text, value(kind.url)), kBadPath);
+    request.host = parts_.host_of(value(kind.host));
+    if (!parts_.take(request)) return bad(offset_of(text, value(kind.url)), kBadPath);
     request.body_state = BodyState::not_read;
 
     request.headers = collect(kind.headers, line, headers_, 0);
@@ -179,45 +178,6 @@ class RequestLog final : public Format {
       if (value.data() != nullptr) *at++ = {header.name, value};
     }
     return {into.data(), at};
-  }
-
-  /// As the proxy has it: in lower case, without the port. Mostly it is so already.
-  std::string_view host_of(std::string_view authority) {
-    const bool is_plain = std::none_of(authority.begin(), authority.end(), [](char c) {
-      return c == ':' || c == '[' || (c >= 'A' && c <= 'Z');
-    });
-    if (is_plain) return authority;
-    auto host = net::host_word_of(authority);
-    if (!host) return {};
-    host_ = std::move(*host);
-    return host_;
-  }
-
-  bool take_target(Request& request) {
-    // A proxy's log has whole URLs; their path is what the app would have seen.
-    if (!request.target.starts_with('/')) {
-      const std::size_t scheme = request.target.find("://");
-      if (scheme == std::string_view::npos) {
-        request.path = request.target;  // `*`, or CONNECT's authority
-        return request.target == "*";
-      }
-      const std::size_t path = request.target.find('/', scheme + 3);
-      if (path == std::string_view::npos) return false;
-      if (request.host.empty())
-        request.host = host_of(request.target.substr(scheme + 3, path - scheme - 3));
-      request.target.remove_prefix(path);
-    }
-    if (path_room_.size() < net::normal_path_room(request.target.size())) {
-      path_room_.resize(2 * net::normal_path_room(request.target.size()));
-    }
-    net::NormalTarget normal;
-    if (net::normalise_target(request.target, net::PathRules{}, path_room_, normal) !=
-        net::HttpRefusal::none) {
-      return false;
-    }
-    request.path = normal.path;
-    request.query = normal.query;
-    return true;
   }
 
   Got take_answer(const Kind& kind, std::string_view text, Row& row) {
@@ -247,8 +207,7 @@ class RequestLog final : public Format {
   std::vector<Kind> kinds_;
   std::size_t last_ = 0;
   std::vector<HeaderField> headers_, answer_headers_;
-  std::string host_;
-  std::vector<char> path_room_;
+  RequestTarget parts_;
 };
 
 }  // namespace

@@ -43,4 +43,21 @@ void Breaker::close() noexcept {
   backoff_.reset();
 }
 
+bool Repeats::worth(TimePoint now) noexcept {
+  if (!open()) return true;
+  if (now < again_at_) return false;
+  again_at_ = now + backoff_.next();
+  return true;
+}
+
+void Repeats::failed(TimePoint now) noexcept {
+  if (open()) return;
+  if (++failures_ == kFailures) again_at_ = now + backoff_.next();
+}
+
+void Repeats::helped() noexcept {
+  failures_ = 0;
+  backoff_.reset();
+}
+
 }  // namespace weir::store

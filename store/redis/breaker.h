@@ -52,4 +52,28 @@ class Breaker {
   TimePoint probe_at_{}, sent_{};
 };
 
+/// Decides whether a request shall wait for another attempt at an operation that the server has
+/// refused for now (READONLY, TRYAGAIN, LOADING, BUSY). After kFailures repetitions in a row that
+/// were refused as well, nobody waits any more but one operation now and then, until a repetition
+/// helps. First attempts are always sent: each costs a round trip and says how things are.
+/// Time is an argument. Not thread-safe.
+class Repeats {
+ public:
+  static constexpr int kFailures = 8;
+
+  explicit Repeats(std::uint64_t seed) noexcept
+      : backoff_(milliseconds(200), milliseconds(2'000), seed) {}
+
+  /// Whether to repeat now. True while closed, and for one operation whenever the wait is over.
+  bool worth(TimePoint now) noexcept;
+  void failed(TimePoint now) noexcept;  ///< a repeated operation was refused once more
+  void helped() noexcept;               ///< a repeated operation was carried out
+  bool open() const noexcept { return failures_ >= kFailures; }
+
+ private:
+  Backoff backoff_;
+  int failures_ = 0;
+  TimePoint again_at_{};  // while open
+};
+
 }  // namespace weir::store

@@ -270,6 +270,7 @@ void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint
     a = spec.capacity.as_real();
     b = static_cast<double>(spec.drain.count());
     c = keep;
+    d = spec.drains;
   }
   if (spec.window == Window::calendar) {
     append_edges(pack, spec, wall);

@@ -17,6 +17,7 @@ Node::Node(net::Worker& worker, const Settings& settings, Connection::Greeting g
       tickets_(tickets),
       owner_(owner),
       breaker_(settings.budget, seed),
+      repeats_(seed),
       connection_(worker, settings, settings.credentials, greeting, *this, seed),
       wants_functions_(settings.functions) {}
 

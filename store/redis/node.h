@@ -53,6 +53,8 @@ class Node final : Connection::Owner, net::Timer {
 
   Connection& connection() noexcept { return connection_; }
   Breaker::State breaker() const noexcept { return breaker_.state(); }
+  /// Whether operations that this server refuses for now are worth another attempt.
+  Repeats& repeats() noexcept { return repeats_; }
   bool admits() const noexcept { return connection_.ready() && breaker_.admits(); }
   /// Connected, but the last answers came too late, and so nothing is sent until the next probe.
   bool is_late() const noexcept {
@@ -116,6 +118,7 @@ class Node final : Connection::Owner, net::Timer {
   Tickets& tickets_;
   Owner& owner_;
   Breaker breaker_;
+  Repeats repeats_;
   StoreClock clock_;
   Connection connection_;
   const bool wants_functions_;

@@ -181,8 +181,9 @@ void RedisStore::finish(OpRef ref, SharedError error) {
   tickets_.answered(ref, !submitting_);
 }
 
-void RedisStore::on_answer(Node&, OpRef ref) {
+void RedisStore::on_answer(Node& node, OpRef ref) {
   helped_at_ = worker_.now();
+  if (ref.sent > 1) node.repeats().helped();
   tickets_.answered(ref, !submitting_);
 }
 
@@ -219,7 +220,9 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
   // Where there is no time left for another attempt, what the server said is the answer.
   const bool in_time = worker_.now() + kTryAgain < tickets_.deadline(ref);
-  const bool again = retry == limiter::SharedRetry::again && ref.sent < kSendsMax && in_time;
+  const bool refused = retry == limiter::SharedRetry::again;
+  if (refused && !unsure && ref.sent > 1) node.repeats().failed(worker_.now());
+  const bool may = refused && ref.sent < kSendsMax && in_time;
   if (error == SharedError::no_script) {
     --ref.sent;  // nothing was executed
     if (++ref.moved <= kRedirectsMax && send(ref, *op)) return;
@@ -227,9 +230,9 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
     return finish(ref, error);
   }
   // Nobody waits for a settlement: it waits for the store.
-  const bool wait =
-      patient && (retry == limiter::SharedRetry::again || retry == limiter::SharedRetry::later);
-  if (wait || again) return park(ref, worker_.now() + kTryAgain);
+  const bool wait = patient && (refused || retry == limiter::SharedRetry::later);
+  if (wait || (may && node.repeats().worth(worker_.now())))
+    return park(ref, worker_.now() + kTryAgain);
   complain(node, error, text);
   finish(ref, error);
 }

@@ -210,7 +210,8 @@ TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
   EXPECT_EQ(process.asked_verdicts.first, 40U);
   EXPECT_EQ(body.at("next"), json::value(44));
   EXPECT_EQ(body.at("missed"), json::value(2));
-  EXPECT_EQ(body.at("verdicts").at(0).at("value").as_double(), std::numeric_limits<double>::max());
+  // The largest double, in plain decimal: JSON has no infinity. (Boost reads 309 digits as infinity.)
+  EXPECT_NE(call("GET", "/v1/verdicts?after=40").body.find(R"("value":17976931348623157)"), std::string::npos);
   EXPECT_FALSE(body.at("verdicts").at(0).as_object().contains("path"));
   EXPECT_EQ(body.at("verdicts").at(1).at("kind"), json::value("listed"));
   EXPECT_TRUE(body.at("verdicts").at(1).at("until").is_null());

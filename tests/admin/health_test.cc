@@ -87,6 +87,18 @@ TEST_F(HealthTest, ReadyFromTheFirstPolicySetUntilTheDrain) {
   EXPECT_EQ(client->call("GET", "/readyz").status, 503);
 }
 
+TEST_F(HealthTest, SaysWhetherTheStateIsWritten) {
+  process.facts.state = "";
+  EXPECT_NE(client->call("GET", "/readyz?verbose").body.find("[+]state ok\n"), std::string::npos);
+  process.facts.state = "state.dir /x can't be locked: Read-only file system";
+  const Reply reply = client->call("GET", "/readyz?verbose");
+  EXPECT_EQ(reply.status, 200) << "weir serves all the same";
+  EXPECT_NE(reply.body.find("[+]state is not written, and lost with the process: state.dir /x can't "
+                            "be locked: Read-only file system\n"),
+            std::string::npos)
+      << reply.body;
+}
+
 TEST_F(HealthTest, OnlyReads) {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
     const Reply reply = client->call(method, "/livez");
@@ -161,6 +173,18 @@ TEST_F(HealthTest, SixtyFourIdleConnectionsDoNotBlockAProbe) {
   EXPECT_GT(door.server().displaced(), 0U);
 }
 
+TEST_F(HealthTest, MetricsAreRenderedAtMostOnceASecond) {
+  using telemetry::Metric;
+  const auto shown = [&] { return client->call("GET", "/metrics").body; };
+  const std::string first = shown();
+  process.metrics.cells(0).add(Metric::requests_2xx);
+  EXPECT_EQ(shown(), first);
+  process.now += admin::HealthServer::kPageAge - milliseconds{1};
+  EXPECT_EQ(shown(), first);
+  process.now += milliseconds{1};
+  EXPECT_NE(shown(), first);
+}
+
 TEST_F(HealthTest, WorkersMayWriteWhileTheirCellsAreScraped) {
   std::atomic<bool> stop{false};
   std::thread worker([&] {
@@ -170,7 +194,10 @@ TEST_F(HealthTest, WorkersMayWriteWhileTheirCellsAreScraped) {
       process.judge("POST", "/api/login", Address::v4(0xc6336400U + n++ % 256).to_string());
     }
   });
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(client->call("GET", "/metrics").status, 200);
+  for (int i = 0; i < 50; ++i) {
+    process.now += admin::HealthServer::kPageAge;  // or the page would not be rendered again
+    EXPECT_EQ(client->call("GET", "/metrics").status, 200);
+  }
   stop = true;
   worker.join();
 }

@@ -18,13 +18,23 @@ struct Echo final : net::HttpHandler {
     if (request.path == "/throw") throw std::runtime_error("a bug");
     net::HttpReply reply;
     reply.content_type = "text/plain";
+    if (request.path == "/big") {
+      reply.page = page;
+      co_return reply;
+    }
     reply.body = request.method + " " + request.path + "?" + request.query + " " + request.body;
     co_return reply;
   }
   net::HttpReply refuse(int status, std::string_view detail) override {
     return {status, "text/plain", std::string(detail), {}};
   }
+  bool is_bulk(const net::HttpRequest& request) const noexcept override {
+    return request.path == "/big";
+  }
   int handled = 0;
+  /// More than the kernel buffers of a peer that does not read.
+  const std::shared_ptr<const std::string> page =
+      std::make_shared<const std::string>(std::size_t{64} << 20, 'x');
 };
 
 net::HttpServerLimits small_limits() {
@@ -156,6 +166,77 @@ TEST_F(HttpServerTest, ConnectionsInTheMiddleOfAnAnswerAreNotDisplaced) {
   Client next = connect();
   EXPECT_TRUE(next.closed_by_peer());
   EXPECT_EQ(server->open_connections(), 4U);
+}
+
+TEST_F(HttpServerTest, ReadersThatTakeNothingMakeRoom) {
+  net::HttpServerLimits limits = small_limits();
+  limits.idle = limits.head = milliseconds{3'600'000};
+  listen(limits);
+  std::vector<Client> stalled;
+  for (int i = 0; i < 6; ++i) {
+    stalled.push_back(connect());
+    stalled.back().send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (echo.handled <= i) io.run_one();
+    io.poll();
+    Client probe = connect();
+    EXPECT_EQ(probe.call("GET", "/").status, 200) << "after " << i + 1 << " stalled readers";
+    echo.handled = i + 1;  // without the probe
+  }
+  EXPECT_LE(server->open_connections(), 4U);
+  EXPECT_GE(server->displaced(), 2U);
+}
+
+TEST_F(HttpServerTest, AReaderThatTakesItsAnswerIsNotDisplacedByOnesThatDoNot) {
+  net::HttpServerLimits limits = small_limits();
+  limits.bulk = 2;
+  listen(limits);
+  Client reader = connect();
+  reader.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (echo.handled == 0) io.run_one();
+  std::vector<Client> stalled;
+  std::size_t taken = 0;
+  for (int i = 0; i < 4; ++i) {
+    // More than both kernels' buffers hold: so the server has written on since the last one came.
+    const std::size_t goal = taken + (std::size_t{11} << 20);
+    while (taken < goal) {
+      const std::size_t more = reader.take(goal - taken);
+      if (more == 0) break;
+      taken += more;
+    }
+    stalled.push_back(connect());
+    stalled.back().send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (echo.handled < i + 2) io.run_one();
+    io.poll();
+  }
+  while (taken < echo.page->size()) {
+    const std::size_t more = reader.take(echo.page->size());
+    if (more == 0) break;
+    taken += more;
+  }
+  EXPECT_GE(taken, echo.page->size());
+  EXPECT_EQ(server->displaced(), 3U) << "stalled ones made room for one another";
+}
+
+TEST_F(HttpServerTest, BulkAnswersLeaveConnectionsToTheRest) {
+  net::HttpServerLimits limits = small_limits();
+  limits.connections = 4;
+  limits.bulk = 1;
+  limits.idle = limits.head = milliseconds{3'600'000};
+  listen(limits);
+  Client kept = connect();
+  EXPECT_EQ(kept.call("GET", "/").status, 200);
+  Client other = connect();
+  EXPECT_EQ(other.call("GET", "/").status, 200);
+  std::vector<Client> stalled;
+  for (int i = 0; i < 10; ++i) {
+    stalled.push_back(connect());
+    stalled.back().send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (echo.handled < i + 3) io.run_one();
+    io.poll();
+  }
+  // Ten stalled readers have displaced one another, and neither of the two that were there before.
+  EXPECT_EQ(kept.call("GET", "/").status, 200);
+  EXPECT_EQ(other.call("GET", "/").status, 200);
 }
 
 TEST_F(HttpServerTest, AFailingHandlerCostsItsRequestAlone) {

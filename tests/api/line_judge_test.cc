@@ -140,6 +140,30 @@ TEST_F(LineJudgeTest, AnEventWithoutANameIsWhatTheProxyWouldHaveSeen) {
               HasSubstr(R"("key":["bob"],"value":3,)"));
 }
 
+// The proxy takes neither of two types, and what a header says stands wherever the body does.
+TEST_F(LineJudgeTest, ABodyIsOfTheTypeThatOneHeaderSays) {
+  const auto account_of = [&](const std::string& rest) {
+    return api.query(R"({"method":"POST","path":"/api/login","ip":"203.0.113.9","status":401,)" +
+                     rest + "}");
+  };
+  const auto counted = HasSubstr(R"({"policy":"per-account","event":"login_failed","key":["bob"])");
+  const std::string object = R"("body":{"Username":"bob"})", form = R"("body":"user%4eame=bob")";
+  const auto header = [](const std::string& type) {
+    return R"("header":{"Content-Type":")" + type + "\"}";
+  };
+  constexpr const char* kForm = "application/x-www-form-urlencoded";
+  EXPECT_THAT(account_of(object), counted);
+  EXPECT_THAT(account_of(object + "," + header("application/json")), counted);
+  EXPECT_THAT(account_of(header(kForm) + "," + form), counted);
+  EXPECT_THAT(account_of(form + "," + header(kForm)), counted);
+  for (const std::string& rest :
+       {object + "," + header(kForm), object + "," + header("application/json; charset=utf-7"),
+        object + R"(,"header":{"Content-Type":"text/plain","content-type":"application/json"})",
+        std::string(R"("body":{"username":"bob","userName":"eve"})")}) {
+    EXPECT_THAT(account_of(rest), ::testing::Not(counted)) << rest;
+  }
+}
+
 TEST_F(LineJudgeTest, AnHttpEventIsARequestAsWell) {
   EXPECT_EQ(api.ask(R"({"event":"login","ip":"10.1.2.3","account":"bob"})"),
             R"({"verdict":"pass","list":"office"})");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/app/scratch.h"
+
 namespace weir::app::machine_test {
 namespace {
 
@@ -43,6 +45,69 @@ TEST(Machine, chooses_threads_by_what_it_is_granted) {
   };
   for (const Case& c : kCases)
     EXPECT_EQ(worker_threads(c.configured, c.affinity, c.quota), c.threads) << c.name;
+}
+
+/// A root directory with the files of a machine.
+struct FakeRoot {
+  void write(const std::string& path, std::string_view text) const {
+    std::filesystem::create_directories(std::filesystem::path(scratch / path).parent_path());
+    scratch.write(path, text);
+  }
+  Machine look() const { return look_at_machine(scratch.path()); }
+  Scratch scratch;
+};
+
+TEST(Machine, finds_a_controller_among_the_hierarchies_of_version_1) {
+  constexpr std::string_view kText = "5:cpuset:/a\n4:cpu,cpuacct:/pods/x\n3:memory:/m\n0::/u\n";
+  EXPECT_EQ(legacy_cgroup(kText, "cpu").path, "/pods/x");
+  EXPECT_EQ(legacy_cgroup(kText, "cpu").controllers, "cpu,cpuacct");
+  EXPECT_EQ(legacy_cgroup(kText, "memory").path, "/m");
+  EXPECT_EQ(legacy_cgroup("0::/u\n", "cpu").path, "");
+  EXPECT_EQ(legacy_cgroup("", "cpu").path, "");
+  EXPECT_EQ(legacy_cgroup("nonsense\n1\n:\n", "cpu").path, "");
+}
+
+TEST(Machine, reads_the_limits_of_cgroup_version_1) {
+  const FakeRoot root;
+  root.write("proc/self/cgroup", "4:cpu,cpuacct:/pods/x\n3:memory:/pods/x\n");
+  root.write("sys/fs/cgroup/cpu,cpuacct/pods/x/cpu.cfs_quota_us", "-1\n");
+  root.write("sys/fs/cgroup/cpu,cpuacct/pods/x/cpu.cfs_period_us", "100000\n");
+  root.write("sys/fs/cgroup/memory/pods/x/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(root.look().quota, std::nullopt);
+  EXPECT_EQ(root.look().memory, std::nullopt);
+  root.write("sys/fs/cgroup/cpu,cpuacct/pods/x/cpu.cfs_quota_us", "300000\n");
+  root.write("sys/fs/cgroup/memory/pods/x/memory.limit_in_bytes", "134217728\n");
+  EXPECT_EQ(root.look().quota, 3.0);
+  EXPECT_EQ(root.look().memory, 134217728U);
+  // The group above binds as well.
+  root.write("sys/fs/cgroup/cpu,cpuacct/pods/cpu.cfs_quota_us", "150000\n");
+  root.write("sys/fs/cgroup/cpu,cpuacct/pods/cpu.cfs_period_us", "100000\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "67108864\n");
+  EXPECT_EQ(root.look().quota, 1.5);
+  EXPECT_EQ(root.look().memory, 67108864U);
+}
+
+// A container without a cgroup namespace: the path is the host's, its group is mounted as the root.
+TEST(Machine, reads_version_1_where_the_path_is_that_of_the_host) {
+  const FakeRoot root;
+  root.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n");
+  root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+  root.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
+  EXPECT_EQ(root.look().quota, 0.5);
+  EXPECT_EQ(root.look().memory, 268435456U);
+}
+
+TEST(Machine, reads_version_2_and_takes_the_tighter_where_both_bind) {
+  const FakeRoot root;
+  root.write("proc/self/cgroup", "3:memory:/\n0::/pods/x\n");
+  root.write("sys/fs/cgroup/pods/x/cpu.max", "200000 100000\n");
+  root.write("sys/fs/cgroup/pods/memory.max", "134217728\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
+  EXPECT_EQ(root.look().quota, 2.0);
+  EXPECT_EQ(root.look().memory, 134217728U);
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "67108864\n");
+  EXPECT_EQ(root.look().memory, 67108864U);
 }
 
 TEST(Machine, looks_at_this_one_without_trouble) {

@@ -59,6 +59,7 @@ struct NotifierTest : testing::Test {
   std::string tick(TimePoint now) {
     testing::internal::CaptureStderr();
     notifier.tick(now);
+    log.flush(milliseconds{10'000});
     return testing::internal::GetCapturedStderr();
   }
   void burst(int count, TimePoint now) {

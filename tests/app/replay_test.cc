@@ -132,7 +132,7 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
        2,
        "--fail-if: \"refuse\" is no action"},
       {{"--event", "login=logins.csv", "--log", "combined"}, 2, "and no --event is one"},
-      {{"--event", "login=logins.csv", "-o", "yaml"}, 2, "must be one of human|json|ndjson|raw"},
+      {{"--event", "login=logins.csv", "-o", "yaml"}, 2, "must be one of csv|human|json|ndjson|raw"},
       {{"--event", "login=logins.csv", "-c", "broken.yaml"}, 1, "unknown key \"nam\""},
       {{"--event", "login=logins.csv", "--against", "broken.yaml"}, 1, "unknown key \"nam\""},
       {{"--event", "login=absent.csv"}, 4, "absent.csv: No such file or directory"},

@@ -1,6 +1,8 @@
 #include "app/report.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "app/configuration.h"
 #include "app/verdict_line.h"
@@ -45,6 +47,66 @@ TEST_F(ReportTest, a_verdict_on_a_request_has_its_marks_and_no_event) {
   EXPECT_NE(line.find(" client=#"), std::string::npos) << line;
   EXPECT_NE(line.find(" method=GET path=/ "), std::string::npos) << line;
   EXPECT_EQ(line.find("event="), std::string::npos) << line;
+}
+
+/// What a log writes into a pipe.
+struct Written {
+  Written() { EXPECT_EQ(::pipe2(ends, O_NONBLOCK), 0); }
+  ~Written() {
+    for (const int end : ends) ::close(end);
+  }
+  std::string text(const Log& log) {
+    log.flush(milliseconds{10'000});
+    char bytes[65'536];
+    const ssize_t n = ::read(ends[0], bytes, sizeof(bytes));
+    return n > 0 ? std::string(bytes, static_cast<std::size_t>(n)) : std::string();
+  }
+  int ends[2];
+};
+
+std::size_t count_of(const std::string& text, std::string_view part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST_F(ReportTest, verdicts_and_list_entries_are_limited_and_counted) {
+  const Configuration configuration = compile(config::load_text("weir.yaml", R"(weir: 1
+log: {verdicts_per_second: 3}
+policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: graylist, for: 1h}]}]
+)"));
+  ASSERT_TRUE(configuration.good());
+  Written written;
+  Log to_pipe(Level::info, true, written.ends[1]);
+  Report limited(control, 1, secret, to_pipe, metrics.control());
+  limited.use(configuration.model());
+  const TimePoint start = from_ms(1'800'000'000'000);
+  policies::Verdict refused;
+  refused.kind = policies::Verdict::Kind::refuse;
+  refused.effect = policies::Action::deny;
+  refused.status = 429;
+  Request request;
+  policies::Observer::Listed entry{};
+  entry.policy = &configuration.set->policies.front();
+  entry.rung = &entry.policy->rungs.front();
+  entry.created = true;
+  for (int i = 0; i < 10; ++i) {
+    limited.observer(0).judged(*configuration.set, request, refused);
+    limited.observer(0).listed(*configuration.set, entry, start);
+    if (i % 4 == 0) limited.drain();
+  }
+  limited.drain();
+  std::string text = written.text(to_pipe);
+  EXPECT_EQ(count_of(text, "\"message\":\"verdict\""), 3U) << text;
+  EXPECT_EQ(count_of(text, "\"message\":\"listed\""), 3U) << text;
+  limited.tick(start + milliseconds{1'000});
+  text = written.text(to_pipe);
+  EXPECT_EQ(count_of(text, "verdicts left out of the log\",\"count\":7"), 1U) << text;
+  EXPECT_EQ(count_of(text, "list entries left out of the log\",\"count\":7"), 1U) << text;
+  EXPECT_EQ(metrics.sum(telemetry::Metric::log_left_out), 14);
+  limited.observer(0).judged(*configuration.set, request, refused);
+  limited.drain();
+  EXPECT_EQ(count_of(written.text(to_pipe), "\"message\":\"verdict\""), 1U) << "a new second";
 }
 
 // The tail keeps nothing until somebody asks, and nothing once nobody has asked for a while.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr TimePoint kNow = from_ms(1'800'000'000'000);
 constexpr TimePoint kWall = kNow;
+constexpr milliseconds kFlushed{10'000};
 
 /// One life of a process: banks, and the state that they are kept in.
 struct Life {
@@ -280,6 +281,7 @@ TEST(State, says_how_many_entries_it_has_no_room_for_and_keeps_the_file) {
   State state(*opened.directory, counters, full, log, metrics.control());
   testing::internal::CaptureStderr();
   state.restore(kNow, kWall);
+  log.flush(kFlushed);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::AllOf(testing::HasSubstr("there is no room for some list entries"),
                              testing::HasSubstr("\"records_lost\":3")));
@@ -330,6 +332,90 @@ TEST(State, runs_on_when_nothing_can_be_written_and_catches_up_later) {
   }
   Life life(scratch / "state");
   EXPECT_TRUE(life.listed(1));
+}
+
+// As a mount that comes late, or a disk that is read-only for a while.
+TEST(State, runs_without_a_directory_and_takes_it_when_it_can) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "late/state");
+    ASSERT_NE(life.state, nullptr) << life.opened.message;
+    EXPECT_EQ(life.opened.message, "state.dir " + (scratch / "late/state") +
+                                       " can't be made: No such file or directory");
+    EXPECT_EQ(life.state->why_not(), life.opened.message);
+    EXPECT_EQ(life.metrics.sum(telemetry::Metric::state_up), 0);
+    life.enlist(1);
+    life.count(7, 3);
+    life.state->flush(kNow);
+    life.state->snapshot(kNow, kWall);
+    EXPECT_GE(life.failures(), 2);
+    std::filesystem::create_directory(scratch / "late");
+    life.state->flush(kNow);
+    EXPECT_EQ(life.state->why_not(), "");
+    EXPECT_EQ(life.metrics.sum(telemetry::Metric::state_up), 1);
+    life.state->snapshot(kNow, kWall);
+  }
+  Life life(scratch / "late/state");
+  EXPECT_TRUE(life.listed(1));
+  EXPECT_EQ(life.counted(7), Number{3});
+}
+
+// A disk that has turned read-only since the last start: bans hold all the same.
+TEST(State, reads_what_it_can_not_write) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    life.enlist(1);
+    life.count(7, 3);
+    life.state->stop(kNow, kWall);
+  }
+  std::filesystem::remove(scratch / "state/lock");
+  std::filesystem::create_directory(scratch / "state/lock");  // can't be opened to write
+  const std::string journal = scratch.read("state/lists.journal");
+  {
+    Life life(scratch / "state");
+    ASSERT_NE(life.state, nullptr);
+    EXPECT_EQ(life.state->why_not(),
+              "state.dir " + (scratch / "state") + " can't be locked: Is a directory");
+    EXPECT_TRUE(life.listed(1));
+    EXPECT_EQ(life.counted(7), Number{3});
+    life.enlist(2);
+    life.state->stop(kNow, kWall);
+    EXPECT_EQ(scratch.read("state/lists.journal"), journal) << "not its own: it may be another's";
+    std::filesystem::remove(scratch / "state/lock");
+    life.state->flush(kNow);
+    EXPECT_EQ(life.state->why_not(), "");
+  }
+  Life life(scratch / "state");
+  EXPECT_TRUE(life.listed(1));
+  EXPECT_TRUE(life.listed(2));
+}
+
+// What is found there later was keyed by another secret: it is kept, and not mixed up.
+TEST(State, sets_aside_what_it_finds_when_the_directory_comes_late) {
+  const Scratch scratch;
+  {
+    Life life(scratch / "state");
+    life.enlist(1);
+    life.state->stop(kNow, kWall);
+  }
+  const std::string journal = scratch.read("state/lists.journal");
+  Life life(scratch / "mount/state");
+  life.enlist(2);
+  std::filesystem::create_directory(scratch / "mount");
+  std::filesystem::rename(scratch / "state", scratch / "mount/state");
+  life.state->flush(kNow);
+  EXPECT_EQ(life.state->why_not(), "");
+  EXPECT_EQ(scratch.read("mount/state/lists.journal.bad"), journal);
+  EXPECT_NE(scratch.read("mount/state/lists.journal"), journal);
+}
+
+TEST(State, says_what_stands_in_the_way_of_a_directory) {
+  const Scratch scratch;
+  EXPECT_EQ(state_obstacle(scratch.path()), "");
+  EXPECT_EQ(state_obstacle(scratch / "not/there"), "") << "it may be made, or mounted, there";
+  scratch.write("file", "");
+  EXPECT_EQ(state_obstacle(scratch / "file"), "it is no directory");
 }
 
 TEST(StateDirectory, is_one_process_s_and_its_secret_is_its_own) {
@@ -389,7 +475,7 @@ TEST(StateDirectory, takes_the_secret_that_replicas_share_and_sets_aside_what_an
   const HashSecret shared = HashSecret::from_text("of all replicas");
   {
     const auto first = StateDirectory::open(scratch / "state");
-    EXPECT_EQ(first.directory->take_secret(shared).value(), 0U) << "there was nothing";
+    EXPECT_EQ(first.directory->take_secret(shared), 0U) << "there was nothing";
     EXPECT_EQ(first.directory->secret().bytes(), shared.bytes());
   }
   {
@@ -397,9 +483,9 @@ TEST(StateDirectory, takes_the_secret_that_replicas_share_and_sets_aside_what_an
     life.enlist(1);
     life.state->stop(kNow, kWall);
     EXPECT_EQ(life.opened.directory->secret().bytes(), shared.bytes());
-    EXPECT_EQ(life.opened.directory->take_secret(shared).value(), 0U) << "it is the same";
+    EXPECT_EQ(life.opened.directory->take_secret(shared), 0U) << "it is the same";
     EXPECT_TRUE(scratch.has("state/lists.journal"));
-    EXPECT_GT(life.opened.directory->take_secret(HashSecret::from_text("another")).value(), 0U);
+    EXPECT_GT(life.opened.directory->take_secret(HashSecret::from_text("another")), 0U);
     EXPECT_FALSE(scratch.has("state/lists.journal"));
     EXPECT_TRUE(scratch.has("state/lists.journal.bad"));
   }

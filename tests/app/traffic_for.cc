@@ -31,8 +31,7 @@ class Generator {
   RandomEvent next(std::int64_t now) {
     RandomEvent event;
     event.ms = now;
-    event.ip = "203.0.113." + std::to_string(below(4));
-    if (below(12) == 0) event.ip = "2001:db8::" + std::to_string(below(9));
+    event.ip = address();
     const policies::Event* base = bases_.empty() ? nullptr : bases_[below(bases_.size())];
     if (base != nullptr && !base->source.empty()) {
       event.told = record(*base, now);
@@ -53,8 +52,13 @@ class Generator {
 
   std::size_t below(std::size_t n) { return random_() % n; }
   std::string word() { return words_[below(words_.size())]; }
-  /// A text or, in JSON, also a number.
+  std::string address() {
+    if (below(12) == 0) return "2001:db8::" + std::to_string(below(9));
+    return "203.0.113." + std::to_string(below(4));
+  }
+  /// A text or, in JSON, also a number. A column named `ip` is an address in every record.
   std::string value(std::string_view name, bool json) {
+    if (name == "ip") return json ? "\"" + address() + "\"" : address();
     if (name.find("lat") != std::string_view::npos) return "39.9" + std::to_string(below(50));
     if (name.find("lon") != std::string_view::npos || name.find("lng") != std::string_view::npos)
       return "116.3" + std::to_string(below(50));

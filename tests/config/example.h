@@ -74,7 +74,7 @@ drain:  {delay: 5s, timeout: 30s}
 limits: {memory: 256MiB, keys: 1000000, body: 64KiB, head: 32KiB, connections: 10000}
 reserve: {wait: 1s}
 challenge: {redirect: /captcha}
-log: {level: debug, format: text, keys: readable}
+log: {level: debug, format: text, keys: readable, verdicts_per_second: 20}
 threads: 2
 include: [policies/*.yaml]
 )";

@@ -108,7 +108,7 @@ policies:
     keys: 77
     announce: true
     then:
-      - {over: 4.5, if: "value > 1, 2", in: {every: 1h, from: first}, do: deny, for: [15m, 4h, 24h], forget: 1d, status: 403, tell: nothing, mode: enforce, score: 30, clear: true}
+      - {over: 4.5, if: "value > 1, 2", in: {every: 1h, from: first}, do: deny, for: [15m, 4h, 24h], forget: 1d, status: 403, tell: nothing, mode: disabled, score: 30, clear: true}
       - {under: limit * 2, do: delay, hold: 2s}
   - {name: b, watch: request, key: ip/48, metric: in_flight, then: [{at: 5, do: challenge}]}
   - {name: c, watch: request, key: ip/24,  window: {every: 1h}, metric: sum(int(body.gold)), then: [{at: 5, score: 3}]}
@@ -151,9 +151,11 @@ TEST(Load, server_settings_and_their_defaults) {
   EXPECT_EQ(s.challenge.status, 302);
   EXPECT_FALSE(s.log.json);
   EXPECT_TRUE(s.log.readable_keys);
+  EXPECT_EQ(s.log.verdicts_per_second, 20U);
   EXPECT_EQ(s.threads->value, 2u);
   const Loaded bare = load_text("weir.yaml", "weir: 1\n");
   ASSERT_TRUE(bare.model) << shown(bare);
+  EXPECT_EQ(bare.model->server.log.verdicts_per_second, 50U);
   EXPECT_EQ(bare.model->server.proxy.listen.value.port, 8480);
   EXPECT_EQ(bare.model->server.admin.listen.value.host, "127.0.0.1");
   EXPECT_EQ(bare.model->server.health.listen.value.port, 8482);

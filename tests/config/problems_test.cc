@@ -128,6 +128,10 @@ TEST(Problems, of_fields_events_and_notify) {
           {"cycle", "events: {a: {is: b}, b: {is: c}, c: {is: a}, d: {is: a}, e: {is: e}}\n"},
           {"source beside others",
            "events: {a: {match: GET /, source: {csv: [ts], time: {field: ts, as: seconds}}}}\n"},
+          {"body",
+           "events: {a: {match: POST /, body: json}, b: {is: a, body: form}, c: {match: POST /, "
+           "body: xml},\n  d: {body: multipart, source: {csv: [ts], time: {field: ts, as: "
+           "seconds}}}}\n"},
           {"notify",
            "notify: {a: {}, b: {webhook: ftp://x}, c: {webhook: https:///x}, d: {log: true, "
            "per_minute: 0}, e: {log: \"true\"}}\n"},

@@ -24,7 +24,7 @@ TEST(Problems, of_rungs) {
       {"status range", "{over: 5, do: deny, status: 200}"},
       {"tell", "{over: 5, do: flag, tell: full}"},
       {"score range", "{over: 5, do: flag, score: 0}"},
-      {"unknown action", "{over: 5, do: gray}"},
+      {"unknown action", "{over: 5, do: hide}"},
       {"unknown key", "{ovr: 5, do: flag}"},
       {"not a map", "over"},
   };
@@ -34,6 +34,22 @@ TEST(Problems, of_rungs) {
     texts.push_back(head + "    then:\n      - " + std::string(c.text) + "\n");
   for (std::size_t i = 0; i < rungs.size(); ++i) cases.push_back({rungs[i].name, texts[i]});
   expect_golden_policies("rungs.txt", cases);
+}
+
+TEST(Problems, of_modes_of_rungs) {
+  expect_golden_policies(
+      "modes.txt",
+      {
+          {"enforced in a shadow policy",
+           "    mode: shadow\n    window: 1h\n    then: [{over: 5, do: deny, mode: enforce}, {over: "
+           "9, do: flag}]\n"},
+          {"disabled in a shadow policy",
+           "    mode: shadow\n    window: 1h\n    then: [{over: 5, do: deny, mode: disabled}, {over: "
+           "9, do: flag}]\n"},
+          {"shadow in an enforced policy",
+           "    mode: enforce\n    window: 1h\n    then: [{over: 5, do: deny, mode: shadow}, {over: "
+           "9, do: flag, mode: enforce}]\n"},
+      });
 }
 
 TEST(Problems, of_thresholds_that_can_never_hold) {

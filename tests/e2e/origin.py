@@ -16,6 +16,7 @@ class Request:
     headers: list
     body: bytes
     reused: bool       # not the first request of its connection
+    stream: socket.socket = None  # for handlers that write their answer piece by piece and give b""
 
     def header(self, name):
         values = [v for n, v in self.headers if n == name.lower()]
@@ -80,7 +81,7 @@ class Origin:
                     if not data:
                         return
                     buffer += data
-                request = Request(method, path, headers, buffer[:length], number > 0)
+                request = Request(method, path, headers, buffer[:length], number > 0, s)
                 buffer, number = buffer[length:], number + 1
                 with self.lock:
                     self.requests.append(request)

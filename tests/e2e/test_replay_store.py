@@ -211,8 +211,10 @@ class CheckData(Scratch):
 
     WINDOW, SLICES, DISTINCT = 30_000, 6, 120_000
 
-    def expect(self, job, file, content, columns, rows):
-        content |= {"input": {"file": file}, "columns": ["line", *columns], "rows": rows}
+    def expect(self, job, file, events, content, columns, rows):
+        content |= {"input": {"file": file, "rows_parsed": len(events), "bad_line_count": 0, "bad_lines": [],
+                              "largest_lag_ms": 0, "last_ts": events[-1]["ts"]},
+                    "columns": ["line", *columns], "rows": rows}
         self.write(f"expected/{job}/small.json", json.dumps(content))
 
     def redis_counts(self, events):
@@ -222,8 +224,8 @@ class CheckData(Scratch):
             n = devices[event["user"]].add(event)
             rows.append([line, len(n.from_first(self.WINDOW)), len(n.ring(self.WINDOW, self.SLICES)),
                          len(n.last(self.WINDOW)), len({e["page"] for e in n.last(self.DISTINCT)})])
-        self.expect("redis-counts", "devices.ndjson",
-                    {"ttl_ms": self.WINDOW, "window_ms": self.WINDOW, "slice_ms": self.WINDOW // self.SLICES,
+        self.expect("redis-counts", "devices.ndjson", events,
+                    {"key": "device", "ttl_ms": self.WINDOW, "window_ms": self.WINDOW, "slice_ms": self.WINDOW // self.SLICES,
                      "distinct_window_ms": self.DISTINCT},
                     ["simple_halfopen", "slices", "exact_open", "distinct_open"], rows)
 
@@ -239,7 +241,7 @@ class CheckData(Scratch):
             gray += total >= limits.get(ocpc, {}).get(os_, 1 << 60)
         self.assertGreater(gray, 0)
         self.write_lines("rewards.ndjson", lines)
-        self.expect("gold-gray", "rewards.ndjson", {"threshold": limits, "minutes": 2, "gray_events_open": gray},
+        self.expect("gold-gray", "rewards.ndjson", events, {"threshold": limits, "minutes": 2, "gray_events_open": gray},
                     ["total_open"], rows)
 
     def check(self):
@@ -253,7 +255,7 @@ class CheckData(Scratch):
         self.gold_gray(events)
         done = self.check()
         self.assertEqual(done.returncode, 0, f"seed {self.seed}\n{done.stdout}{done.stderr}")
-        self.assertIn("7 results compared, 0 wrong", done.stdout)
+        self.assertIn("13 results compared, 0 wrong", done.stdout)
         self.assertGreater(self.asked(), 2 * len(events), "Redis was asked")
 
         # And it sees what differs.
@@ -264,7 +266,7 @@ class CheckData(Scratch):
         self.write("expected/redis-counts/small.json", json.dumps(content))
         done = self.check()
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("7 results compared, 1 wrong", done.stdout)
+        self.assertIn("13 results compared, 1 wrong", done.stdout)
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ class Forgetting(FaultCase):
     def loses(self, *words):
         """Gives how often that was said to Redis, and what the load saw."""
         with Site(more=", budget: 5s, timeout: 8s") as site:
-            with site.requests("/deny/kept", "--requests", 2 * REQUESTS) as load:
+            with site.requests("/deny/kept", "--requests", 6 * REQUESTS) as load:
                 said = 0
                 while load.process.poll() is None and said < 8:
                     before = site.weir.metric("weir_responses_total")

@@ -33,6 +33,11 @@ policies:
   - {name: d, watch: request, when: 'body.x == response.body.x', key: path, metric: distinct(url), window: 1m, then: [{over: 1, do: challenge}]}
 )";
 
+/// Nothing is shared here: no event waits for a store.
+struct Nobody final : api::Asker {
+  void resume(TimePoint) override {}
+};
+
 struct World {
   World() {
     config::Loaded loaded = config::load_text("weir.yaml", kConfig);
@@ -110,7 +115,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto ask = data[0] % 2 == 0 ? api::Ask::events : api::Ask::query;
   api::Batch batch(std::string(text), api::Batch::Form::lines, ask);
   std::size_t lines = 0;
-  while (batch.work(world.lines, now)) {
+  Nobody nobody;
+  while (batch.work(world.lines, now, nobody) == api::Batch::Left::some) {
   }
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());

@@ -98,6 +98,59 @@ TEST_F(Places, OfAReplicaThatDiedAreFreeAfterTheirLifetime) {
   second.gate.finish(*last, End::complete, now);
 }
 
+constexpr char kOutcomes[] = R"(
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: 'status == 401'}
+policies:
+  - {name: p, watch: failed, key: ip, window: 24h, share: redis, then: [{over: 1, do: deny}]}
+)";
+
+/// Slow requests whose answers are counted.
+struct Reservations : Places {
+  Reservations() {
+    for (Replica* const replica : {&first, &second}) {
+      replica->world.use(kOutcomes);
+      replica->gate.use(replica->world.set_);
+      replica->request = policies::TestRequest("POST /login");
+    }
+  }
+  static bool passes(Replica& replica, TimePoint now) {
+    const Judgement judgement =
+        replica.gate.judge(replica.request.view(now), now, false, replica.session);
+    if (judgement.ticket != nullptr) replica.gate.finish(*judgement.ticket, End::not_sent, now);
+    return judgement.effect.kind == Effect::Kind::pass;
+  }
+};
+
+TEST_F(Reservations, AreKeptWhileTheirRequestIsUnderWay) {
+  Ticket* const ticket = first.begin(now);
+  ASSERT_NE(ticket, nullptr);
+  renew_for(10 * kFlight);
+  EXPECT_FALSE(passes(second, now)) << "an upload that takes ten lifetimes";
+  first.world.use(kPolicies);  // and longer than its policies are in force
+  first.gate.use(first.world.set_);
+  renew_for(2 * kFlight);
+  EXPECT_FALSE(passes(second, now));
+  Answer answer;
+  answer.status = 401;
+  first.gate.answered(*ticket, answer, now);
+  renew_for(2 * kFlight);  // what has been settled is not reserved again
+  first.gate.finish(*ticket, End::complete, now);
+  EXPECT_FALSE(passes(second, now)) << "counted: one of one";
+}
+
+TEST_F(Reservations, OfAReplicaThatDiedEndAfterTheirLifetime) {
+  ASSERT_NE(first.begin(now), nullptr);
+  renew_for(kFlight);
+  const TimePoint died = now;
+  now = died + kFlight - milliseconds{1};
+  EXPECT_FALSE(passes(second, now));
+  now = died + kFlight;
+  EXPECT_TRUE(passes(second, now));
+}
+
 TEST_F(Places, AreTakenAgainWhenAStoppedReplicaGoesOn) {
   Ticket* const ticket = first.begin(now);
   ASSERT_NE(ticket, nullptr);

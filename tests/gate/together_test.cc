@@ -64,6 +64,27 @@ struct Together {
     store.deliver();  // what was settled or taken back
     return passed;
   }
+  /// So many requests one after the other; the numbers of those that are flagged.
+  std::vector<int> flagged(int requests) {
+    std::vector<int> out;
+    for (int i = 1; i <= requests; ++i) {
+      Session session;
+      Judgement judgement;
+      for (int round = 0; round < 10; ++round) {
+        judgement = gate.judge(request.view(world.now), world.now, true, session);
+        if (judgement.effect.kind != Effect::Kind::wait) break;
+        EXPECT_TRUE(gate.park(session, world.now));
+        store.deliver();
+        gate.tick(world.now);
+      }
+      const std::string_view said = judgement.effect.upstream_headers;
+      if (said.find("flag") != std::string_view::npos) out.push_back(i);
+      gate.unpark(session);
+      if (judgement.ticket != nullptr) gate.finish(*judgement.ticket, End::complete, world.now);
+      store.deliver();
+    }
+    return out;
+  }
   std::size_t banned() const { return world.lists.size(world.set_->find_list("ban")->id); }
 
   policies::World world;
@@ -100,6 +121,32 @@ TEST(Together, ARungWithAConditionIsNoCeilingAndBansNobodyEither) {
   Together t(yaml(kShared, kShared, true, ", if: 'method == \"GET\"'"));
   EXPECT_EQ(t.burst(60), 7);
   EXPECT_EQ(t.banned(), 0u);
+}
+
+TEST(Together, WhatEmptiesACounterEmptiesItOfTheEventThatSetItOff) {
+  const char* const empties[] = {
+      "window: 1h, then: [{at: 3, do: flag, clear: true}]",
+      "window: {last: 1h, exact: true}, then: [{at: 3, do: flag, clear: true}]",
+      "window: {every: 1h}, then: [{at: 3, do: flag, clear: true}]",
+      "window: {leaky: 2, drain: 1h}, then: [{do: flag}]"};
+  for (const char* const policy : empties) {
+    for (const std::string_view other : {kShared, kLocal}) {
+      for (const std::string_view share : {kShared, kLocal}) {
+        const std::string text =
+            std::string(R"(
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+events: {buy: {match: GET /buy}}
+policies:
+  - {name: other, watch: buy, key: ip, window: 1h, )") +
+            std::string(other) +
+            "then: [{over: 1000, do: deny}]}\n  - {name: p, watch: buy, key: ip, " +
+            std::string(share) + policy + "}\n";
+        SCOPED_TRACE(text);
+        Together t(text);
+        EXPECT_EQ(t.flagged(9), (std::vector<int>{3, 6, 9}));
+      }
+    }
+  }
 }
 
 TEST(Together, WithoutTheStoreAllowRemembersNothingOfAnAnswerEither) {

@@ -192,11 +192,12 @@ class NaiveCounter {
   Number level(std::int64_t now, const Amount* extra, bool with_reserved) const {
     const auto capacity = static_cast<long double>(spec_.capacity.as_real());
     const auto drain = static_cast<long double>(spec_.drain.count());
+    const auto drains = static_cast<long double>(spec_.drains);
     long double full = 0;  // times drain
     std::int64_t at = 0;
     std::set<std::uint64_t> members;
     const auto pour = [&](const Event& e, bool cap) {
-      full = std::max(0.0L, full - static_cast<long double>(e.ms - at));
+      full = std::max(0.0L, full - static_cast<long double>(e.ms - at) * drains);
       at = e.ms;
       if (full == 0) members.clear();
       if (spec_.metric == Metric::distinct && !members.insert(e.amount.member).second) return;
@@ -208,7 +209,7 @@ class NaiveCounter {
     };
     for (const Event& e : settled_) pour(e, true);
     now = std::max(now, drained_to_);
-    full = std::max(0.0L, full - static_cast<long double>(now - at));
+    full = std::max(0.0L, full - static_cast<long double>(now - at) * drains);
     at = now;
     if (full == 0) members.clear();
     std::deque<Event> more;

@@ -43,8 +43,8 @@ class ExplainTest : public testing::Test {
  protected:
   std::string golden(const std::string& name, TestRequest request) {
     Explanation explanation = explain(world.evaluator, request.view(world.now), world.instant());
-    const std::string text = test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".txt", explanation.to_text(false));
-    const std::string json = test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".json", explanation.to_json());
+    const std::string text = weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".txt", explanation.to_text(false));
+    const std::string json = weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".json", explanation.to_json());
     return text + json;
   }
   static TestRequest login(const std::string& ip = "203.0.113.7") {

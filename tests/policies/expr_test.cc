@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kBody =
     R"({"username":"Ann","gold":12,"rate":2.5,"ok":true,"none":null,"odd name":"odd","nested":{"a":{"b":7}},
         "tags":["x","y",3],"mixed":[1,2.0,"1",null],"items":[{"sku":"s0"},{"sku":"s1"}],"neg":-1,
-        "big":9223372036854775807,"huge":18446744073709551615,"dup":1,"dup":2,"empty":[],"obj":{},"in":"kw",
+        "big":9223372036854775807,"huge":18446744073709551615,"dup":1,"dup":2,"bare":[],"obj":{},"in":"kw",
         "quoted \" \\":1,"unicode":"\u00e9\u6f22"})";
 
 struct Case {
@@ -161,7 +161,7 @@ const Case kComparison[] = {
     {"body.tags == ['x', 'y', 3]", "true"},
     {"['x', 'y'] == body.tags", "false"},
     {"body.tags == ['x', 'y', 3, 4]", "false"},
-    {"body.empty == []", "true"},
+    {"body.bare == []", "true"},
     {"body.obj == []", "false"},
     {"body.obj == body.nested", "error"},
     {"body.obj == 1", "false"},
@@ -295,8 +295,15 @@ const Case kFunctions[] = {
     {"int(' 1')", "error"},
     {"int('1.5')", "error"},
     {"int('9223372036854775808')", "error"},
-    {"int(1.9)", "1"},
-    {"int(-1.9)", "-1"},
+    {"int(2.0)", "2"},
+    {"int(-2.0)", "-2"},
+    {"int(-0.0)", "0"},
+    {"int(0.9)", "error"},
+    {"int(1.9)", "error"},
+    {"int(-1.9)", "error"},
+    {"int(1e-300)", "error"},
+    {"int(body.rate)", "error"},
+    {"int(round(1.9))", "2"},
     {"int(9223372036854775807.0)", "error"},
     {"int(-9223372036854775808.0)", "error"},
     {"int(0.0 / 0.0)", "error"},

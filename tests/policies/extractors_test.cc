@@ -50,8 +50,9 @@ TEST(Extractors, DecodeFormsAndQueries) {
       {"a=%4", "a", missing(MissReason::unreadable)},
       {"a=%4g", "a", missing(MissReason::unreadable)},
       {"%=1&a=2", "a", text("2")},
-      {"A=1", "a", missing(MissReason::absent)},
-      {"a%00=1", "a", missing(MissReason::absent)},
+      {"A=1", "a", text("1")},
+      {"a%00=1", "a", text("1")},
+      {"a%00=1&a=1", "a", missing(MissReason::ambiguous)},
       {"a=%00", "a", text(std::string_view("\0", 1))},
   };
   for (const Case& c : cases) {
@@ -72,8 +73,8 @@ TEST(Extractors, ReadCookies) {
       {{"a=b", "sid=1"}, text("1")},
       {{"sid=1", "sid=1"}, missing(MissReason::ambiguous)},
       {{"sid=1; sid=2"}, missing(MissReason::ambiguous)},
-      {{"SID=1"}, missing(MissReason::absent)},
-      {{"sid"}, missing(MissReason::absent)},
+      {{"SID=1"}, text("1")},
+      {{"sid"}, missing(MissReason::ambiguous)},
       {{"sid=\"q\""}, text("q")},
       {{"sid=\""}, text("\"")},
       {{"sid = 1 "}, text("1")},

@@ -21,7 +21,7 @@ std::string with_share(std::string_view share) {
   return yaml;
 }
 
-/// A column's text is an address where a mask says so.
+/// The `ip` of a record is an address, whoever spells it.
 struct TextKeys : testing::Test {
   const Verdict& order(World& world, Value ip, Value user) {
     const PolicySet& set = world.evaluator.set();
@@ -49,7 +49,7 @@ TEST_F(TextKeys, NameTheNetworkThatAnAddressIsIn) {
   EXPECT_EQ(value({"203.0.113.0", "ann"}), 3);
   EXPECT_EQ(value({"203.0.114.7", "ann"}), 0);
   order(world, Value::text("unknown"), ann);
-  EXPECT_EQ(value({"unknown", "ann"}), 1) << "a column may hold what is no address";
+  EXPECT_EQ(value({"unknown", "ann"}), -1) << "what is no address is no key";
 }
 
 TEST_F(TextKeys, LeavingAPartOutLeavesTheMaskOn) {

@@ -31,6 +31,11 @@ class TestRequest {
     body_ = std::move(body);
     return header("Content-Type", "application/json");
   }
+  /// Of the type that a header says.
+  TestRequest& body(std::string body) {
+    body_ = std::move(body);
+    return *this;
+  }
   TestRequest& body_state(BodyState state) {
     state_ = state;
     return *this;

@@ -276,6 +276,40 @@ TEST_F(Forward, a_client_that_shuts_its_side_still_gets_its_answer) {
   EXPECT_TRUE(c.at_end());
 }
 
+TEST_F(Forward, the_app_learns_that_a_client_has_shut_its_side_once_it_has_all_requests) {
+  std::promise<void> ended;
+  origin([&](Stream& s, int) {
+    ASSERT_TRUE(s.read_head());
+    s.write(ok("one"));
+    ASSERT_TRUE(s.read_head());
+    EXPECT_EQ(s.read_to_end(), "");  // the end, and no answer has been asked for since
+    ended.set_value();
+    s.write(ok("two"));
+  });
+  start();
+  auto c = client();
+  c.send(request_text("GET", "/one") + request_text("GET", "/two"));
+  c.stream().shutdown_write();
+  EXPECT_EQ(c.read().body, "one");
+  ended.get_future().wait();
+  EXPECT_EQ(c.read().body, "two") << "an app that goes on is still heard";
+  EXPECT_TRUE(c.at_end());
+}
+
+TEST_F(Forward, an_app_that_gives_up_on_a_client_that_left_has_not_failed) {
+  origin([&](Stream& s, int) {
+    s.read_head();
+    s.read_to_end();  // as servers do that work for nobody
+  });
+  start();
+  auto c = client();
+  c.send(request_text("GET", "/left"));
+  c.stream().shutdown_write();
+  EXPECT_EQ(c.read().status, 502);
+  EXPECT_TRUE(judge().wait_for("finish /left aborted"));
+  EXPECT_EQ(app().connections(), 1) << "and nothing is sent twice";
+}
+
 TEST_F(Forward, options_asterisk_is_answered_here) {
   start();
   auto c = client();

@@ -304,7 +304,7 @@ TEST_F(Judging, the_answers_body_is_copied_beside_the_stream) {
   }
   EXPECT_EQ(bodies,
             (Log{"body /small complete 5", "body /chunked complete 5", "body /large too_large 0",
-                 "body /gzip encoded 0", "body /none complete 0"}));
+                 "body /gzip broken 0", "body /none complete 0"}));
 }
 
 TEST_F(Judging, a_client_that_hangs_up_after_sending_counts_as_aborted) {

@@ -52,6 +52,7 @@ CounterSpec spec_of(const Kind& kind, const Schedule& s) {
   if (out.window == Window::leaky) {
     out.capacity = s.buckets == 3 ? Number::real(2.5) : Number(std::int64_t{s.buckets});
     out.drain = milliseconds(std::max<std::int64_t>(1, s.length / s.buckets));
+    if (s.outcome) out.drains = 3;  // a rate: three in that time
   }
   return out;
 }
@@ -501,7 +502,19 @@ void reservations_of_the_dead_end(World& world, SharedStore& store) {
   EXPECT_EQ(second.parts[0].reading.value, Number(2));
   EXPECT_EQ(second.parts[0].reading.settled, Number(1)) << "over only because of the other";
   EXPECT_EQ(second.parts[0].reading.in_flight, 1U);
+  const SharedId third = plain.id;
   EXPECT_TRUE(reserve(t + 1'001).admitted) << "the first one's replica has died";
+
+  // The third one's request is still under way, which its replica says now and then.
+  SharedPart renewed;
+  renewed.counter = &counter;
+  for (const std::int64_t at : {t + 1'500, t + 2'300, t + 3'200})
+    plain.one(SharedVerb::reserve, {renewed}, "guess", at, {}, milliseconds(1'000), third);
+  EXPECT_FALSE(reserve(t + 4'199).admitted) << "renewed at 3,200";
+  EXPECT_EQ(plain.one(SharedVerb::read, {part}, "guess", t + 4'199).parts[0].reading.in_flight, 1U)
+      << "one reservation, however often it is renewed";
+  plain.one(SharedVerb::release, {part}, "guess", t + 4'199, {}, {}, third);
+  EXPECT_TRUE(reserve(t + 4'199).admitted) << "and ended by one release";
 }
 
 void events_in_flight_are_counted(World& world, SharedStore& store) {

@@ -163,6 +163,22 @@ TEST(Faults, AServerThatRefusesIsNoHelpAndSaysWhy) {
       << alone.why();
 }
 
+TEST(Faults, AServerThatRefusesForNowIsWaitedForOnlyWhereThatHelps) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  ASSERT_EQ(add(world, *store).error, SharedError::none);
+  redis.text({"REPLICAOF", "127.0.0.1", "1"});
+  constexpr int kRequests = 60;
+  const std::uint64_t before = store->stats().resent;
+  for (int i = 0; i < kRequests; ++i)
+    EXPECT_EQ(add(world, *store, "k", milliseconds(60)).error, SharedError::read_only);
+  EXPECT_LT(store->stats().resent - before, kRequests)
+      << "attempts beside the first one: where nothing changes hardly any request waits for them";
+  redis.text({"REPLICAOF", "NO", "ONE"});
+  EXPECT_EQ(add(world, *store).error, SharedError::none) << "the first attempt is always made";
+}
+
 TEST(Faults, SlowAnswersShowInTheRoundTrips) {
   RedisServer redis;
   World world;

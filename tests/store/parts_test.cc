@@ -122,6 +122,29 @@ TEST(Breaker, OpensAfterLateAnswersAndClosesByAQuickProbe) {
   EXPECT_TRUE(breaker.admits());
 }
 
+TEST(Repeats, EndWhereNoneHelpsButForOneNowAndThen) {
+  const auto at = [](std::int64_t ms) { return from_ms(1'700'000'000'000 + ms); };
+  Repeats repeats(7);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < Repeats::kFailures - 1; ++i) repeats.failed(at(i));
+    EXPECT_TRUE(repeats.worth(at(10)));
+    repeats.helped();
+  }
+  for (int i = 0; i < Repeats::kFailures; ++i) repeats.failed(at(20));
+  EXPECT_TRUE(repeats.open());
+  int tried = 0;
+  for (int ms = 21; ms < 10'021; ++ms) {
+    if (!repeats.worth(at(ms))) continue;
+    ++tried;
+    repeats.failed(at(ms));
+  }
+  EXPECT_GE(tried, 5);
+  EXPECT_LE(tried, 14) << "once in one to two seconds, after the first ones";
+  repeats.helped();
+  EXPECT_TRUE(repeats.worth(at(10'021)));
+  EXPECT_TRUE(repeats.worth(at(10'021)));
+}
+
 TEST(Breaker, WaitsLongerAndLongerButNeverTwoSeconds) {
   Backoff backoff(milliseconds(20), milliseconds(500), 99);
   milliseconds longest{0};

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <cerrno>
 
@@ -86,6 +87,22 @@ Reply Client::call(std::string_view method, std::string_view target, std::string
   if (!body.empty()) bytes += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   send(bytes + "\r\n" + std::string(body));
   return receive(method == "HEAD");
+}
+
+std::size_t Client::take(std::size_t most) {
+  std::size_t taken = std::min(most, buffer_.size());
+  buffer_.erase(0, taken);
+  while (taken == 0 && read_some()) {
+    taken = std::min(most, buffer_.size());
+    buffer_.erase(0, taken);
+  }
+  std::string bytes(std::size_t{1} << 20, '\0');
+  while (taken < most) {
+    const ssize_t n = ::recv(fd_, bytes.data(), std::min(bytes.size(), most - taken), MSG_DONTWAIT);
+    if (n <= 0) break;
+    taken += static_cast<std::size_t>(n);
+  }
+  return taken;
 }
 
 bool Client::closed_by_peer() { return buffer_.empty() && !read_some(); }

@@ -29,6 +29,9 @@ class Client {
   Reply call(std::string_view method, std::string_view target, std::string_view fields = {},
              std::string_view body = {});
   bool closed_by_peer();
+  /// Takes bytes from the socket, at least one and at most `most`, and drops them; how many. 0: the
+  /// door has closed the connection.
+  std::size_t take(std::size_t most);
 
  private:
   bool read_some();

@@ -17,6 +17,8 @@ const char* name(gate::End end) {
       return "upstream_failed";
     case gate::End::aborted:
       return "aborted";
+    case gate::End::unacceptable:
+      return "unacceptable";
   }
   return "?";
 }
@@ -29,6 +31,8 @@ const char* name(BodyState state) {
       return "complete";
     case BodyState::too_large:
       return "too_large";
+    case BodyState::broken:
+      return "broken";
     case BodyState::encoded:
       return "encoded";
   }
@@ -82,6 +86,7 @@ gate::Judgement FakeJudge::judge(const Request& request, TimePoint /*now*/, bool
     const std::lock_guard lock(mutex_);
     tickets_.push_back({std::string(request.path)});
     out.ticket = &tickets_.back();
+    out.reads_answer = asks_for_whole_answers;
   }
   return out;
 }

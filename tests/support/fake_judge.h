@@ -28,6 +28,7 @@ class FakeJudge final : public gate::Judge {
   std::function<Effect(const Request&, bool may_wait)> decide;
   std::function<bool(const Request&)> reads_body;  ///< default: no
   bool reads_answers = false;
+  bool asks_for_whole_answers = false;  ///< Judgement::reads_answer
   bool gives_tickets = true;
   std::size_t park_room = 8;
   milliseconds wait_time{60'000};

@@ -1,9 +1,9 @@
--- A bucket that loses 1 every `drain` (limiter/leaky.cc has the arithmetic, and why): at, level,
--- busy since, ran empty, tags, members. The level is in 1/drain unless amounts are doubles.
+-- A bucket that loses p.d every p.b ms (limiter/leaky.cc has the arithmetic, and why): at, level,
+-- busy since, ran empty, tags, members. The level is in 1/p.b unless amounts are doubles.
 local function drained(p, level, ms)
   ms = max(ms, 0)
-  if p.real then return max(0, level - ms / p.b) end
-  return max(0, level - ms)
+  if p.real then return max(0, level - ms * p.d / p.b) end
+  return max(0, level - ms * p.d)
 end
 local function poured(o, p)
   local amount = p.metric == DISTINCT and 1 or o.amount
@@ -27,7 +27,7 @@ local function holds(s, member)
   return nil
 end
 local function store_leaky(s, p)
-  local takes = p.real and s.level * p.b or s.level
+  local takes = (p.real and s.level * p.b or s.level) / p.d
   call('SET', s.key, pack_('<dddd', s.at, s.level, s.busy, s.empty) .. s.tags .. s.members, 'PX',
     ttl(math.ceil(takes)))
 end
@@ -48,7 +48,7 @@ forms[5] = {
       if s.level == 0 then
         s.members = ''
         if before > 0 then
-          s.empty = min(now, s.at + math.ceil(p.real and before * p.b or before))
+          s.empty = min(now, s.at + math.ceil((p.real and before * p.b or before) / p.d))
         end
       end
       s.at = now

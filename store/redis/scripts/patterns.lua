@@ -176,7 +176,7 @@ kinds[ABSENCE] = {
     if waits then
       for i = 1, #times do
         local t = times[i]
-        if t > o.ts or (t == o.ts and not answers) then
+        if t > o.ts then -- of one millisecond the earlier in arrival answers nothing
           answered = t - o.ts <= o.within
           break
         end

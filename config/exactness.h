@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "config/model.h"
+
+/// What the rungs of a policy ask of its windows: which must be read exactly, and how much of a key
+/// such a window keeps. Rungs whose windows are the same (`in: 10m` beside `window: 10m`) read one
+/// counter.
+namespace weir::config {
+
+inline constexpr std::size_t kKeepDefault = 1000;
+inline constexpr std::size_t kKeepMost = 50'000;      ///< limiter::kKeepMax
+inline constexpr std::size_t kKeepMostNear = 10'000;  ///< limiter::kNearKeepMax
+
+/// Whether both are one counter of the same events.
+bool same_window(const WindowDef& a, const WindowDef& b);
+
+/// The window that the rung reads: its own (`in`), or the policy's; null: none.
+const WindowDef* window_of(const PolicyDef& policy, const Rung& rung);
+
+/// Whether the rung reads the counter of that window (null: of a policy without one).
+bool reads(const PolicyDef& policy, const Rung& rung, const WindowDef* window);
+
+/// A sliding window in buckets reads up to a bucket too much: it never undercounts, which is what
+/// `over` and `at` need. A rung that asks whether a value is `under` a limit needs the true value.
+bool is_read_by_under(const PolicyDef& policy, const WindowDef* window);
+
+/// Events or members of a key that the counter of this window keeps: `keep`, or what the highest
+/// threshold needs where an `under` rung alone makes the window exact; at least kKeepDefault, at
+/// most kKeepMost.
+std::size_t keep_of(const PolicyDef& policy, const WindowDef* window);
+
+}  // namespace weir::config

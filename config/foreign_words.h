@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+/// Words of other rate limiters, proxies and rule engines, and what weir writes for them: what a
+/// newcomer types first. A configuration that holds one gets an error as for any other unknown
+/// word; only the hint is better.
+namespace weir::config {
+
+struct ForeignWord {
+  std::string_view hint;   ///< what to write; empty: the word is not known
+  std::string_view means;  ///< the key of weir that the word stands for; empty: none by itself
+};
+
+/// `place`: where the word stands, as messages say it ("a policy", "a rung") or, for a value, the
+/// key before it ("do", "mode"); "expression": a name or function in an expression. Letter case and
+/// `-` for `_` do not matter.
+ForeignWord foreign_word(std::string_view place, std::string_view word);
+
+}  // namespace weir::config

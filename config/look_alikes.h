@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/parse.h"
+
+/// Characters that look like one of YAML's or of an expression's and are another one: no-break
+/// spaces, full-width punctuation of Chinese and Japanese keyboards, curly quotes.
+namespace weir::config {
+
+struct LookAlike {
+  std::string_view name;   ///< "a full-width colon"; empty: the character is none
+  std::string_view plain;  ///< what it is taken for: ":"
+};
+LookAlike look_alike(char32_t c);
+
+/// `a full-width colon (U+FF1A)`
+std::string look_alike_text(char32_t c);
+/// What to do about it: `write ":"`
+std::string look_alike_hint(char32_t c);
+
+/// Warns of such characters where they stand outside of quotes and comments. For texts that have
+/// errors: there they are the likely cause. Prose is left alone: beside a letter of Chinese or
+/// Japanese text such a character is what it should be.
+void warn_of_look_alikes(const std::vector<SourceText>& texts, Problems& problems);
+
+}  // namespace weir::config

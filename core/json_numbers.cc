@@ -1,0 +1,60 @@
+#include "core/json_numbers.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace weir {
+namespace {
+
+bool is_number_sign(char c) {
+  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+void append_plain_number(std::string& out, std::string_view number) {
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), value);
+  char buffer[1200];  // the longest double has 1,077 characters
+  const auto written = error == std::errc{} && end == number.data() + number.size()
+                           ? std::to_chars(buffer, buffer + sizeof buffer, value,
+                                           std::chars_format::fixed)
+                           : std::to_chars_result{nullptr, std::errc::invalid_argument};
+  if (written.ec == std::errc{}) {
+    out.append(buffer, written.ptr);
+  } else {
+    out += number;
+  }
+}
+
+}  // namespace
+
+std::string plain_numbers(std::string json) {
+  const std::string_view text = json;
+  std::string out;
+  std::size_t copied = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      quoted = c != '"';
+      continue;
+    }
+    quoted = c == '"';
+    if (c != '-' && (c < '0' || c > '9')) continue;
+    std::size_t end = i;
+    while (end < text.size() && is_number_sign(text[end])) ++end;
+    const std::string_view number = text.substr(i, end - i);
+    if (number.find_first_of("eE") != std::string_view::npos) {
+      out.append(text, copied, i - copied);
+      append_plain_number(out, number);
+      copied = end;
+    }
+    i = end - 1;
+  }
+  if (copied == 0) return json;  // mostly
+  out.append(text, copied, text.size() - copied);
+  return out;
+}
+
+}  // namespace weir

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace weir {
+
+/// The same JSON with its numbers in plain decimal form: `8.656E0` is 8.656, `1e-7` 0.0000001. Some
+/// libraries write every double with an exponent, which shells, spreadsheets and people misread.
+/// The text must be valid JSON; strings stay as they are.
+std::string plain_numbers(std::string json);
+
+}  // namespace weir

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/body_kind.h"
+#include "core/event.h"
+
+namespace weir::policies {
+
+/// What Content-Type says.
+struct MediaType {
+  BodyKind kind = BodyKind::none;  ///< none: another type, or no type
+  /// Applications may differ in what they read: two Content-Type lines, a charset that is neither
+  /// UTF-8 nor US-ASCII or given twice, broken parameters, a boundary that is not plain.
+  bool ambiguous = false;
+  bool ascii = false;         ///< charset=us-ascii: bytes above 0x7f have no meaning
+  std::string_view boundary;  ///< of multipart; a view into the header
+};
+
+/// The one Content-Type of these headers. Pure.
+MediaType media_type_of(std::span<const HeaderField> headers) noexcept;
+/// The value of a Content-Type line. Pure.
+MediaType parse_media_type(std::string_view value) noexcept;
+
+/// Whether the parameters of a type (`; charset=utf-8`) name UTF-8, US-ASCII (`ascii`) or no
+/// charset.
+bool read_charset(std::string_view parameters, bool& ascii) noexcept;
+
+/// One `; name=value` of a header, the value without its quotes. False: none follows, or what
+/// follows is broken; `broken` says which. A `\` or a control byte in quotes counts as broken,
+/// since applications differ in what they make of it.
+bool next_header_parameter(std::string_view& rest, std::string_view& name, std::string_view& value,
+                           bool& broken) noexcept;
+
+}  // namespace weir::policies

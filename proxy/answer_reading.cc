@@ -1,0 +1,80 @@
+// What policies read of an answer's body: asking the app for one that can be read, settling by it,
+// and reading on when the client has left.
+#include "proxy/session.h"
+
+namespace weir::proxy {
+
+void Session::ask_for_readable_answer(UpstreamHeadOptions& options) {
+  ctx_.codings.clear();
+  net::append_readable_codings(ctx_.codings, ctx_.request.fields);
+  options.whole_answer = true;
+  options.codings = ctx_.codings;
+}
+
+// The head of the final answer is parsed into the context's response; `head` holds its bytes.
+void Session::observe_head(std::string_view head) {
+  if (ticket_ == nullptr) return;
+  const net::ResponseHead& parsed = ctx_.response;
+  Answer answer{parsed.status, parsed.fields.span(), BodyState::not_read, {}};
+  tapping_ = ctx_.judge.answered(*ticket_, answer, ctx_.worker.now());
+  if (!tapping_) return;
+  if (!parsed.upgraded) return tap_.start(ctx_.worker.blocks(), head, parsed);
+  answer.body_state = BodyState::complete;  // there is none: what follows is no answer
+  tapping_ = false;
+  ctx_.judge.answered_body(*ticket_, answer, ctx_.worker.now());
+}
+
+// Overwrites the context's response head.
+void Session::settle_tap(bool whole) {
+  if (!tapping_) return;
+  tapping_ = false;
+  const Answer answer = tap_.answer(whole, ctx_.settings.body_bytes_max, {is_head_, {}},
+                                    ctx_.settings.head, ctx_.decoder, ctx_.response);
+  ctx_.judge.answered_body(*ticket_, answer, ctx_.worker.now());
+  tap_.clear();
+}
+
+// The client has left in the middle of an answer whose body a policy reads, perhaps to keep the part
+// that counts from being read: the rest is read without it, for as long as the app may take for an
+// answer. False: there is nothing to read on for, and what there was is settled.
+bool Session::begin_reading_on() {
+  const bool may_end_well = tapping_ && tap_.may_be_read() && body_.done() &&
+                            upstream_ != nullptr && !upstream_->broken();
+  if (!may_end_well || answer_body_.done()) {
+    settle_tap(answer_body_.done());
+    return false;
+  }
+  state_ = State::reading_on;
+  fd_.close();
+  for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_}) bytes->clear();
+  upstream_->in.clear();  // dealt with: whoever noticed that the client had left is in the middle of it
+  expect(Phase::read_on, ctx_.settings.answer);
+  if (upstream_->readable()) upstream_->look_again();  // what came while the client was slow
+  return true;
+}
+
+void Session::read_on() {
+  for (int round = 0; upstream_->readable(); ++round) {
+    if (round == kReadsPerTurn) return upstream_->look_again();
+    const std::span<char> into = upstream_->scratch_in();
+    const net::IoResult result = upstream_->receive(into);
+    if (result.bytes == 0) {
+      if (result.would_block) return;
+      const bool broken = result.error != 0 || upstream_->broken();
+      if (!broken) answer_body_.end();
+      return end_reading_on(answer_body_.done());
+    }
+    const auto piece = answer_body_.take(into.first(result.bytes));
+    if (piece.malformed()) return end_reading_on(false);
+    tap_.add(ctx_.worker.blocks(), piece.data, ctx_.settings.body_bytes_max);
+    if (answer_body_.done() || !tap_.may_be_read()) return end_reading_on(answer_body_.done());
+  }
+}
+
+void Session::end_reading_on(bool whole) {
+  settle_tap(whole);
+  finish(gate::End::complete);
+  close();
+}
+
+}  // namespace weir::proxy

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/event.h"
+#include "net/bytes.h"
+#include "net/content_coding.h"
+#include "net/http_response_head.h"
+
+namespace weir::proxy {
+
+/// Copies an answer beside its stream, as far as policies may read it: the head, and the body as it
+/// is coded. The body is decoded once, when all of it is there. Bounded by `most` bytes of body,
+/// coded and decoded alike. Used by one session.
+class AnswerTap {
+ public:
+  /// `head`: the bytes that `parsed` was parsed from.
+  void start(net::BlockPool& blocks, std::string_view head, const net::ResponseHead& parsed);
+  /// A piece of the body, without framing.
+  void add(net::BlockPool& blocks, std::string_view data, std::size_t most);
+  /// Whether the body can still be read if all of it arrives.
+  bool may_be_read() const noexcept { return state_ == BodyState::complete; }
+  /// The answer as policies see it. `whole`: the body has ended as its framing says. Parses the head
+  /// again into `parsed`. The views live until clear(), and until the decoder's next use.
+  Answer answer(bool whole, std::size_t most, const net::AnsweredRequest& asked,
+                const net::HeadLimits& limits, net::ContentDecoder& decoder,
+                net::ResponseHead& parsed) const;
+  void clear() noexcept { bytes_.clear(); }
+
+ private:
+  net::Bytes bytes_;  // the head, then the body
+  std::uint32_t head_bytes_ = 0;
+  BodyState state_ = BodyState::not_read;
+  net::ContentCoding coding_ = net::ContentCoding::identity;
+};
+
+}  // namespace weir::proxy

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/time_pattern.h"
+#include "core/value.h"
+
+namespace weir::replay {
+
+/// Times of logs whose form nobody has said: ISO 8601 with or without a zone (then UTC), the form
+/// of access logs, and numbers of seconds, milliseconds or microseconds since 1970, told apart by
+/// their size. Not thread-safe.
+class LogTime {
+ public:
+  LogTime();
+  std::optional<TimePoint> read(const Value& value) noexcept;
+
+ private:
+  static std::optional<TimePoint> number(double value) noexcept;
+
+  std::vector<TimePattern> patterns_;
+  std::size_t last_ = 0;  // the pattern that fitted last
+};
+
+}  // namespace weir::replay

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <charconv>
+
+#include "core/key.h"
+#include "core/text.h"
+#include "policies/extractors/arena.h"
+#include "policies/extractors/json.h"
+#include "replay/formats.h"
+#include "replay/formats/csv_splitter.h"
+#include "replay/formats/log_time.h"
+#include "replay/formats/request_target.h"
+
+/// JSON lines and csv files as HTTP requests (`--map`). The request is put together as the proxy
+/// would have got it (headers, cookies, a JSON body), so that the policies read it by the same code.
+namespace weir::replay {
+namespace {
+
+using policies::PathStep;
+using Part = Mapping::Part;
+
+constexpr std::string_view kNoMappedTime = "it has no time that is read here";
+constexpr std::string_view kNoMappedRequest = "it has no method and path";
+constexpr std::string_view kNoMappedAddress = "the caller is no address";
+constexpr std::string_view kNoMappedStatus = "this is no status";
+constexpr std::string_view kRefusedPath = "a path that the proxy refuses";
+constexpr std::string_view kNoMappedJson = "this is no JSON object";
+
+class Mapped final : public Format {
+ public:
+  explicit Mapped(std::shared_ptr<MappedColumns> columns)
+      : columns_(std::move(columns)), values_(columns_->mapping.fields.size()) {
+    for (const Mapping::Field& field : columns_->mapping.fields) {
+      whole_.push_back({{field.source}});
+      auto& path = paths_.emplace_back();
+      for (std::size_t from = 0; from <= field.source.size();) {
+        const std::size_t dot = std::min(field.source.find('.', from), field.source.size());
+        path.push_back({field.source.substr(from, dot - from)});
+        from = dot + 1;
+      }
+    }
+    texts_.resize(values_.size());
+  }
+
+  Got read(std::string_view text, Row& row) override {
+    if (!columns_->known) {  // the first line of the file tells what it is
+      columns_->known = true;
+      columns_->is_json = text.starts_with('{');
+      if (!columns_->is_json) return read_header(text);
+    }
+    if (!columns_->problem.empty()) return bad(0, columns_->problem);
+    const Got got = columns_->is_json ? read_json(text) : read_csv(text);
+    return got == Got::row ? build(row) : got;
+  }
+
+ private:
+  // What the line holds.
+
+  Got read_header(std::string_view text) {
+    const auto commas = static_cast<std::size_t>(std::count(text.begin(), text.end(), ','));
+    CsvSplitter names(commas + 1);
+    static_cast<void>(names.split(text));
+    std::string all;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      all += (i == 0 ? "" : ", ") + std::string(names[i]);
+    for (const Mapping::Field& field : columns_->mapping.fields) {
+      const auto* const end = names.data() + names.size();
+      const auto* const found = std::find(names.data(), end, field.source);
+      if (found == end && columns_->problem.empty()) {
+        columns_->problem =
+            "the first line names no column \"" + field.source + "\"; it has " + all;
+      }
+      columns_->places.push_back(static_cast<std::size_t>(found - names.data()));
+    }
+    columns_->count = names.size();
+    return columns_->problem.empty() ? Got::skip : bad(0, columns_->problem);
+  }
+
+  Got read_csv(std::string_view text) {
+    if (!splitter_) splitter_.emplace(columns_->count);
+    if (const auto got = splitter_->split(text); got != CsvSplitter::Got::row) {
+      bad(splitter_->offset(), splitter_->why());
+      return got == CsvSplitter::Got::more ? Got::more : Got::bad;
+    }
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::string_view value = (*splitter_)[columns_->places[i]];
+      values_[i] = value.empty() ? Value::null() : Value::text(value);
+    }
+    return Got::row;
+  }
+
+  Got read_json(std::string_view text) {
+    arena_.reset();
+    body_.reset();
+    const auto find = [&](std::span<const PathStep> path) {
+      return body_.find(arena_, BodyState::complete, text, {&kJsonType, 1}, path);
+    };
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      policies::Extracted found = find(whole_[i]);
+      if (found.why == policies::MissReason::unreadable) return bad(0, kNoMappedJson);
+      if (found.value.is_null() && paths_[i].size() > 1) found = find(paths_[i]);
+      values_[i] = found.value;
+    }
+    return Got::row;
+  }
+
+  // The request that it tells of.
+
+  /// Empty: there is none.
+  std::string_view text_at(std::size_t i) {
+    const Value& value = values_[i];
+    if (value.is(Type::text)) return value.as_text();
+    texts_[i].clear();
+    return append_canonical(texts_[i], value) ? std::string_view(texts_[i]) : std::string_view{};
+  }
+  std::string_view text_of(Part part) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (columns_->mapping.fields[i].part == part) return text_at(i);
+    }
+    return {};
+  }
+  const Value& value_of(Part part) const {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (columns_->mapping.fields[i].part == part) return values_[i];
+    }
+    return none_;
+  }
+
+  Got build(Row& row) {
+    const auto time = time_.read(value_of(Part::time));
+    if (!time) return bad(0, kNoMappedTime);
+    row.recorded = false;
+    row.time = *time;
+    Request& request = row.request;
+    request = {};
+    request.time = row.time;
+    request.method = text_of(Part::method);
+    request.target = text_of(Part::url);
+    if (request.method.empty() || request.target.empty()) split_line(text_of(Part::request), request);
+    if (request.method.empty() || request.target.empty()) return bad(0, kNoMappedRequest);
+    if (const std::string_view query = text_of(Part::query); !query.empty()) {
+      target_.assign(request.target).append("?").append(query);
+      request.target = target_;
+    }
+    const auto client = client_of(text_of(Part::ip));
+    if (!client) return bad(0, kNoMappedAddress);
+    request.client = *client;
+    request.host = parts_.host_of(text_of(Part::host));
+    if (!parts_.take(request)) return bad(0, kRefusedPath);
+    request.headers = headers(Part::header, Part::body, headers_, cookies_);
+    request.body_state = body_of(Part::body, request_body_, request.body);
+    return take_mapped_answer(row);
+  }
+
+  /// An address, also with the port of its connection: `203.0.113.7:4711`, `[2001:db8::1]:4711`.
+  static std::optional<Address> client_of(std::string_view text) {
+    if (const auto address = Address::parse(text)) return address;
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos || colon + 1 == text.size()) return std::nullopt;
+    if (text.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) return std::nullopt;
+    std::string_view host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return Address::parse(host);
+  }
+
+  static void split_line(std::string_view line, Request& request) {
+    const std::size_t first = line.find(' ');
+    if (first == std::string_view::npos) return;
+    const std::size_t last = line.rfind(' ');
+    request.method = line.substr(0, first);
+    request.target = line.substr(first + 1, last > first ? last - first - 1 : line.size());
+  }
+
+  /// The fields of one side; a body that is made up here is JSON.
+  std::span<const HeaderField> headers(Part part, Part body, std::vector<HeaderField>& into,
+                                       std::string& cookies) {
+    into.clear();
+    cookies.clear();
+    bool typed = false;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Mapping::Field& field = columns_->mapping.fields[i];
+      if (values_[i].is_null()) continue;
+      if (field.part == part) {
+        into.push_back({field.name, text_at(i)});
+        typed = typed || field.name == kJsonType.name;
+      } else if (field.part == Part::cookie && part == Part::header) {
+        cookies += (cookies.empty() ? "" : "; ") + field.name + "=" + std::string(text_at(i));
+      }
+    }
+    if (!cookies.empty()) into.push_back({"cookie", cookies});
+    if (!typed && columns_->mapping.has(body)) into.push_back(kJsonType);
+    return into;
+  }
+
+  BodyState body_of(Part part, std::string& room, std::string_view& out) {
+    if (!columns_->mapping.has(part)) return BodyState::not_read;
+    room = "{";
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Mapping::Field& field = columns_->mapping.fields[i];
+      if (field.part != part || values_[i].is_null()) continue;
+      if (room.size() > 1) room += ',';
+      append_json(room, field.name);
+      room += ':';
+      const bool bare = values_[i].is_number() || values_[i].is(Type::boolean);
+      bare ? room.append(text_at(i)) : (append_json(room, text_at(i)), room);
+    }
+    room += '}';
+    room.reserve(room.size() + 64);  // the reader of JSON looks beyond the end
+    out = room;
+    return BodyState::complete;
+  }
+
+  Got take_mapped_answer(Row& row) {
+    row.answer = {};
+    if (const std::string_view status = text_of(Part::status); !status.empty()) {
+      int code = 0;
+      const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
+      if (error != std::errc{} || end != status.data() + status.size() || code < 0 || code > 999)
+        return bad(0, kNoMappedStatus);
+      row.answer.status = code;
+    }
+    static_cast<void>(headers(Part::answer_header, Part::answer_body, answer_headers_, unused_));
+    if (const std::string_view bytes = text_of(Part::bytes); !bytes.empty())
+      answer_headers_.push_back({"content-length", bytes});
+    row.answer.headers = answer_headers_;
+    row.answer.body_state = body_of(Part::answer_body, answer_body_, row.answer.body);
+    return Got::row;
+  }
+
+  std::shared_ptr<MappedColumns> columns_;
+  std::vector<Value> values_;
+  std::vector<std::string> texts_;  // of values that are no text
+  std::vector<std::vector<PathStep>> whole_, paths_;
+  std::optional<CsvSplitter> splitter_;
+  policies::Arena arena_;
+  policies::BodyReader body_;
+  LogTime time_;
+  RequestTarget parts_;
+  Value none_;
+  std::string target_, cookies_, unused_, request_body_, answer_body_;
+  std::vector<HeaderField> headers_, answer_headers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns) {
+  return std::make_unique<Mapped>(std::move(columns));
+}
+
+}  // namespace weir::replay

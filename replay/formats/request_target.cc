@@ -1,0 +1,49 @@
+#include "replay/formats/request_target.h"
+
+#include <algorithm>
+
+#include "net/http_target.h"
+#include "net/uri.h"
+
+namespace weir::replay {
+
+std::string_view RequestTarget::host_of(std::string_view authority) {
+  // Mostly it is so already.
+  const bool is_plain = std::none_of(authority.begin(), authority.end(), [](char c) {
+    return c == ':' || c == '[' || (c >= 'A' && c <= 'Z');
+  });
+  if (is_plain) return authority;
+  auto host = net::host_word_of(authority);
+  if (!host) return {};
+  host_ = std::move(*host);
+  return host_;
+}
+
+bool RequestTarget::take(Request& request) {
+  // A proxy's log has whole URLs; their path is what the app would have seen.
+  if (!request.target.starts_with('/')) {
+    const std::size_t scheme = request.target.find("://");
+    if (scheme == std::string_view::npos) {
+      request.path = request.target;  // `*`, or CONNECT's authority
+      return request.target == "*";
+    }
+    const std::size_t path = request.target.find('/', scheme + 3);
+    if (path == std::string_view::npos) return false;
+    if (request.host.empty())
+      request.host = host_of(request.target.substr(scheme + 3, path - scheme - 3));
+    request.target.remove_prefix(path);
+  }
+  if (path_room_.size() < net::normal_path_room(request.target.size())) {
+    path_room_.resize(2 * net::normal_path_room(request.target.size()));
+  }
+  net::NormalTarget normal;
+  if (net::normalise_target(request.target, net::PathRules{}, path_room_, normal) !=
+      net::HttpRefusal::none) {
+    return false;
+  }
+  request.path = normal.path;
+  request.query = normal.query;
+  return true;
+}
+
+}  // namespace weir::replay

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/clock.h"
+#include "policies/verdict.h"
+
+namespace weir::replay {
+
+/// What became of events over time, in columns of equal width. The width grows with the span of
+/// times, so that there are never more than kColumns. Not thread-safe.
+class Timeline {
+ public:
+  static constexpr std::size_t kColumns = 60;
+  using Counts = std::array<std::uint64_t, 6>;  ///< by Action
+
+  void add(TimePoint time, policies::Action effect);
+
+  milliseconds width() const noexcept { return width_; }
+  TimePoint start() const noexcept { return from_ms(first_ * width_.count()); }  ///< of the first
+  const std::vector<Counts>& columns() const noexcept { return columns_; }
+
+ private:
+  void widen();
+
+  milliseconds width_{1'000};
+  std::int64_t first_ = 0;  // number of the first column since 1970
+  std::vector<Counts> columns_;
+};
+
+}  // namespace weir::replay

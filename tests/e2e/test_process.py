@@ -1,0 +1,231 @@
+"""The process under slow and hostile peers: probes, log, drain, state directory, and the room for keys."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from http_client import Cut, once
+from origin import Origin
+from weir_process import SANITIZED, Weir, eventually, free_port
+
+SLOW = 3 if SANITIZED else 1
+STALLED = 72
+PROBES = 78
+
+
+def stalled_clients(port, target, count=STALLED, each=200):
+    """Clients that ask again and again, and take no byte of the answers. With small segments the kernel buffers little."""
+    ask = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode() * each
+    clients = []
+    for _ in range(count):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        client.settimeout(5)
+        client.connect(("127.0.0.1", port))
+        client.setblocking(False)
+        with contextlib.suppress(OSError):
+            client.send(ask)
+        clients.append(client)
+    return clients
+
+
+def probes_answered(weir, count=PROBES):
+    answered = 0
+    for _ in range(count):
+        with contextlib.suppress(OSError, Cut):
+            answered += once(weir.health_port, "GET", "/livez", timeout=2 * SLOW,
+                             host=f"127.0.0.1:{weir.health_port}").status == 200
+    return answered
+
+
+class SlowPeers(unittest.TestCase):
+    def test_probes_are_answered_whoever_does_not_read(self):
+        with Weir("policies: []\n", free_port()) as weir:
+            for port, target in ((weir.health_port, "/metrics"), (weir.health_port, "/readyz?verbose"),
+                                 (weir.admin_port, "/v1/status")):
+                with self.subTest(target=target):
+                    clients = stalled_clients(port, target)
+                    try:
+                        time.sleep(2)  # until the answers have filled what the kernel buffers
+                        self.assertEqual(probes_answered(weir), PROBES)
+                        self.assertEqual(weir.admin("GET", "/v1/status")[0], 200)
+                    finally:
+                        for client in clients:
+                            client.close()
+
+
+class StalledLog(unittest.TestCase):
+    """Whoever reads stderr has stopped: a full pipe."""
+
+    def setUp(self):
+        self.read_end, self.write_end = os.pipe()
+        self.addCleanup(os.close, self.read_end)
+        os.set_blocking(self.write_end, False)
+
+    def start(self, weir):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+        weir.process = subprocess.Popen([weir.binary, "serve", f"--config={weir.config}"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.write_end,
+                                        start_new_session=True, env=environment)
+        eventually(lambda: self.is_ready(weir), 20, "readiness")
+        # What is left of the pipe is filled, as a reader that has stopped leaves it.
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(self.write_end, b"x" * 512)
+        os.set_blocking(self.write_end, True)
+        os.close(self.write_end)
+
+    @staticmethod
+    def is_ready(weir):
+        with contextlib.suppress(OSError, Cut):
+            return weir.health("/readyz").status == 200
+        return False
+
+    def test_a_reader_of_stderr_that_has_stalled_holds_up_nobody(self):
+        policies = "policies:\n  - {name: all, watch: request, key: ip, window: 1h, then: [{over: 0, do: deny}]}\n"
+        with Origin() as origin:
+            weir = Weir(policies, origin.port, extra="log: {verdicts_per_second: 10000}\n")
+            self.addCleanup(weir.scratch.cleanup)
+            self.addCleanup(weir.kill)
+            self.start(weir)
+            for n in range(3000):
+                self.assertEqual(once(weir.port, "GET", f"/{'long' * 50}/{n}").status, 429)
+            self.assertEqual(probes_answered(weir, 20), 20)
+            self.assertEqual(weir.admin("GET", "/v1/status")[0], 200)
+            eventually(lambda: weir.metric("weir_log_lost_lines_total", 'reason="stalled"') > 0, 10,
+                       "lost lines are counted")
+            # A reader that comes back is told how many it has missed.
+            os.set_blocking(self.read_end, False)
+            text = b""
+
+            def resumed():
+                nonlocal text
+                with contextlib.suppress(BlockingIOError):
+                    text += os.read(self.read_end, 1 << 20)
+                return b"lines of the log were lost" in text
+            eventually(resumed, 10, "the line that says so")
+            begun = time.monotonic()
+            self.assertEqual(weir.stop(10 * SLOW), 0)
+            self.assertLess(time.monotonic() - begun, 5 * SLOW)
+
+    def test_it_ends_in_time_with_a_stalled_stderr(self):
+        weir = Weir("policies: []\n", free_port(), extra="log: {level: debug}\n")
+        self.addCleanup(weir.scratch.cleanup)
+        self.addCleanup(weir.kill)
+        self.start(weir)
+        begun = time.monotonic()
+        weir.reload()  # it has something to say
+        self.assertEqual(weir.stop(10 * SLOW), 0)
+        self.assertLess(time.monotonic() - begun, 5 * SLOW)
+
+
+class VerdictLines(unittest.TestCase):
+    def test_verdict_lines_are_limited_and_what_is_left_out_is_said(self):
+        policies = "policies:\n  - {name: all, watch: request, key: ip, window: 1h, then: [{over: 0, do: deny}]}\n"
+        with Origin() as origin, Weir(policies, origin.port, extra="log: {verdicts_per_second: 5}\n") as weir:
+            begun = time.monotonic()
+            sent = 0
+            while sent < 400 or time.monotonic() - begun < 2:
+                self.assertEqual(once(weir.port, "GET", "/").status, 429)
+                sent += 1
+            seconds = time.monotonic() - begun
+            eventually(lambda: weir.logged("verdicts left out of the log"), 5, "the summary")
+
+            def lines():
+                return len([line for line in weir.logged("verdict") if line["message"] == "verdict"])
+            self.assertLessEqual(lines(), 5 * (seconds + 2))
+
+            def told():
+                return lines() + sum(line["count"] for line in weir.logged("verdicts left out"))
+            eventually(lambda: told() == sent, 5, "every verdict is in the log or counted")
+
+
+class Drain(unittest.TestCase):
+    def test_the_delay_counts_from_where_draining_began(self):
+        with Weir("policies: []\n", free_port(), extra="drain: {delay: 3s, timeout: 1s}\n") as weir:
+            self.assertEqual(weir.admin("POST", "/v1/drain", {"begin": True})[0] // 100, 2)
+            time.sleep(2)
+            begun = time.monotonic()
+            self.assertEqual(weir.stop(20), 0)
+            self.assertLess(time.monotonic() - begun, 2.5 * SLOW, "the two seconds before count")
+
+    def test_a_signal_alone_waits_the_whole_delay(self):
+        with Weir("policies: []\n", free_port(), extra="drain: {delay: 2s, timeout: 1s}\n") as weir:
+            begun = time.monotonic()
+            self.assertEqual(weir.stop(20), 0)
+            self.assertGreaterEqual(time.monotonic() - begun, 2)
+
+
+class StateDirectory(unittest.TestCase):
+    def test_it_runs_without_a_directory_that_can_not_be_used_and_takes_it_when_it_can(self):
+        with tempfile.TemporaryDirectory(prefix="weir-e2e-") as directory:
+            missing = os.path.join(directory, "later")
+            with Weir("lists:\n  banned: {of: ip, kind: deny}\n", free_port(),
+                      extra=f"state: {{dir: {missing}/state}}\n") as weir:
+                ready = weir.health("/readyz?verbose")
+                self.assertEqual(ready.status, 200)
+                self.assertIn(b"[+]state is not written, and lost with the process: state.dir", ready.body)
+                self.assertEqual(weir.metric("weir_state_up"), 0)
+                self.assertTrue(weir.logged("state.dir can't be used"))
+                status, body = weir.admin("POST", "/v1/lists/banned/entries",
+                                          {"key": ["203.0.113.9"], "for": "1h", "why": "a test"})
+                self.assertEqual(status // 100, 2, body)
+                os.mkdir(missing)
+                eventually(lambda: b"[+]state ok" in weir.health("/readyz?verbose").body, 10, "the directory is taken")
+                eventually(lambda: weir.metric("weir_state_up") == 1, 5, "the metric")
+                journal = os.path.join(missing, "state", "lists.journal")
+
+                def written():
+                    with contextlib.suppress(FileNotFoundError), open(journal, "rb") as f:
+                        return b"203.0.113.9" in f.read()
+                    return False
+                eventually(written, 5, "what was listed before")
+                self.assertTrue(weir.logged("state.dir is written again"))
+
+
+class RoomForKeys(unittest.TestCase):
+    def test_a_policy_that_flags_does_not_lift_one_that_refuses(self):
+        """One request per key of a policy that flags alone; then new addresses meet the other policy's limit."""
+        policies = """
+events:
+  login: {match: "POST /login"}
+policies:
+  - {name: flags, watch: request, key: header.x_key, window: 1h, then: [{over: 0, do: flag}]}
+  - {name: login, watch: login, key: ip, window: 1h, then: [{over: 5, do: deny}]}
+"""
+        with Origin() as origin, Weir(policies, origin.port, extra="limits: {keys: 1000, memory: 4MiB}\n") as weir:
+            for n in range(4000):
+                once(weir.port, "GET", "/", {"X-Key": f"key-{n}", "X-Forwarded-For": "198.51.100.1"})
+            lifted = 0
+            for n in range(10):
+                answers = [once(weir.port, "POST", "/login", {"X-Forwarded-For": f"203.0.113.{n}"}).status
+                           for _ in range(10)]
+                lifted += answers != [200] * 5 + [429] * 5
+            self.assertEqual(lifted, 0, "addresses that the limit did not hold")
+
+
+class ForeignText(unittest.TestCase):
+    def test_ctl_prints_no_control_or_hidden_character(self):
+        why = "a\u202eb\u0085c\u200bd\u2066e\ufefff\u009bg"
+        with Weir("lists:\n  banned: {of: ip, kind: deny}\n", free_port()) as weir:
+            status, body = weir.admin("POST", "/v1/lists/banned/entries",
+                                      {"key": ["203.0.113.9"], "for": "1h", "why": why})
+            self.assertEqual(status // 100, 2, body)
+            for output in ("human", "json"):
+                for command in (["list", "banned"], ["list", "no\u202esuch\u009b"]):
+                    ended = subprocess.run([weir.binary, "-o", output, "ctl", "--admin", f"127.0.0.1:{weir.admin_port}",
+                                            *command], capture_output=True, check=False, timeout=20)
+                    text = (ended.stdout + ended.stderr).decode()
+                    for hidden in "\u202e\u0085\u200b\u2066\ufeff\u009b":
+                        self.assertNotIn(hidden, text, (output, command, json.dumps(text)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,32 @@
+"""Answers with what each common way of Flask to read `user_id` reads."""
+import sys
+
+from flask import Flask, jsonify, request
+
+app = Flask(__name__)
+
+
+def present(**values):
+    return jsonify({way: value for way, value in values.items() if value is not None})
+
+
+@app.post("/body")
+def body():
+    request.get_data(cache=True, parse_form_data=False)
+    as_type, forced = request.get_json(silent=True), request.get_json(silent=True, force=True)
+    member = lambda value: value.get("user_id") if isinstance(value, dict) else None
+    return present(json=member(as_type), forced=member(forced), form=request.form.get("user_id"),
+                   values=request.values.get("user_id"))
+
+
+@app.post("/query")
+def query():
+    return present(query=request.args.get("user_id"))
+
+
+@app.post("/cookie")
+def cookie():
+    return present(cookie=request.cookies.get("user_id"))
+
+
+app.run("127.0.0.1", int(sys.argv[1]), threaded=True)

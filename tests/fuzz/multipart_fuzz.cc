@@ -1,0 +1,87 @@
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "policies/extractors/arena.h"
+#include "policies/extractors/json.h"
+#include "policies/extractors/media_type.h"
+#include "policies/extractors/multipart.h"
+#include "policies/extractors/names.h"
+
+/// Input: a Content-Type line, a line feed, a body. A body that is read must be what a browser could
+/// have written; what was found must be a view of the body; and a naive look for the name in the
+/// bytes must have found it, too.
+namespace {
+
+using namespace weir;
+using namespace weir::policies;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+bool is_inside(std::string_view part, std::string_view whole) {
+  return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
+}
+
+std::size_t count(std::string_view text, std::string_view what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1))
+    ++found;
+  return found;
+}
+
+void check_names(std::string_view a, std::string_view b) {
+  const NameMatch match = match_form_name(a, b);
+  if (a == b && a.find_first_of("%+") == std::string_view::npos) require(match == NameMatch::exact);
+  if (match == NameMatch::no) require(a != b);
+  if (a == b) require(match_json_name(a, b) == NameMatch::exact);
+  // Both ways the same: folding is an equivalence.
+  require((match_json_name(a, b) == NameMatch::no) == (match_json_name(b, a) == NameMatch::no));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input{reinterpret_cast<const char*>(data), size};
+  const std::size_t line = input.find('\n');
+  const std::string_view type_line = input.substr(0, line);
+  const std::string_view body =
+      line == std::string_view::npos ? std::string_view{} : input.substr(line + 1);
+  check_names(type_line, body.substr(0, 40));
+
+  const MediaType type = parse_media_type(type_line);
+  if (type.kind == BodyKind::multipart && !type.ambiguous) {
+    require(is_inside(type.boundary, type_line) && !type.boundary.empty());
+    static Multipart multipart;
+    if (multipart.read(body, type.boundary)) {
+      require(body.substr(2).starts_with(type.boundary));
+      for (const std::string_view name : {"user", "user_id", "a", ""}) {
+        const Extracted got = multipart.find(name);
+        if (got.why != MissReason::none) continue;
+        require(is_inside(got.value.as_text(), body));
+        // No delimiter lies within a value.
+        const std::string_view value = got.value.as_text();
+        for (std::size_t at = value.find("--"); at != std::string_view::npos;
+             at = value.find("--", at + 1)) {
+          require(!value.substr(at + 2).starts_with(type.boundary));
+        }
+        require(count(body, "ame") > 0);
+      }
+    }
+  }
+  // The same by the way that requests take; every kind of body is read of the same bytes.
+  static BodyReader reader{BodyFrom::client};
+  static Arena arena;
+  const HeaderField header{"Content-Type", type_line};
+  const PathStep step{"user_id", 0, false};
+  for (const BodyKind pinned : {BodyKind::none, BodyKind::json, BodyKind::form, BodyKind::multipart}) {
+    reader.reset();
+    arena.reset();
+    const Extracted got =
+        reader.find(arena, BodyState::complete, body, {&header, 1}, {&step, 1}, pinned);
+    require((got.why == MissReason::none) != got.value.is_null());
+    if (type.ambiguous && !body.empty()) require(got.why == MissReason::unreadable);
+  }
+  return 0;
+}

@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/policies/world.h"
+
+// Two features of one policy at a time: what each of them says holds beside the other.
+namespace weir::policies::seams_test {
+namespace {
+
+TEST(Seams, AResetWithoutItsKeyPartEmptiesTheKeyOfAllThatLackIt) {
+  World world(R"(
+events: {try: {match: POST /try}, back: {match: POST /back}}
+policies: [{name: p, watch: try, key: [ip, header.x_user], missing: same, window: 1h, reset: back, then: [{over: 2, do: flag}]}]
+)");
+  for (const bool named : {false, true}) {
+    const auto send = [&](const char* line) {
+      TestRequest request(line);
+      return world.send(named ? std::move(request.header("X-User", "ann")) : std::move(request));
+    };
+    EXPECT_EQ(send("POST /try"), "pass") << named;
+    EXPECT_EQ(send("POST /try"), "pass") << named;
+    EXPECT_EQ(send("POST /back"), "pass") << named;
+    EXPECT_EQ(send("POST /try"), "pass") << named << ": the reset has emptied the count";
+    EXPECT_EQ(send("POST /try"), "pass") << named;
+    EXPECT_EQ(send("POST /try"), "flag") << named;
+  }
+}
+
+TEST(Seams, OfSeveralWatchedEventsTheOneCountsForWhichWhenHolds) {
+  for (const char* watch : {"[api, search]", "[search, api]"}) {
+    World world(std::string(R"(
+events: {api: {match: "* /api/{what}"}, search: {is: api, when: 'path == "/api/search"'}}
+policies: [{name: p, watch: )") +
+                watch + R"(, when: 'event == "search"', key: ip, window: 1h, then: [{over: 1, do: flag}]}]
+)");
+    EXPECT_EQ(world.send(TestRequest("GET /api/search")), "pass") << watch;
+    EXPECT_EQ(world.send(TestRequest("GET /api/other")), "pass") << watch;
+    EXPECT_EQ(world.send(TestRequest("GET /api/search")), "flag") << watch;
+  }
+}
+
+TEST(Seams, MetersCountTheEventForWhichTheirWhenHolds) {
+  for (const char* watch : {"[api, search]", "[search, api]"}) {
+    World world(std::string(R"(
+events: {api: {match: "* /api/{what}"}, search: {is: api, when: 'path == "/api/search"'}}
+policies:
+  - name: p
+    watch: api
+    key: ip
+    metrics: {searches: {watch: )") +
+                watch + R"(, when: 'event == "search"', window: 1h}}
+    then: [{if: 'searches > 1', do: flag}]
+)");
+    EXPECT_EQ(world.send(TestRequest("GET /api/search")), "pass") << watch;
+    EXPECT_EQ(world.send(TestRequest("GET /api/other")), "pass") << watch;
+    EXPECT_EQ(world.send(TestRequest("GET /api/search")), "flag") << watch;
+  }
+}
+
+TEST(Seams, RungsOfOneWindowReadOneCounterAndClearItForAll) {
+  World world(R"(
+policies:
+  - {name: own, watch: request, key: ip, window: 10m, then: [{over: 2, in: 1m, clear: true, do: flag}, {at: 100, do: flag}]}
+  - {name: same, watch: request, key: ip, window: 1m, then: [{over: 2, in: 1m, clear: true, do: flag}, {over: 3, do: deny}]}
+  - {name: twice, watch: request, key: ip, window: 10m, then: [{over: 2, in: 1m, clear: true, do: flag}, {over: 3, in: 1m, do: deny}]}
+)");
+  std::string effects;
+  for (int i = 0; i < 9; ++i) {
+    world.now += milliseconds{1000};
+    effects += world.send(TestRequest("GET /")) + " ";
+  }
+  EXPECT_EQ(effects, "pass pass flag pass pass flag pass pass flag ");
+  const auto counters = [&](std::string_view name) {
+    auto all = world.set_->find_policy(name)->counters;
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all.size();
+  };
+  EXPECT_EQ(counters("own"), 2U);
+  EXPECT_EQ(counters("same"), 1U);
+  EXPECT_EQ(counters("twice"), 2U);
+}
+
+}  // namespace
+}  // namespace weir::policies::seams_test
