@@ -46,13 +46,13 @@ boost::asio::awaitable<admin::StoreAnswer> FakeProcess::ask_store(admin::StoreQu
   co_return store_answer;
 }
 
-config::Action FakeProcess::judge(std::string_view method, std::string_view path,
-                                  std::string_view ip, std::vector<HeaderField> headers,
-                                  std::string_view body) {
+config::Action FakeProcess::judge_at(TimePoint time, std::string_view method, std::string_view path,
+                                     std::string_view ip, std::vector<HeaderField> headers,
+                                     std::string_view body) {
   policies::Evaluator evaluator(bank, lists, secret);
   evaluator.use(policies::load_on_worker(set, stats, 0));
   Request request;
-  request.time = now;
+  request.time = time;
   request.method = method;
   request.target = request.path = path;
   request.host = "shop";
@@ -61,7 +61,7 @@ config::Action FakeProcess::judge(std::string_view method, std::string_view path
   request.headers = headers;
   request.body_state = BodyState::complete;
   request.body = body;
-  return evaluator.judge(request, instant(), {}).effect;
+  return evaluator.judge(request, {time, time}, {}).effect;
 }
 
 void FakePulse::ask(std::size_t worker, std::function<void()> beat) {

@@ -187,11 +187,12 @@ TEST_F(HealthTest, MetricsAreRenderedAtMostOnceASecond) {
 
 TEST_F(HealthTest, WorkersMayWriteWhileTheirCellsAreScraped) {
   std::atomic<bool> stop{false};
-  std::thread worker([&] {
+  std::thread worker([&, time = process.now] {
     std::uint32_t n = 0;
     while (!stop.load(std::memory_order_relaxed)) {
       process.metrics.cells(0).add(telemetry::Metric::requests_2xx);
-      process.judge("POST", "/api/login", Address::v4(0xc6336400U + n++ % 256).to_string());
+      const Address caller = Address::v4(0xc6336400U + n++ % 256);
+      process.judge_at(time, "POST", "/api/login", caller.to_string());
     }
   });
   for (int i = 0; i < 50; ++i) {

@@ -273,7 +273,7 @@ TEST_F(AnswerReading, an_app_that_cuts_its_answer_short_has_streamed_it) {
 }
 
 TEST_F(AnswerReading, an_answer_that_cannot_be_accepted_is_not_an_app_that_failed) {
-  const std::vector<std::string> bad = {
+  static const std::vector<std::string> bad = {  // outlives the threads of the origin
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
       "garbage\r\n\r\n"};
