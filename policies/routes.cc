@@ -89,6 +89,11 @@ std::string Route::canonical() const {
   return out;
 }
 
+bool covers_method(std::string_view route_method, std::string_view method) noexcept {
+  return route_method == kAnyMethod || route_method == method ||
+         (method == "HEAD" && route_method == "GET");
+}
+
 struct Routes::Node {
   struct Leaf {
     std::string method;  // "*": any
@@ -126,7 +131,7 @@ void Routes::match_raw(std::string_view method, std::string_view path, Found fou
                        void* context) const {
   const auto emit = [&](const std::vector<Node::Leaf>& leaves) {
     for (const Node::Leaf& leaf : leaves) {
-      if (leaf.method == kAnyMethod || leaf.method == method) found(context, leaf.id);
+      if (covers_method(leaf.method, method)) found(context, leaf.id);
     }
   };
   // A literal and a parameter may both fit a segment: walk every branch. The depth is bounded by the

@@ -9,7 +9,8 @@
 
 namespace weir::policies {
 
-/// A route as an event's `match` spells it: `POST /api/users/{id}`. The method is a token or `*`;
+/// A route as an event's `match` spells it: `POST /api/users/{id}`. The method is a token or `*`
+/// (see covers_method());
 /// the path is `/`-separated literal segments, `{name}` for any one segment, and at the end `*` for
 /// anything below.
 struct Route {
@@ -32,6 +33,11 @@ struct Route::Parsed {
   std::string problem;
   std::size_t offset = 0;  ///< of the problem in the text
 };
+
+/// Whether a route with this method is for a request with that one: `*` is for any, GET for HEAD too,
+/// as servers run the handler of GET for HEAD (RFC 9110, 9.3.2). HEAD is for HEAD alone. All doors
+/// ask here.
+bool covers_method(std::string_view route_method, std::string_view method) noexcept;
 
 /// Index of routes: a trie over path segments, so that the cost of a lookup grows with the length
 /// of the path and with what matches, not with how many routes are loaded. Immutable after the last

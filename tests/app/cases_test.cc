@@ -49,6 +49,21 @@ TEST_F(CasesTest, VerdictsValuesAndListsAreThoseOfTheProxy) {
               HasSubstr("1 passed, 0 failed\n"));
 }
 
+TEST_F(CasesTest, GetCoversHead) {
+  scratch.write("weir.yaml", R"(weir: 1
+events: {page: {match: GET /p}, probe: {match: HEAD /p}}
+policies:
+  - {name: pages, watch: page, key: ip, window: 1h, then: [{over: 2, do: deny}]}
+  - {name: probes, watch: probe, key: ip, window: 1h, then: [{over: 1, do: flag}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {request: HEAD /p, expect: {verdict: pass, values: {pages: 1, probes: 1}}}
+      - {request: GET /p, expect: {verdict: pass, values: {pages: 2, probes: none}}}
+      - {request: HEAD /p, expect: {verdict: deny, by: pages}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
 TEST_F(CasesTest, EventsAreReadAsTheEventApiReadsThem) {
   scratch.write("weir.yaml", R"(weir: 1
 fields: {user: header.x_user}

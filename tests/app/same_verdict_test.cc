@@ -107,6 +107,34 @@ TEST(SameVerdict, TheCardThroughTheProxyAndAsEvents) {
   }
   EXPECT_EQ(words.size(), 5u) << "pass, flag, gray, challenge, deny";
 }
+
+/// `match: GET` is for HEAD, too, whoever tells of the request; `match: HEAD` is not for GET.
+TEST(SameVerdict, GetCoversHeadAtEveryDoor) {
+  const std::string yaml = R"(
+events: {page: {match: "GET /p/{id}"}, probe: {match: "HEAD /p/{id}"}}
+policies:
+  - {name: pages, watch: page, key: ip, window: 1h, then: [{over: 2, do: deny}]}
+  - {name: probes, watch: probe, key: ip, window: 1h, then: [{over: 1, do: flag}]}
+)";
+  std::vector<RandomEvent> events;
+  for (const char* method : {"HEAD", "GET", "HEAD", "POST"}) {
+    RandomEvent event;
+    event.ms = kStart + 1'000 * static_cast<std::int64_t>(events.size());
+    event.ip = "203.0.113.7";
+    event.method = method;
+    event.url = "/p/7";
+    events.push_back(event);
+  }
+  const WhatCame proxy = through_the_proxy(yaml, events);
+  EXPECT_EQ(proxy.verdicts, (std::vector<std::string>{"pass", "pass", "429", "pass"}));
+  const WhatCame api = through_the_api(yaml, events, Traffic::requests);
+  EXPECT_EQ(api.verdicts, proxy.verdicts);
+  EXPECT_EQ(api.rows, proxy.rows);
+  const WhatCame replay = through_replay(yaml, events, Traffic::requests);
+  EXPECT_EQ(replay.rows, proxy.rows);
+  EXPECT_EQ(replay.words, api.words);
+}
+
 TEST(SameVerdict, RecordsAsEventsAndInReplay) { expect_same(Traffic::records); }
 
 }  // namespace

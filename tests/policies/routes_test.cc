@@ -35,6 +35,17 @@ TEST_F(RoutesTest, FindsEveryRouteThatMatches) {
   EXPECT_EQ(match("GET", "/API/login"), (Ids{5})) << "paths are case-sensitive";
 }
 
+TEST_F(RoutesTest, GetCoversHead) {
+  using Ids = std::vector<int>;
+  EXPECT_EQ(match("HEAD", "/api/users/me"), (Ids{1, 2, 3, 5})) << "servers run GET's handler";
+  EXPECT_EQ(match("HEAD", "/"), (Ids{4}));
+  routes_.add(*Route::parse("HEAD /").route, 9);
+  EXPECT_EQ(match("HEAD", "/"), (Ids{4, 9}));
+  EXPECT_EQ(match("GET", "/"), (Ids{4})) << "HEAD is for HEAD alone";
+  EXPECT_EQ(match("HEAD", "/api/login"), (Ids{1, 5})) << "POST is not";
+  EXPECT_EQ(match("head", "/"), (Ids{}));
+}
+
 TEST(Route, SaysWhatIsWrong) {
   const struct {
     const char* text;
