@@ -50,7 +50,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       explainer_(std::make_unique<Explainer>(stores_)),
       door_(io,
             {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
-             Metric::admin_refused},
+             Metric::admin_refused, settings.hosts},
             *this, stores_.metrics.control()) {}
 
 AdminServer::~AdminServer() = default;

@@ -16,6 +16,7 @@ struct AdminSettings {
   net::SocketAddress listen;
   std::optional<std::string>
       token_file;  ///< required unless the address is loopback or a Unix path
+  std::vector<std::string> hosts = {};  ///< see net::DoorGuard
 };
 
 /// The operators' API (docs/openapi.yaml). Loopback or a Unix socket of mode 0600, else a bearer

@@ -63,7 +63,7 @@ ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers&
       workers_(workers),
       door_(io,
             {settings.listen, settings.token_file, api_limits(), Metric::api_requests,
-             Metric::api_refused},
+             Metric::api_refused, settings.hosts},
             *this, metrics) {}
 
 asio::awaitable<net::HttpReply> ApiServer::answer(net::HttpRequest request) {

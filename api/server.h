@@ -25,6 +25,7 @@ struct ApiSettings {
   net::SocketAddress listen;
   std::optional<std::string> token_file;  ///< required unless on loopback or a Unix path
   milliseconds answer_limit{10'000};      ///< a worker that takes longer is stuck: 503
+  std::vector<std::string> hosts = {};    ///< see net::DoorGuard
 };
 
 /// The door of the app itself: `POST /v1/events` and `POST /v1/query` (docs/events.md,

@@ -159,9 +159,11 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
           "proxy.timeouts");
   differs(same(a.admin.listen.value, b.admin.listen.value), "admin.listen");
   differs(same_value(a.admin.token_file, b.admin.token_file), "admin.token_file");
+  differs(a.admin.hosts == b.admin.hosts, "admin.hosts");
   differs(same(a.health.listen.value, b.health.listen.value), "health.listen");
   differs(same(a.api.listen, b.api.listen) && a.api.none == b.api.none, "api.listen");
   differs(same_value(a.api.token_file, b.api.token_file), "api.token_file");
+  differs(a.api.hosts == b.api.hosts, "api.hosts");
   differs(same_value(a.state.dir, b.state.dir), "state.dir");
   differs(a.limits.memory == b.limits.memory, "limits.memory");
   differs(a.limits.keys == b.limits.keys, "limits.keys");

@@ -291,6 +291,7 @@ int Wiring::open_api() {
   api::Workers& workers = *this;
   api::ApiSettings door{*address, std::nullopt};
   if (settings.token_file) door.token_file = settings.token_file->value;
+  door.hosts = settings.hosts;
   api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
   const auto started = api_->start();
   if (started) return kOk;
@@ -344,6 +345,7 @@ int Wiring::open_doors() {
   if (!admin_address) return cannot_listen("admin", shown(back), admin_address.error());
   admin::AdminSettings admin_settings{*admin_address, std::nullopt};
   if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
+  admin_settings.hosts = settings_.admin.hosts;
   admin_ = std::make_unique<admin::AdminServer>(control_, admin_settings, operations, stores);
   if (auto started = admin_->start(); !started)
     return door_failed("admin", back, settings_.admin.token_file, started.error());

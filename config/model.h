@@ -341,6 +341,7 @@ struct Server {
   struct Admin {
     Located<Endpoint> listen;
     std::optional<Text> token_file;
+    std::vector<std::string> hosts;  ///< lower case, without port
   } admin;
   struct Health {
     Located<Endpoint> listen;
@@ -349,6 +350,7 @@ struct Server {
     std::optional<Located<Endpoint>> listen;  ///< nullopt: 127.0.0.1:8484, if it is free
     bool none = false;                        ///< `listen: none`
     std::optional<Text> token_file;
+    std::vector<std::string> hosts;  ///< lower case, without port
   } api;
   struct State {
     std::optional<Text> dir;

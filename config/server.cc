@@ -16,6 +16,26 @@ void read_listen(Reader& r, const Member& m, Located<Endpoint>& out) {
   if (word) set(m, r.take(*m.value, parse_listen(word->value)), out);
 }
 
+/// Names as a Host field has them, without port: a page in a browser that knows none of them cannot
+/// speak to the door.
+void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
+  out.clear();
+  for (const Text& text : r.texts(m)) {
+    std::string name = text.value;
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool good =
+        !name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+        });
+    if (good) {
+      out.push_back(std::move(name));
+    } else {
+      r.problems().error(text.where, quoted(text.value) + " is no host name",
+                         "write weir.example or weir, without a port");
+    }
+  }
+}
+
 /// No network of one's own is wider than 10.0.0.0/8 or fc00::/7.
 void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
   const unsigned widest = block.base.is_v4() ? 8 : 7;
@@ -109,6 +129,10 @@ constexpr Row<Server::Admin> kAdmin[] = {
     {{"token_file", shape::kText, "path", "",
       "File of the bearer token; needed when not on loopback."},
      [](Reader& r, const Member& m, Server::Admin& out) { out.token_file = r.text(m); }},
+    {{"hosts", shape::kTexts, "list of names, without port", "",
+      "Names by which the door may be asked without a token, besides `localhost` and its address. With "
+      "the token any name will do."},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); }},
 };
 
 constexpr Row<Server::Health> kHealth[] = {
@@ -132,6 +156,10 @@ constexpr Row<Server::Api> kApi[] = {
     {{"token_file", shape::kText, "path", "",
       "File of the bearer token; needed when not on loopback."},
      [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); }},
+    {{"hosts", shape::kTexts, "list of names, without port", "",
+      "Names by which the door may be asked without a token, besides `localhost` and its address. With "
+      "the token any name will do."},
+     [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); }},
 };
 
 constexpr Row<Server::State> kState[] = {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 
 #include "net/fd.h"
@@ -62,13 +63,14 @@ bool DoorGuard::needs_token(const SocketAddress& bound) noexcept {
 }
 
 // A page of another site can make a browser resolve its own name to our address; then the Host is
-// that name. Address literals cannot be rebound; names other than localhost are refused. The port
-// is not compared: behind `kubectl port-forward` or ssh it is another one.
+// that name. Address literals cannot be rebound; names other than localhost are refused,
+// unless the operator names them. The port is not compared: behind `kubectl port-forward` or ssh it is another one.
 bool DoorGuard::host_allowed(std::string_view authority) const {
   if (bound_.is_unix()) return true;  // no browser speaks to it
   const auto host = host_of_authority(authority);
   if (!host) return false;
   if (*host == "localhost") return true;
+  if (std::find(hosts_.begin(), hosts_.end(), *host) != hosts_.end()) return true;
   const auto address = Address::parse(*host);
   if (!address) return false;
   const bool any = bound_.address() == Address{} || bound_.address() == Address::v4(0);
@@ -77,8 +79,12 @@ bool DoorGuard::host_allowed(std::string_view authority) const {
 
 std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {
   const std::string_view host = request.field("host");
-  if (!host_allowed(host)) {
-    return Refusal{403, "the Host must be localhost or the address that this door listens on"};
+  if (token_ != nullptr) {
+    if (auto refusal = check_token(request)) return refusal;
+  } else if (!host_allowed(host)) {
+    return Refusal{403,
+                   "without a token the Host must be localhost, the address that this door listens "
+                   "on, or one of its `hosts`"};
   }
   if (request.count("origin") > 0) {
     const std::string_view origin = request.field("origin");
@@ -92,7 +98,10 @@ std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {
       return Refusal{403, "requests from pages of another site are refused"};
     }
   }
-  if (token_ == nullptr) return std::nullopt;
+  return std::nullopt;
+}
+
+std::optional<DoorGuard::Refusal> DoorGuard::check_token(const HttpRequest& request) {
   const std::string_view credentials = request.field("authorization");
   const bool bearer = request.count("authorization") == 1 && credentials.size() > 7 &&
                       same_ignoring_case(credentials.substr(0, 7), "bearer ");

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/key.h"
 #include "core/result.h"
@@ -32,12 +34,14 @@ class TokenFile {
   std::uint64_t seen_inode_ = 0;
 };
 
-/// The rules of such a door: Host (against DNS rebinding), Origin (against other sites' pages),
-/// token.
+/// The rules of such a door: token, Host (against DNS rebinding), Origin (against other sites'
+/// pages). Who has the token may come by any Host: no page of another site knows it.
 class DoorGuard {
  public:
-  /// `bound`: what the door listens on. `token` may be null.
-  DoorGuard(const SocketAddress& bound, TokenFile* token) : bound_(bound), token_(token) {}
+  /// `bound`: what the door listens on. `token` may be null. `hosts`: names (lower case, no port) by
+  /// which a door without a token may be asked besides localhost and its address.
+  DoorGuard(const SocketAddress& bound, TokenFile* token, std::vector<std::string> hosts = {})
+      : bound_(bound), token_(token), hosts_(std::move(hosts)) {}
 
   struct Refusal {
     int status;
@@ -49,8 +53,10 @@ class DoorGuard {
 
  private:
   bool host_allowed(std::string_view authority) const;
+  std::optional<Refusal> check_token(const HttpRequest& request);
   SocketAddress bound_;
   TokenFile* token_;
+  std::vector<std::string> hosts_;
 };
 
 }  // namespace weir::net

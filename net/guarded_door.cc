@@ -20,7 +20,9 @@ Result<void> GuardedDoor::start() {
     return make_error_code(Error::refused);
   }
   const auto listening = server_.listen(settings_.listen);
-  if (listening) guard_.emplace(server_.address(), token_ ? &*token_ : nullptr);
+  if (listening) {
+    guard_.emplace(server_.address(), token_ ? &*token_ : nullptr, settings_.hosts);
+  }
   return listening;
 }
 

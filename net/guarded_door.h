@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/door_guard.h"
 #include "net/http_server.h"
@@ -23,6 +24,7 @@ struct GuardedDoorSettings {
   std::optional<std::string> token_file;  ///< required unless on loopback or a Unix path
   HttpServerLimits limits;
   telemetry::Metric requests, refused;  ///< counted on `metrics`
+  std::vector<std::string> hosts = {};  ///< see DoorGuard
 };
 
 /// An HTTP server for the operators or the app itself: behind a DoorGuard, answers never cached or

@@ -17,6 +17,7 @@ TEST(Problems, of_the_server) {
           {"upstreams", "proxy: {upstream: https://x}\n"},
           {"upstream path", "proxy: {upstream: http://x/y}\n"},
           {"unix path", "admin: {listen: unix:run/x}\n"},
+          {"hosts of doors", "admin: {hosts: [weir:8481, Weir.Example]}\napi: {hosts: http://weir}\n"},
           {"several proxies", "proxy: [{listen: :1}, {listen: :2}]\n"},
           {"client ip", "proxy: {client_ip: {trust: [10.0.0.1/8, x], header: X Y}}\n"},
           {"timeouts", "proxy: {timeouts: {connect: 0s, head: 10, body: 2h, anser: 1s}}\n"},

@@ -33,6 +33,15 @@ TEST(ServerChecks, the_environment_is_checked_like_the_file) {
   EXPECT_EQ(shown(good), "");
 }
 
+TEST(ServerChecks, names_of_doors_are_lower_case_and_a_list) {
+  const Loaded loaded =
+      load_texts({{"weir.yaml", "weir: 1\nadmin: {hosts: [Weir.Example, weir]}\n"}},
+                 {{"WEIR_API_HOSTS", "events, weir"}});
+  EXPECT_EQ(shown(loaded), "");
+  EXPECT_EQ(loaded.model->server.admin.hosts, (std::vector<std::string>{"weir.example", "weir"}));
+  EXPECT_EQ(loaded.model->server.api.hosts, (std::vector<std::string>{"events", "weir"}));
+}
+
 TEST(ServerChecks, loopback_unix_sockets_and_doors_with_a_token_are_well) {
   for (const char* text :
        {"admin: {listen: 127.0.0.1:8481}\n", "admin: {listen: localhost:8481}\n",

@@ -14,10 +14,10 @@ net::SocketAddress address(const char* text, std::uint16_t port = 8481) {
 
 int status_for(const net::SocketAddress& bound,
                std::vector<std::pair<std::string, std::string>> fields,
-               net::TokenFile* token = nullptr) {
+               net::TokenFile* token = nullptr, std::vector<std::string> hosts = {}) {
   net::HttpRequest request;
   request.fields = std::move(fields);
-  net::DoorGuard guard(bound, token);
+  net::DoorGuard guard(bound, token, std::move(hosts));
   const auto refusal = guard.check(request);
   return refusal ? refusal->status : 200;
 }
@@ -56,6 +56,42 @@ TEST(DoorGuard, RefusesHostsThatARebindingPageWouldHave) {
                         {"127.0.0.1", "[::ffff:127.0.0.1]", 200}}) {
     EXPECT_EQ(status_for(address(c.bound), {{"host", c.host}}), c.status)
         << c.bound << " " << c.host;
+  }
+}
+
+TEST(DoorGuard, TakesNamesThatTheOperatorGives) {
+  const auto with = [](const char* host) {
+    return status_for(address("127.0.0.1"), {{"host", host}}, nullptr, {"weir", "weir.example"});
+  };
+  EXPECT_EQ(with("weir"), 200);
+  EXPECT_EQ(with("Weir:8484"), 200);
+  EXPECT_EQ(with("weir.example:80"), 200);
+  EXPECT_EQ(with("localhost"), 200);
+  EXPECT_EQ(with("x.weir.example"), 403);
+  EXPECT_EQ(with("evil.example"), 403);
+  EXPECT_EQ(with(""), 403);
+}
+
+/// The Host is looked at because a rebound page has no token; who has it is no such page.
+TEST(DoorGuard, WhoHasTheTokenComesByAnyName) {
+  const TempPath file;
+  file.write("s3cret");
+  net::TokenFile token(file.path);
+  for (const char* bound : {"10.0.0.5", "0.0.0.0", "127.0.0.1"}) {
+    for (const char* host : {"weir.example", "weir:8481", "10.0.0.6", "localhost"}) {
+      const auto with = [&](const char* authorization) {
+        return status_for(address(bound), {{"host", host}, {"authorization", authorization}}, &token);
+      };
+      EXPECT_EQ(with("Bearer s3cret"), 200) << bound << " " << host;
+      EXPECT_EQ(with("Bearer wrong"), 401) << bound << " " << host;
+      EXPECT_EQ(status_for(address(bound), {{"host", host}}, &token), 401) << bound << " " << host;
+      EXPECT_EQ(status_for(address(bound),
+                           {{"host", host},
+                            {"origin", "http://evil.example"},
+                            {"authorization", "Bearer s3cret"}},
+                           &token),
+                403);
+    }
   }
 }
 
