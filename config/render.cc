@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config/secrets.h"
 #include "core/text.h"
 #include "core/utf8.h"
 #include "core/visible.h"
@@ -136,7 +137,10 @@ class Human {
     const std::size_t from = starts[where.line - 1];
     std::size_t to = where.line < starts.size() ? starts[where.line] - 1 : file.text.size();
     if (to > from && file.text[to - 1] == '\r') --to;
-    const std::string_view line = file.text.substr(from, to - from);
+    const std::string_view before =
+        where.line < 2 ? std::string_view{}
+                       : file.text.substr(starts[where.line - 2], from - 1 - starts[where.line - 2]);
+    const std::string line = without_secrets(file.text.substr(from, to - from), before);
     const std::size_t begin =
         std::min<std::size_t>(where.column > 0 ? where.column - 1 : 0, line.size());
     const Shown shown = show(line, begin, std::min<std::size_t>(begin + where.length, line.size()));

@@ -1,0 +1,45 @@
+#include "config/secrets.h"
+
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+
+namespace weir::config::secrets_test {
+namespace {
+
+TEST(Secrets, AreCoveredInALine) {
+  const struct {
+    std::string_view line, shown;
+  } cases[] = {
+      {"redis: {url: redis://ann:s3c@h:0}", "redis: {url: redis://ann:***@h:0}"},
+      {"  url: \"rediss://:s3/c@h/1\"  # x", "  url: \"rediss://:****@h/1\"  # x"},
+      {"  url: redis://h:6379", "  url: redis://h:6379"},
+      {"redis: {password: abc, secret: 'd e', timeout: 9}",
+       "redis: {password: ***, secret: '***', timeout: 9}"},
+      {"  secret: a b c # why", "  secret: ***** # why"},
+      {"  password_file: /run/x", "  password_file: /run/x"},
+      {"  token_file: /run/x, token: y", "  token_file: /run/x, token: *"},
+      {"n: {webhook: https://hooks.example/T1/B2}", "n: {webhook: https://hooks.example/*****}"},
+      {"\"Password\" : x}", "\"Password\" : *}"},
+      {"policies: [{name: password-reset, over: 5}]", "policies: [{name: password-reset, over: 5}]"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(without_secrets(c.line), c.shown) << c.line;
+  EXPECT_EQ(without_secrets("    abc", "  secret: |"), "    ***");
+  EXPECT_EQ(without_secrets("  user: x", "  secret:"), "  user: x");
+}
+
+TEST(Secrets, DoNotStandInProblems) {
+  const Loaded loaded = load_text("weir.yaml",
+                                  "weir: 1\n"
+                                  "redis: {url: \"redis://ann:hunter2@h:0\", secret: hunter2, x: 1}\n"
+                                  "proxy: {upstream: \"http://ann:hunter2@h/x\"}\n"
+                                  "redi: {password: hunter2}\n");
+  EXPECT_TRUE(loaded.problems.has_errors());
+  for (const std::string& text : {render_human(loaded.problems, loaded.views(), false),
+                                  render_json(loaded.problems, loaded.views())}) {
+    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weir::config::secrets_test
