@@ -39,6 +39,7 @@ proxy::Settings proxy_settings(const config::Server& settings, const net::Socket
   proxy::Settings out;
   out.upstream = upstream;
   out.upstream_authority = settings.proxy.upstream_authority;
+  out.client_header = settings.proxy.client_header;
   out.client_rules = net::ClientAddressRules(settings.proxy.trust, settings.proxy.client_header);
   out.head.head = static_cast<std::uint32_t>(settings.limits.head);
   out.body_bytes_max = settings.limits.body;

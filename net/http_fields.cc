@@ -41,30 +41,45 @@ constexpr Known kKnown[] = {
     {"true-client-ip", FieldKind::x_forwarded_other},
     {"x-cluster-client-ip", FieldKind::x_forwarded_other},
     {"x-forwarded", FieldKind::x_forwarded_other},
-    {"x-forwarded-by", FieldKind::x_forwarded_other},
-    {"x-forwarded-port", FieldKind::x_forwarded_other},
-    {"x-forwarded-prefix", FieldKind::x_forwarded_other},
-    {"x-forwarded-scheme", FieldKind::x_forwarded_other},
-    {"x-forwarded-server", FieldKind::x_forwarded_other},
-    {"x-forwarded-ssl", FieldKind::x_forwarded_other},
+    {"max-forwards", FieldKind::max_forwards},
+    {"cf-connecting-ip", FieldKind::x_forwarded_other},
+    {"cf-connecting-ipv6", FieldKind::x_forwarded_other},
+    {"cf-pseudo-ipv4", FieldKind::x_forwarded_other},
+    {"fastly-client-ip", FieldKind::x_forwarded_other},
+    {"fly-client-ip", FieldKind::x_forwarded_other},
+    {"do-connecting-ip", FieldKind::x_forwarded_other},
+    {"x-original-url", FieldKind::x_forwarded_other},
+    {"x-rewrite-url", FieldKind::x_forwarded_other},
+    {"x-original-uri", FieldKind::x_forwarded_other},
+    {"x-original-host", FieldKind::x_forwarded_other},
+    {"x-original-forwarded-for", FieldKind::x_forwarded_other},
+    {"x-azure-clientip", FieldKind::x_forwarded_other},
+    {"x-azure-socketip", FieldKind::x_forwarded_other},
+    {"x-appengine-user-ip", FieldKind::x_forwarded_other},
+    {"x-vercel-forwarded-for", FieldKind::x_forwarded_other},
+    {"x-nf-client-connection-ip", FieldKind::x_forwarded_other},
+    {"x-remote-ip", FieldKind::x_forwarded_other},
+    {"x-remote-addr", FieldKind::x_forwarded_other},
+    {"x-originating-ip", FieldKind::x_forwarded_other},
+    {"x-arr-clientcert", FieldKind::x_forwarded_other},
 };
 
-constexpr std::size_t kSlots = 128;
+constexpr std::size_t kSlots = 256;
 
-/// Collision-free over kKnown (the multiplier was searched for; the table below refuses to compile
+/// Collision-free over kKnown (the multipliers were searched for; the table below refuses to compile
 /// otherwise). Setting bit 5 folds letters and changes no digit and no '-'.
 constexpr std::size_t slot(const char* name, std::size_t size) noexcept {
   const auto at = [name](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(name[i]) | 0x20u);
   };
-  return (size + at(size - 1) + 34 * at(size - 2) + at(0)) % kSlots;
+  return (size + at(size - 1) + 3 * at(size - 2) + 5 * at(0) + 24 * at(size / 2)) % kSlots;
 }
 
 constexpr auto kTable = [] {
   std::array<Known, kSlots> table{};
   for (const Known& known : kKnown) {
     Known& place = table[slot(known.name.data(), known.name.size())];
-    if (!place.name.empty()) throw "two names in one slot: search for another multiplier";
+    if (!place.name.empty()) throw "two names in one slot: search for other multipliers";
     place = known;
   }
   return table;
@@ -93,7 +108,15 @@ inline bool same_token(const char* name, const char* lower, std::size_t size) no
   return true;
 }
 
-constexpr std::string_view kOurPrefix = "x-weir-";
+struct Prefix {
+  std::string_view text;
+  FieldKind kind;
+};
+/// Whoever stands in front of apps sets such fields: for whom it forwards, which certificate the
+/// client has, which user it is.
+constexpr Prefix kPrefixes[] = {{"x-weir-", FieldKind::x_weir},
+                                {"x-forwarded-", FieldKind::x_forwarded_other},
+                                {"x-envoy-", FieldKind::x_forwarded_other}};
 
 }  // namespace
 
@@ -103,9 +126,12 @@ FieldKind field_kind(std::string_view name) noexcept {
   if (size < 2) return FieldKind::plain;
   const Known& known = kTable.data()[slot(p, size)];
   if (known.name.size() == size && same_token(p, known.name.data(), size)) return known.kind;
-  if ((*p | 0x20) == 'x' && size >= kOurPrefix.size() &&
-      same_token(p, kOurPrefix.data(), kOurPrefix.size())) {
-    return FieldKind::x_weir;
+  if ((*p | 0x20) == 'x') {
+    for (const Prefix& prefix : kPrefixes) {
+      if (size >= prefix.text.size() && same_token(p, prefix.text.data(), prefix.text.size())) {
+        return prefix.kind;
+      }
+    }
   }
   return FieldKind::plain;
 }
@@ -125,7 +151,7 @@ std::string_view media_type(std::string_view content_type) noexcept {
 bool aliases(std::string_view text, std::string_view lower) noexcept {
   return text.size() == lower.size() &&
          std::equal(text.begin(), text.end(), lower.begin(),
-                    [](char x, char y) { return (x == '_' ? '-' : ascii_lower(x)) == y; });
+                    [](char x, char y) { return folded_in_name(x) == y; });
 }
 
 const HeaderField* FieldList::find(std::string_view name) const noexcept {

@@ -17,8 +17,11 @@ enum class FieldKind : std::uint8_t {
   sec_websocket_key,  ///< end to end, and part of a handshake's check, as the next two
   sec_websocket_version,
   sec_websocket_accept,
-  underscore,         ///< its name has a `_`: dropped if it aliases a field that weir uses
-  x_forwarded_other,  ///< Forwarded, X-Real-IP, X-Forwarded-Port...: copied from trusted peers only
+  underscore,  ///< its name has a `_` or `.`: dropped if it aliases a field that weir uses
+  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL...: what a hop in front
+  /// says of a client. Copied from trusted peers only, or where a policy reads it.
+  x_forwarded_other,
+  max_forwards,  ///< of TRACE and OPTIONS written anew, one less
   host,
   content_length,
   transfer_encoding,
@@ -44,7 +47,11 @@ constexpr char ascii_lower(char c) noexcept {
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
 /// Of a Content-Type, without parameters and blanks: `application/json`.
 std::string_view media_type(std::string_view content_type) noexcept;
-/// Whether `text` is `lower` (already lower case) but for letter case and `_` for `-`.
+/// CGI and its heirs (WSGI, Rack, PHP) know a field by its letters alone: `_` and `.` are `-`.
+constexpr char folded_in_name(char c) noexcept {
+  return c == '_' || c == '.' ? '-' : ascii_lower(c);
+}
+/// Whether `text` is `lower` (already lower case) but for letter case and `_` or `.` for `-`.
 bool aliases(std::string_view text, std::string_view lower) noexcept;
 
 /// The fields of one head, in order of arrival: views into the caller's bytes. Lines lie end to

@@ -214,11 +214,27 @@ bool is_websocket_key(std::string_view key) noexcept {
   });
 }
 
+std::optional<std::uint32_t> read_max_forwards(const RequestHead& head) noexcept {
+  constexpr std::uint32_t kMost = 0x7fffffff;
+  if (head.method_id != Method::options && head.method != "TRACE") return std::nullopt;
+  const std::string_view text = head.fields.only_value(FieldKind::max_forwards);
+  if (text.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = std::min<std::uint64_t>(number * 10 + static_cast<std::uint64_t>(c - '0'), kMost);
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
 Refusal decide(RequestHead& head) noexcept {
   lines::Decided decided;
   lines::decide(head.fields, head.http_1_0, decided);
   if (decided.refusal != Refusal::none) return decided.refusal;
 
+  // Envoy refuses these too. Of answers such options are ignored: some servers name
+  // Transfer-Encoding there.
+  if (decided.connection.names_needed) return Refusal::connection_options;
   head.authority = head.host = {};
   if (decided.host_repeated) return Refusal::host_repeated;
   if (decided.host != nullptr) {
@@ -232,6 +248,10 @@ Refusal decide(RequestHead& head) noexcept {
                  : decided.has_length ? Framing::length
                                       : Framing::none;
   head.content_length = decided.length;
+  head.max_forwards.reset();
+  if (head.method_id == Method::options || head.method_id == Method::other) [[unlikely]] {
+    head.max_forwards = read_max_forwards(head);
+  }
   const lines::Connection& connection = decided.connection;
   head.keep_alive = !connection.close && (!head.http_1_0 || connection.keep_alive);
   if (decided.expect_unknown && !head.http_1_0) return Refusal::expectation;

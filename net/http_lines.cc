@@ -25,7 +25,7 @@ Outcome parse_odd_name(const char* begin, const char* p, const char* end,
                        bool& underscore) noexcept {
   for (; p != end && *p != ':'; ++p) {
     if (scan::is_token(*p)) {
-      underscore |= *p == '_';
+      underscore |= *p == '_' || *p == '.';
     } else if (is_blank(*p)) {
       return Outcome::refused(p == begin ? Refusal::obs_fold : Refusal::blank_before_colon);
     } else if (scan::is_control(*p) && *p != '\r') {
@@ -51,13 +51,37 @@ bool parse_length(std::string_view text, std::uint64_t& out) noexcept {
   return true;
 }
 
+/// A field that ends here is as if it were not there: it loses its name, by which it would be read.
 void name_in_connection(FieldList& list, std::string_view option) noexcept {
   for (std::size_t i = 0; i < list.count; ++i) {
     FieldKind& kind = list.kinds[i];
+    std::string_view& name = list.fields[i].name;
     if ((kind == FieldKind::plain || kind == FieldKind::underscore) &&
-        same_ignoring_case(list.fields[i].name, option)) {
+        same_ignoring_case(name, option)) {
       kind = FieldKind::named_in_connection;
+      name = name.substr(0, 0);  // still where its line begins
     }
+  }
+}
+
+/// Whether every hop needs the field, so that none may end it: framing, whom a hop forwards for,
+/// what is ours.
+bool must_go_on(std::string_view option) noexcept {
+  switch (field_kind(option)) {
+    case FieldKind::x_forwarded_other:
+    case FieldKind::max_forwards:
+    case FieldKind::host:
+    case FieldKind::content_length:
+    case FieldKind::transfer_encoding:
+    case FieldKind::expect:
+    case FieldKind::x_forwarded_for:
+    case FieldKind::x_forwarded_proto:
+    case FieldKind::x_forwarded_host:
+    case FieldKind::x_request_id:
+    case FieldKind::x_weir:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -79,6 +103,7 @@ bool read_connection(FieldList& list, std::string_view value, int& options,
       out.upgrade = true;
     } else if (!option.empty()) {
       if (!std::all_of(option.begin(), option.end(), scan::is_token)) return false;
+      out.names_needed |= must_go_on(option);
       name_in_connection(list, option);
     }
   }

@@ -39,6 +39,8 @@ struct Connection {
   bool close = false;
   bool keep_alive = false;
   bool upgrade = false;
+  /// Names a field that no hop may drop, such as Host or X-Forwarded-For.
+  bool names_needed = false;
 };
 
 /// What the fields say about framing and the connection, gathered and checked. `http_1_0` is of the
@@ -59,7 +61,8 @@ struct Decided {
   const HeaderField* websocket_accept = nullptr;
 };
 
-/// Also marks in `list.kinds` the fields that Connection names.
+/// Also marks in `list.kinds` the fields that Connection names, and takes their names from them: they
+/// are for this hop alone, so that nobody must read them.
 void decide(FieldList& list, bool http_1_0, Decided& out) noexcept;
 
 }  // namespace weir::net::lines

@@ -20,6 +20,14 @@ void Session::build_upstream_head(std::string_view extra_lines) {
   UpstreamHeadOptions options;
   options.peer_text = {peer_text_, peer_text_size_};
   options.peer_trusted = peer_.trusted;
+  std::array<char, sizeof peer_text_> client;
+  if (ctx_.settings.client_header != "x-forwarded-for") {
+    options.client_header = ctx_.settings.client_header;
+    if (peer_.trusted) {
+      const Address who = ctx_.settings.client_rules.resolve(peer_.address, head.fields.span());
+      options.client_text = {client.data(), who.to_chars(client.data())};
+    }
+  }
   options.request_id = choose_request_id(head, peer_.trusted, ctx_.ids, room);
   options.default_host = ctx_.settings.upstream_authority;
   options.extra_lines = extra_lines;

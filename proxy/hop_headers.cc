@@ -81,19 +81,25 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
 constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
                                            "authorization"};
 
-/// An alias with `_` of a field that weir knows, reads or sets must not reach an app: CGI and its
+/// An alias with `_` or `.` of a field that weir knows, reads or sets must not reach an app: CGI and its
 /// heirs give both one name.
 bool aliases_one_of_ours(std::string_view name,
                          std::span<const std::string_view> used_names) noexcept {
   std::array<char, 64> room;  // no name that we know is as long
   if (name.size() <= room.size()) {
-    std::replace_copy(name.begin(), name.end(), room.begin(), '_', '-');
+    std::transform(name.begin(), name.end(), room.begin(), net::folded_in_name);
     if (net::field_kind({room.data(), name.size()}) != FieldKind::plain) return true;
   }
   const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
   return net::aliases(name.substr(0, 7), "x-weir-") ||
          std::any_of(std::begin(kReadNames), std::end(kReadNames), same) ||
          std::any_of(used_names.begin(), used_names.end(), same);
+}
+
+bool is_read(std::string_view name, std::span<const std::string_view> used_names) noexcept {
+  return std::any_of(used_names.begin(), used_names.end(), [name](std::string_view used) {
+    return net::same_ignoring_case(name, used);
+  });
 }
 
 bool is_sane_id(std::string_view id) noexcept {
@@ -119,11 +125,14 @@ bool hides_the_answer(std::string_view name, net::Method method) noexcept {
 void put_forwarding(Writer& out, const net::RequestHead& head,
                     const UpstreamHeadOptions& options) noexcept {
   out.put("X-Forwarded-For: ");
+  if (!options.client_text.empty() && options.client_text != options.peer_text) {
+    out.put(options.client_text).put(", ");
+  }
   std::string_view proto = "http";  // of the downstream connection
   std::string_view host = head.authority;
   if (options.peer_trusted) {
     const FieldList& list = head.fields;
-    for (std::size_t i = 0; i < list.count; ++i) {
+    for (std::size_t i = 0; options.client_text.empty() && i < list.count; ++i) {
       if (list.kinds[i] == FieldKind::x_forwarded_for && !list.fields[i].value.empty()) {
         out.put(list.fields[i].value).put(", ");
       }
@@ -208,24 +217,33 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   // The head's own size covers the request line and every field that is copied or rewritten from
   // it.
   Writer writer(out, head.size + 2 * head.authority.size() + options.peer_text.size() +
-                         options.request_id.size() + options.codings.size() +
+                         options.client_text.size() + options.request_id.size() + options.codings.size() +
                          options.default_host.size() + options.extra_lines.size() + kFixedRoom);
   writer.put(head.method).put(" ").put(head.target).put(" HTTP/1.1\r\n");
   writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
+  const bool hides_client = !options.peer_trusted && !options.client_header.empty();
+  const auto names_client = [&](std::size_t i) {
+    return hides_client && net::aliases(head.fields.fields[i].name, options.client_header);
+  };
   const auto keep = [&](std::size_t i) {
+    const std::string_view name = head.fields.fields[i].name;
     switch (const FieldKind kind = head.fields.kinds[i]; kind) {
       case FieldKind::underscore:
-        return !aliases_one_of_ours(head.fields.fields[i].name, options.used_names);
+        return !aliases_one_of_ours(name, options.used_names) && !names_client(i);
       case FieldKind::x_forwarded_other:
-        return options.peer_trusted;
+        return options.peer_trusted || (is_read(name, options.used_names) && !names_client(i));
+      case FieldKind::max_forwards:
+        return !head.max_forwards;
       default:
         return is_handshake(kind);
     }
   };
-  if (options.whole_answer) {
+  if (options.whole_answer || hides_client) {
     for (std::size_t i = 0; i < head.fields.count; ++i) {
-      if (head.fields.kinds[i] != FieldKind::plain && !keep(i)) continue;
-      if (hides_the_answer(head.fields.fields[i].name, head.method_id)) continue;
+      if (head.fields.kinds[i] != FieldKind::plain ? !keep(i) : names_client(i)) continue;
+      if (options.whole_answer && hides_the_answer(head.fields.fields[i].name, head.method_id)) {
+        continue;
+      }
       const char* const begin = head.fields.line_begin(i);
       writer.put({begin, static_cast<std::size_t>(head.fields.line_end(i) - begin)});
     }
@@ -237,6 +255,9 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
     writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");
   } else if (head.framing == Framing::chunked) {
     writer.put("Transfer-Encoding: chunked\r\n");
+  }
+  if (head.max_forwards) {
+    writer.put("Max-Forwards: ").put_number(*head.max_forwards - 1).put("\r\n");
   }
   put_forwarding(writer, head, options);
   if (head.expect_continue && options.forward_expect) writer.put("Expect: 100-continue\r\n");

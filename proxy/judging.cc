@@ -117,6 +117,15 @@ std::size_t Session::on_head(std::span<char> input) {
     reply(answer);
     return head_bytes_;
   }
+  if (head.max_forwards == 0U) {
+    // The last recipient is weir. It sends no TRACE back: what proxies and browsers added to it is
+    // nobody's business.
+    LocalAnswer answer;
+    answer.status = head.method_id == net::Method::options ? 200 : 405;
+    answer.lines = kAllow;
+    reply(answer);
+    return head_bytes_;
+  }
   if (ctx_.judge.wants_body(request)) {
     if (!want_body(request, input)) return 0;
     body_state_ = request.body_state;

@@ -19,6 +19,8 @@ struct Settings {
   net::SocketAddress upstream;
   std::string upstream_authority;  ///< Host for HTTP/1.0 requests without one
   net::ClientAddressRules client_rules{{}, "x-forwarded-for"};
+  /// Lower-case name of the field that client_rules read.
+  std::string client_header = "x-forwarded-for";
   /// Lower-case names of the fields that policies read (see UpstreamHeadOptions::used_names).
   std::vector<std::string> used_names;
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "policies/extractors/cookies.h"
 #include "policies/extractors/form.h"
 #include "policies/extractors/text.h"
@@ -16,10 +18,25 @@ Extracted read_text(Frame& frame, const Argument&) noexcept {
   return {Value::text(text)};
 }
 
-Extracted find_header(std::span<const HeaderField> headers, std::string_view name) noexcept {
+constexpr char folded(char c) noexcept {
+  if (c == '_' || c == '.') return '-';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+/// Whether CGI and its heirs (WSGI, Rack, PHP) give both names one variable: `_`, `.` and `-` are
+/// one.
+bool is_one_variable(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return folded(x) == folded(y);
+         });
+}
+
+template <class Same>
+Extracted find_header(std::span<const HeaderField> headers, std::string_view name,
+                      Same same) noexcept {
   const HeaderField* found = nullptr;
   for (const HeaderField& field : headers) {
-    if (!equals_ignoring_case(field.name, name)) continue;
+    if (!same(field.name, name)) continue;
     if (found != nullptr) return Extracted::miss(MissReason::ambiguous);
     found = &field;
   }
@@ -29,12 +46,15 @@ Extracted find_header(std::span<const HeaderField> headers, std::string_view nam
 
 Extracted read_header(Frame& frame, const Argument& argument) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
-  return find_header(frame.request()->headers, argument.name);
+  return find_header(frame.request()->headers, argument.name, is_one_variable);
 }
 
 Extracted read_answer_header(Frame& frame, const Argument& argument) noexcept {
   if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
-  return find_header(frame.answer()->headers, argument.name);
+  return find_header(frame.answer()->headers, argument.name,
+                     [](std::string_view a, std::string_view b) noexcept {
+                       return equals_ignoring_case(a, b);
+                     });
 }
 
 Extracted read_query(Frame& frame, const Argument& argument) noexcept {

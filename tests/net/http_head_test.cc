@@ -486,7 +486,7 @@ TEST(RequestHead, SizeAndViews) {
 
 TEST(RequestHead, ConnectionNamesFieldsButNotTheProtectedOnes) {
   const std::string bytes =
-      get("Connection: x-a, Host, Content-Length, X-Forwarded-For, X-Real-IP, x_b, TE, expect\r\n"
+      get("Connection: x-a, x_b, TE, keep-alive\r\n"
           "X-A: 1\r\nX-B: 2\r\nX_b: 3\r\nX-Forwarded-For: 1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\n"
           "Content-Length: 2\r\n");
   RequestHead head;
@@ -499,6 +499,48 @@ TEST(RequestHead, ConnectionNamesFieldsButNotTheProtectedOnes) {
                                 FieldKind::named_in_connection, FieldKind::x_forwarded_for,
                                 FieldKind::x_forwarded_other, FieldKind::content_length}));
   EXPECT_EQ(head.content_length, 2u);
+  EXPECT_EQ(head.fields.find("x-a"), nullptr) << "nobody may read what ends here";
+  EXPECT_EQ(head.fields.find("x_b"), nullptr);
+  ASSERT_NE(head.fields.find("x-b"), nullptr);
+  EXPECT_EQ(head.fields.find("x-b")->value, "2");
+  EXPECT_EQ(std::string_view(head.fields.line_begin(2), 4), "X-A:");
+  for (const std::string option : {"Host", "content-length", "X-Forwarded-For", "X-Real-IP",
+                                   "expect", "X-Weir-Verdict", "cf-connecting-ip"}) {
+    head.refusal = HttpRefusal::none;
+    progress = {};
+    const std::string ended = get("Connection: keep-alive, " + option + "\r\n");
+    ASSERT_EQ(parse_request_head(ended, {}, progress, head), HeadStatus::refused) << option;
+    EXPECT_EQ(head.refusal, HttpRefusal::connection_options) << option;
+  }
+}
+
+TEST(RequestHead, MaxForwardsIsOfTraceAndOptions) {
+  const auto read = [](const std::string& method, const std::string& lines) {
+    const std::string bytes = method + " / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n";
+    RequestHead head;
+    HeadProgress progress;
+    EXPECT_EQ(parse_request_head(bytes, {}, progress, head), HeadStatus::complete) << lines;
+    return head.max_forwards;
+  };
+  EXPECT_EQ(read("TRACE", "Max-Forwards: 0\r\n"), 0u);
+  EXPECT_EQ(read("OPTIONS", "max-forwards: 010\r\n"), 10u);
+  EXPECT_EQ(read("OPTIONS", "Max-Forwards: 99999999999\r\n"), 0x7fffffffu);
+  EXPECT_EQ(read("OPTIONS", ""), std::nullopt);
+  EXPECT_EQ(read("OPTIONS", "Max-Forwards: -1\r\n"), std::nullopt);
+  EXPECT_EQ(read("OPTIONS", "Max-Forwards: 0\r\nMax-Forwards: 1\r\n"), std::nullopt);
+  EXPECT_EQ(read("GET", "Max-Forwards: 0\r\n"), std::nullopt);
+}
+
+TEST(FieldKind, OfWhatHopsSayOfClients) {
+  for (const char* name :
+       {"CF-Connecting-IP", "True-Client-IP", "X-Real-IP", "X-Original-URL", "X-Rewrite-URL",
+        "X-Forwarded-Client-Cert", "X-Forwarded-Port", "X-Forwarded-User", "Fly-Client-IP",
+        "X-Envoy-External-Address", "X-Remote-Addr", "Forwarded", "X-Forwarded"}) {
+    EXPECT_EQ(field_kind(name), FieldKind::x_forwarded_other) << name;
+  }
+  for (const char* name : {"X-Forwardedx", "X-Envoy", "X-Original", "X-Rewrite", "CF-Ray"}) {
+    EXPECT_EQ(field_kind(name), FieldKind::plain) << name;
+  }
 }
 
 /// The cost of a head that drips in byte by byte: no re-parsing from the start at each byte.

@@ -317,6 +317,21 @@ TEST_F(Forward, options_asterisk_is_answered_here) {
   EXPECT_TRUE(judge().log().empty());
 }
 
+TEST_F(Forward, who_is_the_last_hop_answers_by_itself) {
+  origin([](Stream& s, int) {
+    const std::string head = s.read_head().value_or(std::string());
+    const bool one_less = head.find("Max-Forwards: 0\r\n") != std::string::npos;
+    s.write(std::string("HTTP/1.1 ") + (one_less ? "207" : "500") +
+            " X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+  });
+  start();
+  auto c = client();
+  EXPECT_EQ(c.ask("OPTIONS /x HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n").status, 200);
+  EXPECT_EQ(c.ask("TRACE /x HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n").status, 405);
+  EXPECT_TRUE(judge().log().empty()) << "what the app does not see is not counted";
+  EXPECT_EQ(c.ask("OPTIONS /x HTTP/1.1\r\nHost: a\r\nMax-Forwards: 1\r\n\r\n").status, 207);
+}
+
 TEST_F(Forward, an_early_answer_comes_before_the_body_is_through) {
   origin([](Stream& s, int) {
     if (!s.read_head()) return;

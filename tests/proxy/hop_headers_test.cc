@@ -65,14 +65,87 @@ TEST(UpstreamHead, DropsHopByHopFieldsAndThoseNamedInConnection) {
 
 TEST(UpstreamHead, FramingHostAndForwardingCannotBeShed) {
   const std::string out = upstream(
-      "POST / HTTP/1.1\r\nHost: a\r\nConnection: host, content-length, x-forwarded-for, "
-      "x-forwarded-proto, x-forwarded-host, x-request-id, x-real-ip\r\nContent-Length: 3\r\n"
+      "POST / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, te, x-a\r\nContent-Length: 3\r\n"
       "X-Real-IP: 192.0.2.5\r\nX-Forwarded-For: 192.0.2.5\r\n\r\n",
       from("10.0.0.1", true));
   EXPECT_EQ(out,
             "POST / HTTP/1.1\r\nHost: a\r\nX-Real-IP: 192.0.2.5\r\nContent-Length: 3\r\n"
             "X-Forwarded-For: 192.0.2.5, 10.0.0.1\r\nX-Forwarded-Proto: http\r\n"
             "X-Forwarded-Host: a\r\n\r\n");
+}
+
+TEST(UpstreamHead, WhatEveryHopNeedsCannotBeEndedByAClient) {
+  for (const char* option :
+       {"host", "Content-Length", "transfer-encoding", "expect", "x-forwarded-for",
+        "x-forwarded-proto", "x-forwarded-host", "x-request-id", "X-Real-IP", "forwarded",
+        "cf-connecting-ip", "max-forwards", "x-weir-verdict", "X-Forwarded-Client-Cert"}) {
+    EXPECT_EQ(upstream("POST / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, " +
+                           std::string(option) + "\r\nContent-Length: 3\r\n\r\n",
+                       from("10.0.0.1", true)),
+              "refused")
+        << option;
+  }
+}
+
+/// What a load balancer, a CDN or an identity proxy says of a client, or of its path, is nobody
+/// else's to say.
+TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
+  const char* names[] = {"CF-Connecting-IP", "True-Client-IP", "X-Real-IP", "X-Client-IP",
+                         "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Client-Cert",
+                         "Fly-Client-IP", "X-Envoy-External-Address", "X-Forwarded-User",
+                         "X-Original-Forwarded-For", "Fastly-Client-IP", "X-Azure-ClientIP"};
+  std::string lines;
+  std::string aliases;
+  for (const std::string name : names) {
+    lines += name + ": 1.1.1.1\r\n";
+    std::string alias = name;
+    alias[alias.rfind('-')] = '_';
+    aliases += alias + ": 1.1.1.1\r\n";
+    alias[alias.rfind('_')] = '.';
+    aliases += alias + ": 1.1.1.1\r\n";
+  }
+  EXPECT_EQ(extra(lines + aliases, from("192.0.2.1")), kForwarding);
+  const std::string trusted =
+      "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: a.example:81\r\n";
+  EXPECT_EQ(extra(lines + aliases, from("10.0.0.1", true)), lines + trusted);
+
+  const std::string_view used[] = {"x-original-url"};
+  UpstreamHeadOptions reads = from("192.0.2.1");
+  reads.used_names = used;
+  EXPECT_EQ(extra(lines, reads), "X-Original-URL: 1.1.1.1\r\n" + kForwarding) << "a policy reads it";
+  reads.client_header = "x-original-url";
+  EXPECT_EQ(extra(lines, reads), kForwarding) << "it is to name the client";
+  UpstreamHeadOptions own = from("192.0.2.1");
+  own.client_header = "x-my-client";
+  EXPECT_EQ(extra("X-My-Client: 1.1.1.1\r\nX_My.Client: 1.1.1.1\r\nA: b\r\n", own),
+            "A: b\r\n" + kForwarding);
+}
+
+TEST(UpstreamHead, XForwardedForIsMadeAnewWhereAnotherFieldNamesTheClient) {
+  UpstreamHeadOptions options = from("10.0.0.1", true);
+  options.client_header = "forwarded";
+  options.client_text = "203.0.113.7";
+  EXPECT_EQ(extra("Forwarded: for=203.0.113.7\r\nX-Forwarded-For: 1.1.1.1\r\n", options),
+            "Forwarded: for=203.0.113.7\r\nX-Forwarded-For: 203.0.113.7, 10.0.0.1\r\n"
+            "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a.example:81\r\n");
+  options.client_text = "10.0.0.1";
+  EXPECT_EQ(extra("X-Forwarded-For: 1.1.1.1\r\n", options),
+            "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: http\r\n"
+            "X-Forwarded-Host: a.example:81\r\n");
+}
+
+TEST(UpstreamHead, MaxForwardsCountsDown) {
+  const auto sent = [](const std::string& method, const std::string& lines) {
+    const std::string out =
+        upstream(method + " / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n", from("p"));
+    const std::size_t at = out.find("Max-Forwards");
+    return at == std::string::npos ? std::string() : out.substr(at, out.find('\r', at) - at);
+  };
+  EXPECT_EQ(sent("OPTIONS", "Max-Forwards: 3\r\n"), "Max-Forwards: 2");
+  EXPECT_EQ(sent("TRACE", "max-forwards: 1\r\n"), "Max-Forwards: 0");
+  EXPECT_EQ(sent("OPTIONS", "Max-Forwards: 99999999999999999999\r\n"), "Max-Forwards: 2147483646");
+  EXPECT_EQ(sent("GET", "Max-Forwards: 0\r\n"), "Max-Forwards: 0") << "it means nothing there";
+  EXPECT_EQ(sent("OPTIONS", "Max-Forwards: x\r\n"), "Max-Forwards: x");
 }
 
 TEST(UpstreamHead, OneFramingFieldFromTheDecision) {
