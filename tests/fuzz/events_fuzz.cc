@@ -2,6 +2,7 @@
 #include <boost/json/stream_parser.hpp>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -23,7 +24,7 @@ void require(bool condition) {
 
 constexpr std::string_view kConfig = R"(weir: 1
 events:
-  login: {match: POST /login/{id}, fields: {user: body.user, n: int(body.n), d: header.x_d}}
+  login: {match: 'POST /login/{id}', fields: {user: body.user, n: int(body.n), d: header.x_d}}
   failed: {is: login, when: 'status in [401, 403]'}
   row: {source: {json: true, time: {field: ts, as: seconds}}}
 policies:
@@ -41,6 +42,8 @@ struct Nobody final : api::Asker {
 struct World {
   World() {
     config::Loaded loaded = config::load_text("weir.yaml", kConfig);
+    const config::FileView text{"weir.yaml", kConfig};
+    if (!loaded.model) std::fputs(config::render_human(loaded.problems, {text}, false).c_str(), stderr);
     require(loaded.model.has_value());
     auto set = policies::compile(*loaded.model, loaded.problems);
     require(set != nullptr);
