@@ -403,7 +403,7 @@ const Case kNames[] = {
     {"header.X_DEVICE_ID", "\"d-42\""},
     {"header['x-device-id']", "\"d-42\""},
     {"header.x_twice", "null"},
-    {"header.x_under_score", "null"},
+    {"header.x_under_score", "\"no\""},
     {"cookie.sid", "\"abc\""},
     {"cookie.theme", "\"dark\""},
     {"cookie.two", "null"},
