@@ -31,9 +31,22 @@ std::string cell(const std::string& text, std::size_t width, bool right = false)
 
 }  // namespace
 
+std::uint64_t buffer_bytes(const config::Server::Limits& limits,
+                           std::optional<std::uint64_t> granted) noexcept {
+  constexpr std::uint64_t kLeast = std::uint64_t{8} << 20, kMost = std::uint64_t{64} << 20;
+  const std::uint64_t bytes =
+      limits.buffers.value_or(granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost);
+  return std::max(bytes, 2 * least_buffer_bytes(limits));
+}
+
+std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept {
+  return 4 * (limits.head + limits.body);
+}
+
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits) {
   MemoryPlan out;
   out.memory = limits.memory;
+  out.buffer_bytes = buffer_bytes(limits, std::nullopt);
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
@@ -77,6 +90,8 @@ std::string to_text(const MemoryPlan& plan) {
   out += "\n";
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
+  out += "  besides at most " + human_size(plan.buffer_bytes) +
+         " for requests and answers under way (limits.buffers); over that unfinished requests get 503\n";
   if (plan.pattern_bytes != 0) {
     out += "  besides at most " + human_size(plan.pattern_bytes) +
            " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
@@ -116,6 +131,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_keys\":" + std::to_string(plan.common_keys) +
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
+                    ",\"buffer_bytes\":" + std::to_string(plan.buffer_bytes) +
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
                     ",\"view_bytes\":" + std::to_string(plan.view_bytes) +
                     ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) +

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,20 @@ struct MemoryPlan {
   std::uint64_t common_bytes = 0;
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
+  std::uint64_t buffer_bytes = 0;   ///< at most, of requests and answers under way
   std::uint64_t pattern_bytes = 0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
   std::uint64_t view_bytes = 0;  ///< for views, beside limits.memory: limits.views; 0: there are none
   std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
   std::vector<Row> rows;
 };
+
+/// What connections may keep, together: `limits.buffers`, or 64 MiB; where a cgroup grants less than
+/// 1 GiB, a sixteenth of that, and 8 MiB at least.
+std::uint64_t buffer_bytes(const config::Server::Limits& limits,
+                           std::optional<std::uint64_t> granted) noexcept;
+
+/// What each worker may keep at least: some judged bodies, however large they may be.
+std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
 
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits);
 

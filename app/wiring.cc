@@ -20,8 +20,8 @@
 namespace weir::app {
 namespace {
 
-// The program itself, buffers of some thousand connections, lists: beside the counters.
-constexpr std::uint64_t kBesideCounters = std::uint64_t{32} << 20;
+// The program itself and its lists: beside the counters and the connections' buffers.
+constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 
 // Longer than a connection takes with TLS and a login to another zone, shorter than a start may seem
 // stuck.
@@ -143,12 +143,14 @@ int Wiring::fit_into_machine() {
                                 .add("wanted", static_cast<std::int64_t>(wanted)));
   }
   const bool patterns = !first_.set->patterns.empty();
+  buffers_ = buffer_bytes(settings_.limits, machine_.memory);
+  const std::uint64_t fixed = kProgram + buffers_;
   const std::uint64_t beside =
-      kBesideCounters +
+      fixed +
       (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
   if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
     std::uint64_t room =
-        *machine_.memory > kBesideCounters ? *machine_.memory - kBesideCounters : 0;
+        *machine_.memory > fixed ? *machine_.memory - fixed : 0;
     if (patterns) room = room / 9 * 8;  // they take an eighth of it besides
     return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
                          ", but the cgroup grants " + human_size(*machine_.memory) +
@@ -244,6 +246,8 @@ int Wiring::build_workers() {
   proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
   const std::size_t count = metrics_->writers() - kOtherWriters;
+  proxy_settings_.buffer_bytes =
+      std::max<std::size_t>(buffers_ / count, least_buffer_bytes(settings_.limits));
   if (!options_.record.path.empty()) {
     recording_ = std::make_unique<Recording>(options_.record, secret_, log_,
                                              metrics_->cells(count + kRecordWriter));

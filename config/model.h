@@ -364,6 +364,8 @@ struct Server {
     std::uint64_t body = 64 << 10;
     std::uint64_t head = 32 << 10;
     std::uint64_t connections = 10'000;
+    /// Bytes that connections keep, together; see buffer_bytes().
+    std::optional<std::uint64_t> buffers;
     std::uint64_t held = 1'000;  ///< requests held by `delay` at once, per worker
     std::uint64_t views = std::uint64_t{64} << 20;  ///< bytes of all views together
     std::uint64_t waiting = 1'024;  ///< requests waiting for reservations at once, per worker

@@ -202,6 +202,12 @@ constexpr Row<Server::Limits> kLimits[] = {
      read_bytes<&Server::Limits::head, kKiB, kMiB>},
     {{"connections", shape::kCount, "1 to 1000000", "10000", "Downstream connections."},
      read_count<&Server::Limits::connections, 1, 1'000'000>},
+    {{"buffers", shape::kSize, "size, 1MiB to 64GiB", "`64MiB`, less in a small cgroup",
+      "What all connections together keep of requests and answers; over it the oldest unfinished "
+      "requests get 503."},
+     [](Reader& r, const Member& m, Server::Limits& out) {
+       set(r.size(m, kMiB, 64 * kGiB), out.buffers);
+     }},
     {{"held", R"({"type":"integer","minimum":0})", "0 to 1000000", "1000",
       "Requests that `delay` holds at once, per worker."},
      read_count<&Server::Limits::held, 0, 1'000'000>},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace weir::net {
@@ -14,14 +15,18 @@ std::size_t class_of(std::size_t size, std::size_t smallest) noexcept {
 
 }  // namespace
 
-BlockPool::~BlockPool() {
+BlockPool::~BlockPool() { trim(); }
+
+void BlockPool::trim() noexcept {
   for (Class& c : classes_) {
     while (c.first != nullptr) {
       Free* block = c.first;
       c.first = block->next;
       ::operator delete(block);
     }
+    c.bytes = 0;
   }
+  kept_ = 0;
 }
 
 BlockPool::Block* BlockPool::take(std::size_t at_least) {
@@ -31,14 +36,21 @@ BlockPool::Block* BlockPool::take(std::size_t at_least) {
   if (memory != nullptr) {
     c.first = c.first->next;
     c.bytes -= size;
+    kept_ -= size;
   } else {
+    if (in_use_ + kept_ + size > limit_) {
+      trim();
+      if (in_use_ + size > limit_) throw std::bad_alloc();
+    }
     memory = ::operator new(size);
   }
+  in_use_ += size;
   return ::new (memory) Block{this, static_cast<std::uint32_t>(size - sizeof(Block))};
 }
 
 void BlockPool::give_back(Block* block) noexcept {
   const std::size_t size = block->capacity + sizeof(Block);
+  in_use_ -= size;
   Class& c = classes_[class_of(size, kSmallest)];
   if (c.bytes + size > kKeepBytes) {
     ::operator delete(block);
@@ -46,6 +58,7 @@ void BlockPool::give_back(Block* block) noexcept {
   }
   c.first = ::new (static_cast<void*>(block)) Free{c.first};
   c.bytes += size;
+  kept_ += size;
 }
 
 void Bytes::append(BlockPool& pool, std::string_view bytes) {

@@ -11,7 +11,9 @@ namespace weir::net {
 
 /// Blocks of 1 KiB, 2 KiB, 4 KiB ... for the bytes that a connection must keep: an incomplete head,
 /// the rest of a short write. Freed blocks are kept for the next taker, up to a bound per size;
-/// after warm-up nothing is allocated. One per worker; not thread-safe.
+/// after warm-up nothing is allocated. What is taken and what is kept never exceeds limit() together,
+/// and who takes is to make room from high_water() on (see is_short()). One per worker; not
+/// thread-safe.
 class BlockPool {
  public:
   /// The head of a block; `capacity` bytes follow it.
@@ -26,9 +28,19 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  /// At most 1 GiB.
+  /// Of all blocks together, in bytes; unlimited until it is called.
+  void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
+  std::size_t limit() const noexcept { return limit_; }
+  std::size_t high_water() const noexcept { return limit_ - limit_ / 8; }
+  std::size_t low_water() const noexcept { return limit_ - limit_ / 4; }
+  std::size_t in_use() const noexcept { return in_use_; }
+  /// More is in use than should be: somebody is to give blocks back before others take any.
+  bool is_short() const noexcept { return in_use_ > high_water(); }
+
+  /// At most 1 GiB. Throws std::bad_alloc over the limit.
   Block* take(std::size_t at_least);
   void give_back(Block* block) noexcept;
+  void trim() noexcept;  ///< gives what is kept to the system
 
  private:
   static constexpr std::size_t kClasses = 22;
@@ -43,6 +55,9 @@ class BlockPool {
     std::size_t bytes = 0;
   };
   std::array<Class, kClasses> classes_{};
+  std::size_t limit_ = std::size_t{1} << 62;
+  std::size_t in_use_ = 0;
+  std::size_t kept_ = 0;
 };
 
 /// A queue of bytes in one block: appended behind, consumed in front; holds no block while empty.
@@ -64,6 +79,7 @@ class Bytes {
 
   bool empty() const noexcept { return begin_ == end_; }
   std::size_t size() const noexcept { return end_ - begin_; }
+  std::size_t held() const noexcept { return block_ == nullptr ? 0 : block_->capacity; }  ///< of the pool
   char* data() noexcept { return block_ == nullptr ? nullptr : block_->data() + begin_; }
   std::string_view view() const noexcept {
     return block_ == nullptr ? std::string_view{}

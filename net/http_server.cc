@@ -184,7 +184,11 @@ asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
       Fd fd(::accept4(self->listener.native_handle(), nullptr, nullptr,
                       SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (fd) {
-        self->admit(std::move(fd));
+        try {
+          self->admit(std::move(fd));
+        } catch (const std::bad_alloc&) {  // ends this connection, not the door
+          ++self->failures;
+        }
         continue;
       }
       if (errno == ECONNABORTED || errno == EINTR) continue;

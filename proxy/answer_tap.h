@@ -28,6 +28,7 @@ class AnswerTap {
                 const net::HeadLimits& limits, net::ContentDecoder& decoder,
                 net::ResponseHead& parsed) const;
   void clear() noexcept { bytes_.clear(); }
+  std::size_t held() const noexcept { return bytes_.held(); }  ///< bytes of the pool
 
  private:
   net::Bytes bytes_;  // the head, then the body

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "gate/judge.h"
 #include "net/content_coding.h"
@@ -42,6 +43,7 @@ struct Context {
   Session* open = nullptr;     ///< all open sessions
   Session* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
+  std::vector<Session*> evictable;  ///< while room is being made
 
   net::RequestHead request;
   net::ResponseHead response;

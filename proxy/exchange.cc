@@ -10,7 +10,6 @@ namespace {
 using telemetry::Metric;
 
 constexpr int kInterimsMax = 16;
-constexpr std::string_view kRetryAfter = "Retry-After: 1\r\n";
 
 }  // namespace
 
@@ -95,6 +94,11 @@ void Session::update_deadline() noexcept {
 }
 
 void Session::on_upstream(std::uint32_t events) {
+  guarded([&] { take_upstream(events); });
+}
+
+void Session::take_upstream(std::uint32_t events) {
+  if (upstream_ == nullptr) return;  // given up to make room
   if (upstream_->connecting()) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
     if (upstream_->finish_connect() != 0) {

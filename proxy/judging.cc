@@ -1,4 +1,5 @@
 // The way of a request from its head to its effect, and the answers of our own.
+#include <algorithm>
 #include <cstring>
 
 #include "core/assert.h"
@@ -13,6 +14,9 @@ using telemetry::Metric;
 // What is left of a body after a local answer is read and thrown away if it is no more than this:
 // that is cheaper for both sides than a new connection.
 constexpr std::uint32_t kDrainBytes = 64 << 10;
+// Bytes a second that a body must bring over its whole length if a policy reads it, or if it is
+// thrown away. Kestrel's default.
+constexpr std::size_t kLeastRate = 240;
 constexpr std::string_view kAllow = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -71,6 +75,7 @@ std::size_t Session::take_requests(std::span<char> input) {
         starved_ = true;
         if (!head_begun_) {
           head_begun_ = true;  // from its first byte: sending slowly does not move the deadline
+          time_ = ctx_.worker.now();
           expect(Phase::head, ctx_.settings.head_time);
         }
         return used;
@@ -199,7 +204,7 @@ bool Session::read_body() {
     const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
     if (n == 0) return false;
     in_.added(n);
-    expect(Phase::body, ctx_.settings.body_time);
+    expect_body(in_.size());
   }
 }
 
@@ -324,6 +329,15 @@ void Session::reply(LocalAnswer answer) {
   if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
 }
 
+// A judged body is kept until its end, so that its client may not take its time: the deadline is
+// between two reads, and of the whole body. Sending faster than kLeastRate moves the latter.
+void Session::expect_body(std::size_t received) noexcept {
+  const TimePoint now = ctx_.worker.now();
+  const TimePoint last = time_ + ctx_.settings.body_time +
+                         milliseconds(static_cast<std::int64_t>(received * 1'000 / kLeastRate));
+  expect(Phase::body, std::clamp(last - now, milliseconds{1}, ctx_.settings.body_time));
+}
+
 bool Session::drain_body() {
   if (body_.done()) {
     next_request();
@@ -350,7 +364,7 @@ bool Session::drain_body() {
     begin_close();
     return true;
   }
-  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+  if (out_.empty()) expect_body(drained_);
   return true;
 }
 

@@ -8,6 +8,9 @@
 
 namespace weir::proxy {
 
+/// The line of answers of our own that a later try may not get.
+inline constexpr std::string_view kRetryAfter = "Retry-After: 1\r\n";
+
 /// An answer of our own.
 struct LocalAnswer {
   int status = 500;

@@ -1,5 +1,7 @@
 #include "proxy/server.h"
 
+#include <new>
+
 #include "proxy/context.h"
 #include "proxy/session.h"
 
@@ -11,6 +13,7 @@ Server::Server(net::Worker& worker, const Settings& settings, gate::Judge& judge
                telemetry::MetricCells& metrics)
     : context_(std::make_unique<Context>(worker, settings, judge, metrics)) {
   use_names(settings.used_names);
+  worker.blocks().set_limit(settings.buffer_bytes);
   worker.reactor().add_hook(*this);
 }
 
@@ -68,13 +71,20 @@ void Server::on_accept(net::Fd fd, const Address& peer) {
     ctx.metrics.add(Metric::connections_refused);
     return;  // closes it
   }
+  Session* session = take_session();
+  if (session == nullptr) {
+    ctx.metrics.add(Metric::connections_failed);
+    if (ctx.settings.connections != nullptr) ctx.settings.connections->give_back();
+    return;
+  }
   ctx.metrics.add(Metric::connections_total);
   ctx.metrics.add(Metric::connections_open);
-  take_session()->open(std::move(fd), peer);
+  session->open(std::move(fd), peer);
 }
 
+// Null: there is no memory for one.
 Session* Server::take_session() {
-  if (free_ == nullptr) return new Session(*context_);
+  if (free_ == nullptr) return new (std::nothrow) Session(*context_);
   Session* session = free_;
   free_ = session->next_open_;
   session->next_open_ = nullptr;

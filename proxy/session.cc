@@ -54,6 +54,10 @@ void Session::expect(Phase phase, milliseconds within) noexcept {
 }
 
 void Session::on_events(std::uint32_t events) {
+  guarded([&] { take_events(events); });
+}
+
+void Session::take_events(std::uint32_t events) {
   if (state_ == State::closed || state_ == State::reading_on) return;
   if ((events & EPOLLERR) != 0) return client_gone();
   if ((events & EPOLLIN) != 0) readable_ = true;
@@ -222,7 +226,11 @@ void Session::send_now(std::string_view bytes) {
     if (result.bytes == bytes.size()) return;
     bytes.remove_prefix(result.bytes);
   }
-  out_.append(ctx_.worker.blocks(), bytes);
+  try {
+    out_.append(ctx_.worker.blocks(), bytes);
+  } catch (const std::bad_alloc&) {  // others still send in this batch
+    return out_of_memory();
+  }
   await_writable();
 }
 
@@ -333,10 +341,14 @@ void Session::discard_input() {
 void Session::stop_if_idle() {
   if (state_ != State::reading_head || !served_) return;
   readable_ = true;  // a request that has arrived but has not been delivered yet is served
-  advance();
+  guarded([&] { advance(); });
 }
 
 void Session::on_timer(TimePoint /*now*/) {
+  guarded([&] { take_timer(); });
+}
+
+void Session::take_timer() {
   if (state_ == State::closed) return;
   switch (phase_) {
     case Phase::head:
@@ -393,7 +405,12 @@ void Session::on_timer(TimePoint /*now*/) {
 void Session::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;
-  judge_kept(now < ctx_.judge.waiting_until(*this));
+  try {
+    judge_kept(now < ctx_.judge.waiting_until(*this));
+  } catch (const std::exception&) {  // for want of memory
+    ctx_.judge.unpark(*this);
+    return out_of_memory();
+  }
   if (state_ == State::parked) return;
   ctx_.judge.unpark(*this);  // the wait is over: the next one gets a deadline of its own
   if (state_ == State::closed || resumed_) return;
@@ -404,7 +421,7 @@ void Session::resume(TimePoint now) {
 
 void Session::run_resumed() {
   resumed_ = false;
-  advance();
+  guarded([&] { advance(); });
 }
 
 }  // namespace weir::proxy

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 
 #include "gate/judge.h"
@@ -71,8 +73,10 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
 
   // session.cc: the connection
   void on_events(std::uint32_t events) override;
+  void take_events(std::uint32_t events);
   int reads_ahead() const noexcept override;
   void on_timer(TimePoint now) override;
+  void take_timer();
   void send_now(std::string_view bytes) override;
   void resume(TimePoint now) override;
   void advance();
@@ -108,6 +112,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   void reply(LocalAnswer answer);
   bool can_drain() const noexcept;
   bool drain_body();
+  void expect_body(std::size_t received) noexcept;
   void count_status(int status) noexcept;
 
   // exchange.cc: from the effect to the end of the answer
@@ -115,6 +120,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
                              std::span<char> input);
   void build_upstream_head(std::string_view extra_lines);
   void on_upstream(std::uint32_t events) override;
+  void take_upstream(std::uint32_t events);
   bool will_read_upstream() const noexcept override;
   void relay();
   void pump_request();
@@ -140,6 +146,25 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   bool begin_reading_on();
   void read_on();
   void end_reading_on(bool whole);
+
+  // eviction.cc: when buffers are short, and when there is no memory
+  std::size_t held_bytes() const noexcept;
+  int eviction_rank() const noexcept;
+  void make_room();
+  void evict();
+  void out_of_memory() noexcept;
+  /// Every way into a session leads through here: what fails for want of memory ends the session.
+  template <class Step>
+  void guarded(Step step) noexcept {
+    try {
+      if (ctx_.worker.blocks().is_short()) [[unlikely]] make_room();
+      step();
+    } catch (const std::bad_alloc&) {
+      out_of_memory();
+    } catch (const std::length_error&) {
+      out_of_memory();
+    }
+  }
 
   // tunnel.cc: after a 101
   void begin_tunnel(std::span<char> first);

@@ -28,6 +28,8 @@ struct Settings {
   net::ChunkLimits chunks;
   net::PathRules path;
   std::size_t body_bytes_max = 64 << 10;  ///< that a policy may read, of a request or an answer
+  /// That one worker's connections keep, in bytes: BlockPool::set_limit().
+  std::size_t buffer_bytes = std::size_t{64} << 20;
   /// Shared by all workers, not owned. Null: unlimited.
   net::ConnectionBudget* connections = nullptr;
 

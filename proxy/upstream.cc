@@ -52,7 +52,11 @@ void UpstreamConnection::send_now(std::string_view bytes) {
     if (result.error != 0) return give_up_writing();
     bytes.remove_prefix(result.bytes);
   }
-  out_.append(pool_.worker_.blocks(), bytes);
+  try {
+    out_.append(pool_.worker_.blocks(), bytes);
+  } catch (const std::bad_alloc&) {  // others still send in this batch
+    return give_up_writing();
+  }
   watch_writable(true);
 }
 
@@ -213,7 +217,8 @@ UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
     free_ = connection->next_;
     connection->next_ = nullptr;
   } else {
-    connection = new UpstreamConnection(*this);
+    connection = new (std::nothrow) UpstreamConnection(*this);
+    if (connection == nullptr) return nullptr;
   }
   connection->fd_ = std::move(*fd);
   connection->connecting_ = true;

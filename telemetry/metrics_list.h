@@ -9,6 +9,8 @@
   X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")     \
   X(connections_refused, counter, "weir_connections_refused_total", "",                           \
     "Connections closed at once because limits.connections was reached.")                         \
+  X(connections_failed, counter, "weir_connections_failed_total", "",                             \
+    "Connections ended because there was no memory for them.")                                    \
   X(requests_1xx, counter, "weir_responses_total", "code=\"1xx\"",                                \
     "Responses sent downstream, by class of status.")                                             \
   X(requests_2xx, counter, "weir_responses_total", "code=\"2xx\"", "")                            \
@@ -22,6 +24,7 @@
   X(limit_target, counter, "weir_limit_reached_total", "limit=\"target\"", "")                    \
   X(limit_fields, counter, "weir_limit_reached_total", "limit=\"fields\"", "")                    \
   X(limit_body, counter, "weir_limit_reached_total", "limit=\"body\"", "")                        \
+  X(limit_buffers, counter, "weir_limit_reached_total", "limit=\"buffers\"", "")                  \
   X(limit_held, counter, "weir_limit_reached_total", "limit=\"held\"", "")                        \
   X(limit_waiting, counter, "weir_limit_reached_total", "limit=\"waiting\"", "")                  \
   X(timeout_head, counter, "weir_timeouts_total", "phase=\"head\"",                               \

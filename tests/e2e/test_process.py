@@ -45,6 +45,38 @@ def probes_answered(weir, count=PROBES):
     return answered
 
 
+HALF_SENT = 1_500
+READS_BODIES = """
+policies:
+  - {name: names, watch: request, key: body.name, window: 1m, missing: skip, then: [{over: 100, do: deny}]}
+"""
+
+
+class HalfSentRequests(unittest.TestCase):
+    def test_bodies_that_never_end_share_one_budget(self):
+        body = b'{"name": "a"}'
+        with Origin() as origin, Weir(READS_BODIES, origin.port, extra="limits: {memory: 32MiB, buffers: 8MiB}\n") as weir:
+            before = weir.rss_kib()
+            half = (f"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n"
+                    .encode() + b"[" * 40_000)
+            clients = []
+            try:
+                for number in range(HALF_SENT):
+                    client = socket.create_connection(("127.0.0.1", weir.port), timeout=5)
+                    clients.append(client)
+                    client.sendall(half)
+                    if number % 100 == 0:  # everybody else is served meanwhile
+                        self.assertEqual(once(weir.port, "POST", "/", {"Content-Type": "application/json"}, body).status, 200)
+                self.assertEqual(clients[0].recv(12), b"HTTP/1.1 503")
+                self.assertGreater(weir.metric("weir_limit_reached_total", 'limit="buffers"'), 1_000)
+                self.assertEqual(weir.metric("weir_connections_failed_total"), 0)
+                if not SANITIZED:  # a sanitizer's shadow grows with whatever is touched
+                    self.assertLess(weir.rss_kib() - before, (8 + 6) * 1024)
+            finally:
+                for client in clients:
+                    client.close()
+
+
 class SlowPeers(unittest.TestCase):
     def test_probes_are_answered_whoever_does_not_read(self):
         with Weir("policies: []\n", free_port()) as weir:
