@@ -158,6 +158,13 @@ Machine look_at_machine(const std::string& root) {
   return out;
 }
 
+std::uint64_t connections_within(std::uint64_t wanted, std::uint64_t open_files,
+                                 std::size_t workers) noexcept {
+  if (open_files == 0) return wanted;
+  const std::uint64_t reserved = std::min<std::uint64_t>(open_files / 2, 64 + 16 * workers);
+  return std::min(wanted, std::max<std::uint64_t>(1, (open_files - reserved) / 2));
+}
+
 std::uint64_t raise_open_files() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

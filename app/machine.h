@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,6 +42,11 @@ struct Machine {
 /// read is no limit, and where both versions have one, the tighter counts. `root`: stands before
 /// `/proc` and `/sys`.
 Machine look_at_machine(const std::string& root = {});
+
+/// How many of `wanted` downstream connections fit into `open_files` (0: unknown, all of them): each
+/// may need one to the app, and doors, Redis, log, state and reloads need some whatever clients do.
+std::uint64_t connections_within(std::uint64_t wanted, std::uint64_t open_files,
+                                 std::size_t workers) noexcept;
 
 /// The soft limit of open files becomes the hard one; returns it.
 std::uint64_t raise_open_files() noexcept;

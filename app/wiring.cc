@@ -135,13 +135,7 @@ int Wiring::load() {
 
 int Wiring::fit_into_machine() {
   machine_ = look_at_machine();
-  const std::uint64_t files = raise_open_files();
-  const std::uint64_t wanted = 2 * settings_.limits.connections;  // the app's side as well
-  if (files != 0 && files < wanted) {
-    log_.write(Level::warn, LogLine("too few open files for limits.connections")
-                                .add("open_files", static_cast<std::int64_t>(files))
-                                .add("wanted", static_cast<std::int64_t>(wanted)));
-  }
+  open_files_ = raise_open_files();
   const bool patterns = !first_.set->patterns.empty();
   buffers_ = buffer_bytes(settings_.limits, machine_.memory);
   const std::uint64_t fixed = kProgram + buffers_;
@@ -242,10 +236,21 @@ int Wiring::build_workers() {
                                   settings_.proxy.upstream_authority + ": " +
                                   (why.empty() ? upstream.error().message() : why));
   }
-  connections_ = std::make_unique<net::ConnectionBudget>(settings_.limits.connections);
+  const std::size_t count = metrics_->writers() - kOtherWriters;
+  const std::uint64_t connections =
+      connections_within(settings_.limits.connections, open_files_, count);
+  if (connections < settings_.limits.connections) {
+    log_.write(Level::warn,
+               LogLine("too few open files for limits.connections: fewer connections are taken")
+                   .add("open_files", static_cast<std::int64_t>(open_files_))
+                   .add("connections", static_cast<std::int64_t>(connections)));
+  }
+  connections_ = std::make_unique<net::ConnectionBudget>(connections);
   proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
-  const std::size_t count = metrics_->writers() - kOtherWriters;
+  // What one worker keeps idle is no use to another, and needs descriptors.
+  proxy_settings_.upstream_idle_max =
+      std::min<std::size_t>(proxy_settings_.upstream_idle_max, connections / (2 * count) + 1);
   proxy_settings_.buffer_bytes =
       std::max<std::size_t>(buffers_ / count, least_buffer_bytes(settings_.limits));
   if (!options_.record.path.empty()) {

@@ -111,6 +111,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   Log log_;
   Clock clock_;
   Machine machine_;
+  std::uint64_t open_files_ = 0;  // that the process may have; 0: unknown
   std::uint64_t buffers_ = 0;  // bytes, of all connections
   TimePoint started_{};
   TimePoint loaded_{};

@@ -57,6 +57,16 @@ struct FakeRoot {
   Scratch scratch;
 };
 
+TEST(Machine, takes_as_many_connections_as_descriptors_allow) {
+  EXPECT_EQ(connections_within(10'000, 0, 2), 10'000U);
+  EXPECT_EQ(connections_within(10'000, 65'536, 2), 10'000U);
+  EXPECT_EQ(connections_within(10'000, 20'000, 2), 9'952U);
+  EXPECT_EQ(connections_within(10'000, 256, 2), 80U);
+  EXPECT_EQ(connections_within(50, 256, 2), 50U);
+  EXPECT_EQ(connections_within(10'000, 256, 64), 64U) << "half of them at most is kept back";
+  EXPECT_EQ(connections_within(10'000, 1, 2), 1U);
+}
+
 TEST(Machine, finds_a_controller_among_the_hierarchies_of_version_1) {
   constexpr std::string_view kText = "5:cpuset:/a\n4:cpu,cpuacct:/pods/x\n3:memory:/m\n0::/u\n";
   EXPECT_EQ(legacy_cgroup(kText, "cpu").path, "/pods/x");

@@ -77,6 +77,29 @@ class HalfSentRequests(unittest.TestCase):
                     client.close()
 
 
+class FewDescriptors(unittest.TestCase):
+    def test_clients_leave_descriptors_for_the_app_doors_and_reloads(self):
+        with Origin() as origin:
+            weir = Weir("policies: []\n", origin.port)
+            narrow = os.path.join(weir.directory, "narrow")
+            with open(narrow, "w", encoding="utf-8") as f:
+                f.write(f'#!/bin/sh\nulimit -n 256\nexec "{weir.binary}" "$@"\n')
+            os.chmod(narrow, 0o755)
+            weir.binary = narrow
+            with weir, contextlib.ExitStack() as clients:
+                told = weir.logged("too few open files for limits.connections")
+                self.assertEqual([line["open_files"] for line in told], [256])
+                answered = []
+                for _ in range(300):  # each keeps its connection, and most have used one to the app
+                    client = clients.enter_context(socket.create_connection(("127.0.0.1", weir.port), timeout=5))
+                    client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                    with contextlib.suppress(OSError):
+                        answered.append(client.recv(12))
+                self.assertEqual(answered.count(b"HTTP/1.1 200"), told[0]["connections"])
+                self.assertEqual(probes_answered(weir, 20), 20)
+                self.assertEqual(weir.admin("POST", "/v1/reload", {})[0], 200)
+
+
 class SlowPeers(unittest.TestCase):
     def test_probes_are_answered_whoever_does_not_read(self):
         with Weir("policies: []\n", free_port()) as weir:
