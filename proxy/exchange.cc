@@ -327,9 +327,7 @@ void Session::finish_answer(bool surplus) {
   }
   if (!keep_alive_) return begin_close();
   if (body_.done()) return next_request();
-  state_ = State::draining;  // the app answered before it had the whole request
-  drained_ = 0;
-  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+  begin_draining();  // the app answered before it had the whole request
 }
 
 void Session::upstream_ended(bool broken) {

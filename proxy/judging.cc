@@ -324,8 +324,13 @@ void Session::reply(LocalAnswer answer) {
   if (!send(parts)) return;
   if (!keep) return begin_close();
   if (body_.done()) return next_request();
+  begin_draining();
+}
+
+void Session::begin_draining() {
   state_ = State::draining;
   drained_ = 0;
+  time_ = ctx_.worker.now();  // what came before was not thrown away: its rate is no matter here
   if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
 }
 

@@ -111,6 +111,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   void reply_problem(int status, std::string_view lines = {});
   void reply(LocalAnswer answer);
   bool can_drain() const noexcept;
+  void begin_draining();
   bool drain_body();
   void expect_body(std::size_t received) noexcept;
   void count_status(int status) noexcept;

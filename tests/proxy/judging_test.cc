@@ -209,6 +209,48 @@ TEST_F(Judging, a_delayed_request_is_held_and_then_sent) {
   EXPECT_EQ(judge().log()[1], "unhold");
 }
 
+/// Holds `/hold/N` for N ms.
+Effect hold_by_path(const Request& request, bool) {
+  if (!request.path.starts_with("/hold/")) return {};
+  Effect effect = of_kind(Effect::Kind::delay);
+  effect.hold = milliseconds(std::stoi(std::string(request.path.substr(6))));
+  return effect;
+}
+
+TEST_F(Judging, a_judged_body_that_trickles_is_a_408) {
+  settings.body_time = milliseconds(100);
+  echo_app();
+  judge().reads_body = [](const Request& request) { return request.method == "POST"; };
+  judge().decide = hold_by_path;
+  start();
+  auto c = client();
+  c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+  auto clock = client();
+  for (int i = 0; i < 100 && metric(Metric::timeout_body) == 0; ++i) {
+    c.send("x");  // often enough, and too little
+    clock.get("/hold/20");
+  }
+  EXPECT_EQ(c.read().status, 408);
+}
+
+TEST_F(Judging, how_long_a_request_was_held_leaves_its_body_time_to_be_thrown_away) {
+  settings.body_time = milliseconds(400);
+  origin([](Stream& s, int) {
+    while (s.read_head()) s.write(ok("early"));
+  });
+  judge().decide = hold_by_path;
+  start();
+  auto c = client();
+  c.send("POST /hold/600 HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n");
+  EXPECT_EQ(c.read().body, "early");
+  auto clock = client();
+  for (int i = 0; i < 3; ++i) {
+    c.send(std::string(1'000, 'x'));
+    clock.get("/hold/60");
+  }
+  EXPECT_EQ(c.get("/next").body, "early") << "the connection has gone on";
+}
+
 TEST_F(Judging, a_client_that_leaves_while_held_gives_its_place_back) {
   judge().decide = [](const Request&, bool) {
     Effect effect = of_kind(Effect::Kind::delay);
