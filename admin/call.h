@@ -6,7 +6,7 @@
 
 #include "admin/json.h"
 #include "admin/operations.h"
-#include "net/uri.h"
+#include "net/http/uri.h"
 
 namespace weir::admin {
 

@@ -4,9 +4,9 @@
 #include "admin/keys.h"
 #include "admin/routes.h"
 #include "admin/views.h"
-#include "policies/counts.h"
-#include "policies/describe.h"
-#include "policies/text_keys.h"
+#include "policies/judge/counts.h"
+#include "policies/set/describe.h"
+#include "policies/set/text_keys.h"
 
 namespace weir::admin {
 namespace {

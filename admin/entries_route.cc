@@ -4,8 +4,8 @@
 #include "admin/lists.h"
 #include "admin/routes.h"
 #include "admin/views.h"
-#include "config/units.h"
-#include "policies/text_keys.h"
+#include "config/text/units.h"
+#include "policies/set/text_keys.h"
 
 namespace weir::admin {
 namespace {

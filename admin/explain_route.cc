@@ -4,12 +4,12 @@
 
 #include "admin/explainer.h"
 #include "admin/routes.h"
-#include "config/units.h"
+#include "config/text/units.h"
 #include "core/json_numbers.h"
-#include "net/http_fields.h"
-#include "net/http_scan.h"
-#include "net/http_target.h"
-#include "net/uri.h"
+#include "net/http/fields.h"
+#include "net/http/scan.h"
+#include "net/http/target.h"
+#include "net/http/uri.h"
 
 namespace weir::admin {
 namespace {

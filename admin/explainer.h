@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "admin/operations.h"
-#include "policies/explain.h"
+#include "policies/judge/explain.h"
 
 namespace weir::admin {
 

@@ -2,7 +2,7 @@
 
 #include "admin/metrics_page.h"
 #include "admin/pulse.h"
-#include "net/uri.h"
+#include "net/http/uri.h"
 
 namespace weir::admin {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "admin/operations.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 namespace weir::admin {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 
-#include "limiter/lists.h"
-#include "policies/describe.h"
+#include "limiter/lists/lists.h"
+#include "policies/set/describe.h"
 
 namespace weir::admin {
 

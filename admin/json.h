@@ -12,7 +12,7 @@
 
 #include "core/clock.h"
 #include "core/number.h"
-#include "net/json_reply.h"
+#include "net/http/json_reply.h"
 
 /// Bodies of the admin API, both ways.
 namespace weir::admin {

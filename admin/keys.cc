@@ -1,7 +1,7 @@
 #include "admin/keys.h"
 
-#include "policies/place_text.h"
-#include "policies/text_keys.h"
+#include "policies/lang/place_text.h"
+#include "policies/set/text_keys.h"
 
 namespace weir::admin {
 

@@ -2,7 +2,7 @@
 
 #include "admin/routes.h"
 #include "admin/views.h"
-#include "policies/lineage.h"
+#include "policies/set/lineage.h"
 
 namespace weir::admin {
 

@@ -11,11 +11,11 @@
 #include "core/clock.h"
 #include "core/key.h"
 #include "core/number.h"
-#include "limiter/bank.h"
-#include "limiter/lists.h"
-#include "policies/plan.h"
-#include "policies/policy_set.h"
-#include "policies/stats.h"
+#include "limiter/counters/bank.h"
+#include "limiter/lists/lists.h"
+#include "policies/judge/plan.h"
+#include "policies/set/policy_set.h"
+#include "policies/judge/stats.h"
 #include "telemetry/metrics.h"
 
 /// What the operators' doors need of the process. `app` provides it; tests have one of their own.

@@ -3,7 +3,7 @@
 #include "admin/explainer.h"
 #include "admin/json.h"
 #include "admin/routes.h"
-#include "net/http_fields.h"
+#include "net/http/fields.h"
 
 namespace weir::admin {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "admin/operations.h"
-#include "net/guarded_door.h"
+#include "net/http/guarded_door.h"
 
 namespace weir::admin {
 

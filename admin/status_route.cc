@@ -3,8 +3,8 @@
 #include "admin/process_facts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
-#include "limiter/pattern_bank.h"
-#include "policies/describe.h"
+#include "limiter/patterns/pattern_bank.h"
+#include "policies/set/describe.h"
 
 namespace weir::admin {
 

@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "admin/routes.h"
-#include "policies/describe.h"
+#include "policies/set/describe.h"
 
 namespace weir::admin {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <boost/json/array.hpp>
 
-#include "policies/describe.h"
+#include "policies/set/describe.h"
 
 namespace weir::admin {
 namespace {

@@ -3,7 +3,7 @@
 #include <boost/json/object.hpp>
 
 #include "admin/call.h"
-#include "limiter/static_list.h"
+#include "limiter/lists/static_list.h"
 
 /// The things of the API as JSON; docs/openapi.yaml has their schemas.
 namespace weir::admin {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/problem.h"
+#include "config/text/problem.h"
 
 namespace weir::api {
 

@@ -9,9 +9,9 @@
 
 #include "api/json_members.h"
 #include "core/event.h"
-#include "policies/frame.h"
-#include "policies/policy_set.h"
-#include "policies/record.h"
+#include "policies/lang/frame.h"
+#include "policies/set/policy_set.h"
+#include "policies/lang/record.h"
 
 namespace weir::api {
 

@@ -2,10 +2,10 @@
 #include <charconv>
 
 #include "api/event_reader.h"
-#include "config/units.h"
-#include "net/http_fields.h"
-#include "net/http_target.h"
-#include "net/uri.h"
+#include "config/text/units.h"
+#include "net/http/fields.h"
+#include "net/http/target.h"
+#include "net/http/uri.h"
 
 /// The built-in words of an event, from which a request and its answer are made.
 namespace weir::api {

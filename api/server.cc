@@ -10,8 +10,8 @@
 
 #include "api/batch.h"
 #include "net/deadline.h"
-#include "net/http_fields.h"
-#include "net/json_reply.h"
+#include "net/http/fields.h"
+#include "net/http/json_reply.h"
 
 namespace weir::api {
 

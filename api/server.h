@@ -6,7 +6,7 @@
 #include <string>
 
 #include "api/line_judge.h"
-#include "net/guarded_door.h"
+#include "net/http/guarded_door.h"
 #include "telemetry/metrics.h"
 
 namespace weir::api {

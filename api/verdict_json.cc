@@ -1,8 +1,9 @@
 #include "api/verdict_json.h"
 
 #include "core/text.h"
-#include "limiter/lists.h"
-#include "policies/describe.h"
+#include "limiter/lists/lists.h"
+#include "policies/set/describe.h"
+#include "policies/judge/pattern_text.h"
 
 namespace weir::api {
 

@@ -6,9 +6,9 @@
 #include <exception>
 #include <map>
 
-#include "app/command.h"
-#include "app/exit_code.h"
-#include "config/problem.h"
+#include "app/support/command.h"
+#include "app/support/exit_code.h"
+#include "config/text/problem.h"
 
 namespace weir::app {
 namespace {

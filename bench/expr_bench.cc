@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/expr/expression.h"
-#include "policies/frame.h"
+#include "policies/lang/expr/expression.h"
+#include "policies/lang/frame.h"
 
 /// What a request pays for an expression: begin() of its frame and one evaluation, with the nine
 /// headers of the real request of facts/performance.md. `remembered` is a second reading in the

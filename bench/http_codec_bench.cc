@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_head.h"
-#include "net/http_response_head.h"
-#include "net/http_target.h"
+#include "net/http/head.h"
+#include "net/http/response_head.h"
+#include "net/http/target.h"
 #include "proxy/hop_headers.h"
 
 namespace {

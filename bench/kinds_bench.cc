@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "limiter/bank.h"
-#include "limiter/kinds.h"
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
 
 namespace weir::limiter {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/store/server.h"
-#include "limiter/shared_key.h"
+#include "limiter/exchange/shared_key.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "limiter/bank.h"
+#include "limiter/counters/bank.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/key.h"
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 namespace {

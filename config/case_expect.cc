@@ -1,7 +1,7 @@
 #include "config/case_parts.h"
-#include "config/shapes.h"
-#include "config/units.h"
-#include "config/yaml_text.h"
+#include "config/text/shapes.h"
+#include "config/text/units.h"
+#include "config/text/yaml_text.h"
 
 /// What a step of a case expects.
 namespace weir::config {

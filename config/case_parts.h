@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/cases.h"
-#include "config/sections.h"
+#include "config/sections/sections.h"
 
 /// Parts of a case file that more than one source reads.
 namespace weir::config {

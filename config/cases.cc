@@ -1,9 +1,9 @@
 #include "config/cases.h"
 
 #include "config/case_parts.h"
-#include "config/shapes.h"
-#include "config/units.h"
-#include "config/yaml_text.h"
+#include "config/text/shapes.h"
+#include "config/text/units.h"
+#include "config/text/yaml_text.h"
 #include "core/text.h"
 
 namespace weir::config {

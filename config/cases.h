@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/model.h"
-#include "config/problem.h"
-#include "config/reader.h"
+#include "config/text/problem.h"
+#include "config/text/reader.h"
 
 /// The case files of `weir test` (docs/testing.md): events with times and answers, and what is
 /// expected of them. In every text of a step `<n>` stands for the number of the repetition, from 1.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "config/sections.h"
-#include "config/shapes.h"
-#include "config/yaml_text.h"
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
 
 namespace weir::config {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/parse.h"
-#include "config/reader.h"
+#include "config/text/reader.h"
 
 namespace weir::config {
 

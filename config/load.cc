@@ -12,9 +12,9 @@
 #include <cstring>
 #include <set>
 
-#include "config/table_file.h"
-#include "config/tree.h"
-#include "config/yaml_text.h"
+#include "config/text/table_file.h"
+#include "config/text/tree.h"
+#include "config/text/yaml_text.h"
 #include "core/key.h"
 
 namespace weir::config {

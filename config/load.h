@@ -7,8 +7,8 @@
 
 #include "config/model.h"
 #include "config/parse.h"
-#include "config/problem.h"
-#include "config/render.h"
+#include "config/text/problem.h"
+#include "config/text/render.h"
 
 namespace weir::config {
 
@@ -34,7 +34,7 @@ struct Loaded {
   std::string hash;                      ///< over names and contents of all files, 32 hex digits
   std::vector<IncludePattern> includes;
   std::vector<std::string> directories;  ///< of every file and pattern, as they are written
-  /// To watch (config/watch.h): these, and where symbolic links on the way to their files stand or
+  /// To watch (config/text/watch.h): these, and where symbolic links on the way to their files stand or
   /// lead.
   std::vector<std::string> watched;
 

@@ -16,7 +16,7 @@
 
 /// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
 /// has checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the
-/// type right) is checked by policies/compile, which reports problems at the same places.
+/// type right) is checked by policies/set/compile, which reports problems at the same places.
 namespace weir::config {
 
 /// A place in a file, 1-based, columns and lengths in bytes; file is an index into Model::files.
@@ -75,7 +75,7 @@ struct EventDef {
   std::optional<Text> when;         ///< expression
   std::vector<FieldDef> fields;
   Located<BodyKind> body;  ///< the only kind of body that its fields read; none: by Content-Type
-  std::string spelling;    ///< of the definition (config/merge.h)
+  std::string spelling;    ///< of the definition (config/text/merge.h)
 };
 
 enum class ListKind : std::uint8_t { allow, gray, deny };
@@ -110,7 +110,7 @@ struct TableDef {
   std::vector<Text> by;      ///< names of fields, outermost first
   std::optional<Text> file;  ///< csv: one column per field of `by`, then the value
   TableNode values;
-  std::string spelling;  ///< of the definition (config/merge.h)
+  std::string spelling;  ///< of the definition (config/text/merge.h)
 };
 
 /// A place as part of a key: `near: {lon, lat, cell: 6}` or `near: {lon, lat, radius: 1000m}`;
@@ -144,7 +144,7 @@ struct ListDef {
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
   std::optional<Where> share;      ///< by all replicas, through Redis
   std::vector<ListEntryDef> entries;
-  std::string spelling;  ///< of the definition (config/merge.h)
+  std::string spelling;  ///< of the definition (config/text/merge.h)
 };
 
 struct MetricDef {
@@ -316,7 +316,7 @@ struct NotifyDef {
   std::optional<Text> webhook;  ///< http:// or https:// URL
   bool log = false;
   unsigned per_minute = 10;
-  std::string spelling;  ///< of the definition (config/merge.h)
+  std::string spelling;  ///< of the definition (config/text/merge.h)
 };
 
 struct Endpoint {    ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"

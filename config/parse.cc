@@ -1,12 +1,12 @@
 #include "config/parse.h"
 
 #include "config/environment.h"
-#include "config/look_alikes.h"
-#include "config/merge.h"
-#include "config/references.h"
-#include "config/sections.h"
-#include "config/shapes.h"
-#include "config/yaml_text.h"
+#include "config/text/look_alikes.h"
+#include "config/text/merge.h"
+#include "config/checks/references.h"
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
 
 namespace weir::config {
 namespace {

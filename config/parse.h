@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/model.h"
-#include "config/problem.h"
-#include "config/tree.h"
+#include "config/text/problem.h"
+#include "config/text/tree.h"
 
 namespace weir::config {
 

@@ -2,7 +2,7 @@
 
 #include "config/cases.h"
 #include "config/environment.h"
-#include "config/reader.h"
+#include "config/text/reader.h"
 #include "core/text.h"
 
 namespace weir::config {

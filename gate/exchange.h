@@ -5,9 +5,9 @@
 
 #include "core/spares.h"
 #include "gate/judge.h"
-#include "limiter/synced_bank.h"
+#include "limiter/exchange/synced_bank.h"
 #include "net/wheel.h"
-#include "policies/asking.h"
+#include "policies/judge/asking.h"
 #include "store/shared_store.h"
 
 namespace weir::gate {

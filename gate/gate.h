@@ -15,9 +15,10 @@
 #include "gate/recorder.h"
 #include "gate/settlements.h"
 #include "gate/wait_queue.h"
-#include "policies/evaluator.h"
-#include "policies/verdict_text.h"
+#include "policies/judge/evaluator.h"
+#include "policies/judge/verdict_text.h"
 #include "telemetry/metrics.h"
+#include "policies/set/sharing.h"
 
 namespace weir::gate {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/spares.h"
-#include "policies/evaluator.h"
+#include "policies/judge/evaluator.h"
 #include "store/shared_store.h"
 
 namespace weir::gate {

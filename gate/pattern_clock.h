@@ -6,7 +6,7 @@
 
 #include "gate/pattern_post.h"
 #include "net/wheel.h"
-#include "policies/evaluator.h"
+#include "policies/judge/evaluator.h"
 
 namespace weir::gate {
 

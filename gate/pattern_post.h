@@ -6,7 +6,7 @@
 
 #include "core/spares.h"
 #include "net/wheel.h"
-#include "policies/evaluator.h"
+#include "policies/judge/evaluator.h"
 #include "store/shared_store.h"
 #include "telemetry/metrics.h"
 

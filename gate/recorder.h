@@ -6,8 +6,8 @@
 
 #include "core/address.h"
 #include "core/key.h"
-#include "policies/evaluator.h"
-#include "policies/recorded.h"
+#include "policies/judge/evaluator.h"
+#include "policies/set/recorded.h"
 #include "telemetry/metrics.h"
 
 /// What `weir serve --record` writes (docs/replay.md): a line of JSON for each event, which `weir

@@ -6,8 +6,8 @@
 
 #include "core/event.h"
 #include "net/bytes.h"
-#include "net/content_coding.h"
-#include "net/http_response_head.h"
+#include "net/http/content_coding.h"
+#include "net/http/response_head.h"
 
 namespace weir::proxy {
 

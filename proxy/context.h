@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "gate/judge.h"
-#include "net/content_coding.h"
-#include "net/http_date.h"
-#include "net/http_head.h"
-#include "net/http_response_head.h"
+#include "net/http/content_coding.h"
+#include "net/http/date.h"
+#include "net/http/head.h"
+#include "net/http/response_head.h"
 #include "net/worker_pool.h"
 #include "proxy/hop_headers.h"
 #include "proxy/render.h"

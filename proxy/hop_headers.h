@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_head.h"
-#include "net/http_response_head.h"
+#include "net/http/head.h"
+#include "net/http/response_head.h"
 
 namespace weir::proxy {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/assert.h"
-#include "net/content_coding.h"
+#include "net/http/content_coding.h"
 #include "proxy/session.h"
 
 namespace weir::proxy {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "net/http_chunked.h"
-#include "net/http_fields.h"
+#include "net/http/chunked.h"
+#include "net/http/fields.h"
 #include "net/socket.h"
 
 namespace weir::proxy {

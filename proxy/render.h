@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/effect.h"
-#include "net/http_refusal.h"
+#include "net/http/refusal.h"
 
 namespace weir::proxy {
 

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "net/client_address.h"
-#include "net/http_chunked.h"
-#include "net/http_fields.h"
-#include "net/http_target.h"
+#include "net/http/client_address.h"
+#include "net/http/chunked.h"
+#include "net/http/fields.h"
+#include "net/http/target.h"
 #include "net/listener.h"
 #include "net/socket.h"
 
 namespace weir::proxy {
 
-/// What the reverse proxy is told. Filled once by app/wiring; the same for every worker.
+/// What the reverse proxy is told. Filled once by app/serve/wiring; the same for every worker.
 struct Settings {
   net::SocketAddress upstream;
   std::string upstream_authority;  ///< Host for HTTP/1.0 requests without one

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "core/event.h"
-#include "net/http_head.h"
-#include "net/http_target.h"
+#include "net/http/head.h"
+#include "net/http/target.h"
 #include "proxy/settings.h"
 
 namespace weir::proxy {

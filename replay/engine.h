@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "config/model.h"
-#include "limiter/bank.h"
-#include "limiter/lists.h"
-#include "limiter/pattern_bank.h"
-#include "policies/evaluator.h"
-#include "policies/view_bank.h"
+#include "limiter/counters/bank.h"
+#include "limiter/lists/lists.h"
+#include "limiter/patterns/pattern_bank.h"
+#include "policies/judge/evaluator.h"
+#include "policies/set/view_bank.h"
 #include "replay/formats.h"
+#include "policies/set/sharing.h"
 
 namespace weir::replay {
 

@@ -9,9 +9,9 @@
 
 #include "config/model.h"
 #include "core/event.h"
-#include "policies/policy_set.h"
-#include "policies/record.h"
-#include "policies/slots.h"
+#include "policies/set/policy_set.h"
+#include "policies/lang/record.h"
+#include "policies/lang/slots.h"
 #include "replay/mapping.h"
 
 /// How rows of files become events. A new format is a file under formats/ and a row of the table.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/extractors.h"
+#include "policies/lang/extractors.h"
 
 namespace weir::replay {
 namespace {

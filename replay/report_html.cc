@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/text.h"
-#include "policies/describe.h"
+#include "policies/set/describe.h"
 #include "replay/report.h"
 
 /// The report as one page: inline styles and drawings, no script, nothing loaded from elsewhere.

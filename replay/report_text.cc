@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/text.h"
-#include "policies/describe.h"
+#include "policies/set/describe.h"
 #include "replay/report.h"
 
 /// The report for a terminal.

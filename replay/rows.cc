@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/text.h"
-#include "policies/actions.h"
+#include "policies/set/actions.h"
 
 namespace weir::replay {
 namespace {

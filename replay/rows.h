@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/pattern_sink.h"
-#include "policies/policy_set.h"
-#include "policies/row_sink.h"
+#include "policies/judge/pattern_sink.h"
+#include "policies/set/policy_set.h"
+#include "policies/judge/row_sink.h"
 
 namespace weir::replay {
 

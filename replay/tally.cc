@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "policies/actions.h"
+#include "policies/set/actions.h"
 
 namespace weir::replay {
 namespace {

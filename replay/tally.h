@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "policies/pattern_sink.h"
-#include "policies/policy_set.h"
-#include "policies/row_sink.h"
-#include "policies/verdict.h"
+#include "policies/judge/pattern_sink.h"
+#include "policies/set/policy_set.h"
+#include "policies/judge/row_sink.h"
+#include "policies/judge/verdict.h"
 #include "replay/key_maxima.h"
 #include "replay/timeline.h"
 

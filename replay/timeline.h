@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "policies/verdict.h"
+#include "policies/judge/verdict.h"
 
 namespace weir::replay {
 

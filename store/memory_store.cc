@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "limiter/frame.h"
+#include "limiter/memory/frame.h"
 
 namespace weir::store {
 namespace {

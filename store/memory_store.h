@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "limiter/bank.h"
-#include "limiter/pattern_bank.h"
+#include "limiter/counters/bank.h"
+#include "limiter/patterns/pattern_bank.h"
 #include "store/shared_store.h"
 
 namespace weir::store {

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "core/clock.h"
-#include "limiter/shared_op.h"
+#include "limiter/exchange/shared_op.h"
 
 namespace weir::store {
 

@@ -2,7 +2,7 @@
 
 /// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand
 /// together. The Prometheus page, the reference page and tests/telemetry walk this table. Metrics
-/// that carry the name of a policy, list or field are families (policies/stats.h). No client value is
+/// that carry the name of a policy, list or field are families (policies/judge/stats.h). No client value is
 /// ever a label.
 #define WEIR_METRICS(X)                                                                           \
   X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.") \

@@ -11,25 +11,56 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# A room may include rooms to its left in its own row of this table: never its own row, never upward.
+# A room may include the rooms of its own row in this table: never itself by another path, never upward. A room inside a
+# folder (`limiter/kinds`) is a room of its own; a folder's name (`limiter`) stands for all of its rooms.
+BASE = ["telemetry", "core"]
 ROOMS = {
     "core": [],
     "telemetry": ["core"],
-    "config": ["telemetry", "core"],
-    "limiter": ["telemetry", "core"],
-    "net": ["telemetry", "core"],
-    "store": ["limiter", "net", "telemetry", "core"],
-    "policies": ["config", "limiter", "telemetry", "core"],
-    "replay": ["policies", "config", "limiter", "net", "telemetry", "core"],
-    "gate": ["policies", "store", "config", "limiter", "net", "telemetry", "core"],
-    "proxy": ["gate", "net", "telemetry", "core"],
-    "api": ["gate", "policies", "config", "limiter", "net", "telemetry", "core"],
-    "admin": ["proxy", "gate", "policies", "config", "limiter", "net", "telemetry", "core"],
-    "app": ["admin", "api", "proxy", "replay", "gate", "policies", "store", "config", "limiter", "net", "telemetry", "core"],
+    "config": BASE,
+    "limiter/memory": BASE,
+    "limiter/kinds": ["limiter/memory", *BASE],
+    "limiter/counters": ["limiter/kinds", "limiter/memory", *BASE],
+    "limiter/lists": ["limiter/memory", *BASE],
+    "limiter/patterns": ["limiter/memory", *BASE],
+    "limiter/views": ["limiter/kinds", *BASE],
+    "limiter/exchange": ["limiter/counters", "limiter/patterns", "limiter/kinds", "limiter/memory", *BASE],
+    "net": BASE,
+    "store": ["limiter", "net", *BASE],
+    "policies/lang": ["config", *BASE],
+    "policies/set": ["policies/lang", "config", "limiter", *BASE],
+    "policies/judge": ["policies/set", "policies/lang", "config", "limiter", *BASE],
+    "replay": ["policies", "config", "limiter", "net", *BASE],
+    "gate": ["policies", "store", "config", "limiter", "net", *BASE],
+    "proxy": ["gate", "net", *BASE],
+    "api": ["gate", "policies", "config", "limiter", "net", *BASE],
+    "admin": ["proxy", "gate", "policies", "config", "limiter", "net", *BASE],
+    "app/support": ["admin", "proxy", "api", "gate", "store", "policies", "config", "limiter", "net", *BASE],
+    "app/serve": ["app/support", "admin", "api", "proxy", "replay", "gate", "store", "policies", "config", "limiter", "net", *BASE],
+    "app/tools": ["app/serve", "app/support", "admin", "api", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
+                  "net", *BASE],
+    "app": ["app/support", "config", *BASE],
 }
 
 # Rooms that never wait, never read a clock and know no sockets.
 PURE = ["core", "config", "limiter", "policies"]
+
+# More files than these in one folder, or in a class, or functions in one: it has become two ideas.
+FILES_MOST = 45
+
+
+def room_of(path: str) -> str | None:
+    """The innermost room that this file lies in."""
+    parts = path.split("/")[:-1]
+    while parts:
+        if "/".join(parts) in ROOMS:
+            return "/".join(parts)
+        parts.pop()
+    return None
+
+
+def covers(named: str, room: str) -> bool:
+    return room == named or room.startswith(named + "/")
 
 BANNED = [
     # pattern, rooms it is banned in (None: all), files excepted, why
@@ -53,8 +84,9 @@ LINES_MOST = 600
 
 
 def sources(room: str):
+    """What lies in the room, and not in a room inside it."""
     for path in sorted((ROOT / room).rglob("*")):
-        if path.suffix in {".cc", ".h"}:
+        if path.suffix in {".cc", ".h"} and room_of(path.relative_to(ROOT).as_posix()) == room:
             yield path
 
 
@@ -76,15 +108,15 @@ def check_rooms(report) -> None:
             for number, line in enumerate(lines, 1):
                 included = INCLUDE.match(line)
                 if included:
-                    target = included.group(1).split("/")[0]
-                    if target in ROOMS and target != room and target not in below:
+                    target = room_of(included.group(1))
+                    if target and target != room and not any(covers(one, target) for one in below):
                         report(name, number, f"{room} may not include {target}: arrows point downwards")
-                    if target == "tests":
+                    if included.group(1).startswith("tests/"):
                         report(name, number, "the product does not include its tests")
                 if UNFINISHED.search(line):
                     report(name, number, "unfinished work; finish it or file an issue")
                 for pattern, rooms, excepted, why in BANNED:
-                    if rooms is not None and room not in rooms:
+                    if rooms is not None and not any(covers(one, room) for one in rooms):
                         continue
                     text = line if "boost/" in pattern else code_of(line)
                     if name not in excepted and re.search(pattern, text):
@@ -104,22 +136,22 @@ def tests_text(room: str) -> str:
 def check_tables(report) -> None:
     """Every row of a table has help (the compiler sees to the field; we to its text) and is named in a test."""
     policies = tests_text("policies")
-    for name in rows("policies/actions.cc", r'\{Action::\w+, "(\w+)"'):
+    for name in rows("policies/set/actions.cc", r'\{Action::\w+, "(\w+)"'):
         if name != "none" and name not in policies:
-            report("policies/actions.cc", 1, f'no test of tests/policies names the action "{name}"')
-    functions = ROOT / "policies/expr/functions.cc"
+            report("policies/set/actions.cc", 1, f'no test of tests/policies names the action "{name}"')
+    functions = ROOT / "policies/lang/expr/functions.cc"
     if functions.exists():
-        for name in rows("policies/expr/functions.cc", r'^\s*\{"(\w+)",'):
+        for name in rows("policies/lang/expr/functions.cc", r'^\s*\{"(\w+)",'):
             if not re.search(rf"\b{name}\(", policies):
-                report("policies/expr/functions.cc", 1, f'no test of tests/policies calls "{name}()"')
-    for family in sorted((ROOT / "policies/extractors").glob("*.cc")):
+                report("policies/lang/expr/functions.cc", 1, f'no test of tests/policies calls "{name}()"')
+    for family in sorted((ROOT / "policies/lang/extractors").glob("*.cc")):
         file = family.relative_to(ROOT).as_posix()
         for name in rows(file, r'^\s*\{"([\w.]+)", ArgumentForm'):
             if name not in policies:
                 report(file, 1, f'no test of tests/policies reads "{name}"')
     config = tests_text("config") + "\n".join(
         p.read_text(encoding="utf-8") for p in sorted((ROOT / "tests/golden/config").glob("*")) if p.is_file())
-    for path in sorted((ROOT / "config").glob("*.cc")):
+    for path in sorted((ROOT / "config").rglob("*.cc")):
         file = path.relative_to(ROOT).as_posix()
         for name, help_text, later in rows(file, r'\{\{"(\w+)",[^}]*?"([^"]*)"\},\s*(nullptr)?'):
             if later:
@@ -131,10 +163,17 @@ def check_tables(report) -> None:
 
 
 def check_tests_mirror_rooms(report) -> None:
-    for room in ROOMS:
-        folder = ROOT / "tests" / room
-        if any(sources(room)) and not any(folder.glob("*_test.cc")):
+    for room in sorted({name.split("/")[0] for name in ROOMS}):
+        if not any((ROOT / "tests" / room).rglob("*_test.cc")):
             report(f"tests/{room}", 1, "a room without tests")
+
+
+def check_folders(report) -> None:
+    for room in ROOMS:
+        for folder in {path.parent for path in sources(room)}:
+            count = sum(path.suffix in {".cc", ".h"} for path in folder.iterdir())
+            if count > FILES_MOST:
+                report(folder.relative_to(ROOT).as_posix(), 1, f"{count} files: it has become two ideas; split it")
 
 
 def check_test_namespaces(report) -> None:
@@ -159,6 +198,7 @@ def main() -> int:
     check_rooms(report)
     check_tables(report)
     check_tests_mirror_rooms(report)
+    check_folders(report)
     check_test_namespaces(report)
     check_commands(report)
     print("\n".join(findings) if findings else "tidy: nothing out of place")

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "limiter/frame.h"
-#include "limiter/pattern.h"
+#include "limiter/memory/frame.h"
+#include "limiter/patterns/pattern.h"
 
 namespace weir::limiter {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "limiter/frame.h"
-#include "limiter/pattern.h"
+#include "limiter/memory/frame.h"
+#include "limiter/patterns/pattern.h"
 
 namespace weir::limiter {
 

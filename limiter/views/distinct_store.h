@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/prefetch.h"
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 #include "limiter/views/index.h"
 
 namespace weir::limiter {

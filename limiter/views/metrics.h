@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 #include "limiter/views/sums.h"
 
 /// The metrics of views, besides distinct. Of each: a Part is what a pane holds of one group, a

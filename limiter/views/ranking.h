@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/number.h"
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 

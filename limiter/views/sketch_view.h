@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "limiter/sketch/bloom.h"
-#include "limiter/sketch/hyperloglog.h"
-#include "limiter/view.h"
+#include "limiter/views/bloom.h"
+#include "limiter/views/hyperloglog.h"
+#include "limiter/views/view.h"
 #include "limiter/views/index.h"
 #include "limiter/views/ranking.h"
 #include "limiter/views/spans.h"

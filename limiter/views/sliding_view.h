@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 #include "limiter/views/index.h"
 #include "limiter/views/ranking.h"
 #include "limiter/views/spans.h"

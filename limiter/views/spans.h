@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 

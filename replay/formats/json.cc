@@ -1,10 +1,10 @@
-#include "policies/extractors/json.h"
+#include "policies/lang/extractors/json.h"
 
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/stream_parser.hpp>
 
-#include "policies/extractors/arena.h"
+#include "policies/lang/extractors/arena.h"
 #include "replay/formats.h"
 #include "replay/record_time.h"
 

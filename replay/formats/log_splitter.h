@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/log_format.h"
+#include "config/text/log_format.h"
 #include "core/clock.h"
 #include "replay/record_time.h"
 

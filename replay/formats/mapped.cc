@@ -3,8 +3,8 @@
 
 #include "core/key.h"
 #include "core/text.h"
-#include "policies/extractors/arena.h"
-#include "policies/extractors/json.h"
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/json.h"
 #include "replay/formats.h"
 #include "replay/formats/csv_splitter.h"
 #include "replay/formats/log_time.h"

@@ -1,7 +1,7 @@
-#include "policies/extractors.h"
-#include "policies/extractors/arena.h"
-#include "policies/extractors/json.h"
-#include "policies/recorded.h"
+#include "policies/lang/extractors.h"
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/json.h"
+#include "policies/set/recorded.h"
 #include "replay/formats.h"
 
 /// What `weir serve --record` has written (gate/recorder.h): values of slots under their canonical

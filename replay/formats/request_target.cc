@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "net/http_target.h"
-#include "net/uri.h"
+#include "net/http/target.h"
+#include "net/http/uri.h"
 
 namespace weir::replay {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "limiter/lists.h"
+#include "limiter/lists/lists.h"
 #include "store/lists/list_wire.h"
 #include "store/redis/breaker.h"
 

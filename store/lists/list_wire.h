@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "limiter/lists.h"
+#include "limiter/lists/lists.h"
 #include "store/redis/resp_reader.h"
 
 /// What list.lua is told and what it says. Times are the store's, in Unix milliseconds.

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "limiter/amounts.h"
+#include "limiter/kinds/amounts.h"
 #include "store/redis/near_reading.h"
 #include "store/redis/packer.h"
 #include "store/redis/pattern_codec.h"

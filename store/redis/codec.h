@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "limiter/shared_op.h"
+#include "limiter/exchange/shared_op.h"
 #include "store/redis/packer.h"
 #include "store/redis/resp_reader.h"
 #include "store/redis/store_clock.h"

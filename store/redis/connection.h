@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "limiter/shared_op.h"
+#include "limiter/exchange/shared_op.h"
 #include "net/worker_pool.h"
 #include "store/redis/breaker.h"
 #include "store/redis/resp_reader.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "limiter/kind.h"
+#include "limiter/kinds/kind.h"
 
 namespace weir::store {
 

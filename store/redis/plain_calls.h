@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "limiter/shared_op.h"
+#include "limiter/exchange/shared_op.h"
 #include "store/redis/resp_reader.h"
 #include "store/redis/scripts.h"
 #include "store/redis/tickets.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "limiter/shared_op.h"
+#include "limiter/exchange/shared_op.h"
 #include "store/redis/resp_reader.h"
 #include "store/redis/scripts.h"
 

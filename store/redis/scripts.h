@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "limiter/shared_op.h"
+#include "limiter/exchange/shared_op.h"
 
 namespace weir::store {
 

@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "admin/routes.h"
-#include "net/uri.h"
+#include "net/http/uri.h"
 #include "fake_process.h"
 #include "tests/support/open_api.h"
 

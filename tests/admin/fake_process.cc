@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
-#include "config/render.h"
-#include "policies/compile.h"
-#include "policies/evaluator.h"
+#include "config/text/render.h"
+#include "policies/set/compile.h"
+#include "policies/judge/evaluator.h"
 
 namespace weir::test {
 

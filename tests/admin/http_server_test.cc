@@ -1,4 +1,4 @@
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 #include <gtest/gtest.h>
 

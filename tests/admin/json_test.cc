@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "limiter/lists.h"
+#include "limiter/lists/lists.h"
 
 namespace weir::admin::json_test {
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "app/case_files.h"
-#include "app/recipes.h"
+#include "app/tools/case_files.h"
+#include "app/support/recipes.h"
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
 #include "tests/support/golden.h"
@@ -274,7 +274,7 @@ TEST_F(CasesTest, InitListsRecipesAndWritesOneWithItsCases) {
   EXPECT_THAT(outcome.out, HasSubstr("  login "));
   outcome = run_weir({"init", "login", "--dir", "made"}, scratch.path());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/init.txt", outcome.out), "");
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/tools/init.txt", outcome.out), "");
   EXPECT_EQ(scratch.read("made/login.yaml"), find_recipe("login")->text);
   EXPECT_EQ(run_weir({"test", "made"}, scratch.path()).code, 0);
   outcome = run_weir({"init", "login", "--dir", "made"}, scratch.path());

@@ -1,4 +1,4 @@
-#include "app/configuration.h"
+#include "app/support/configuration.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "app/recipes.h"
+#include "app/support/recipes.h"
 
 namespace weir::app::configuration_test {
 namespace {

@@ -9,11 +9,12 @@
 #include "config/load.h"
 #include "core/text.h"
 #include "gate/gate.h"
-#include "policies/compile.h"
+#include "policies/set/compile.h"
 #include "replay/rows.h"
 #include "store/memory_store.h"
 #include "tests/policies/world.h"
 #include "tests/replay/world.h"
+#include "policies/set/sharing.h"
 
 namespace weir::app {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/fail_if.h"
+#include "app/tools/fail_if.h"
 
 #include <gtest/gtest.h>
 

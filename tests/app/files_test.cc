@@ -1,4 +1,4 @@
-#include "app/files.h"
+#include "app/support/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "app/full_lists.h"
+#include "app/serve/full_lists.h"
 
 #include <gtest/gtest.h>
 

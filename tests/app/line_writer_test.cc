@@ -1,4 +1,4 @@
-#include "app/line_writer.h"
+#include "app/support/line_writer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

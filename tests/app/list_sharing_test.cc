@@ -1,9 +1,9 @@
 // A process's end of sharing lists: its thread, whom it asks, what it says of itself.
-#include "app/list_sharing.h"
+#include "app/serve/list_sharing.h"
 
 #include <gtest/gtest.h>
 
-#include "app/report.h"
+#include "app/serve/report.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::app::list_sharing_test {

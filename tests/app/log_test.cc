@@ -1,4 +1,4 @@
-#include "app/log.h"
+#include "app/support/log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/machine.h"
+#include "app/support/machine.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "app/memory_plan.h"
+#include "app/support/memory_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "app/configuration.h"
+#include "app/support/configuration.h"
 
 namespace weir::app::memory_plan_test {
 namespace {

@@ -1,8 +1,8 @@
-#include "app/notify.h"
+#include "app/serve/notify.h"
 
 #include <gtest/gtest.h>
 
-#include "app/verdict_line.h"
+#include "app/support/verdict_line.h"
 
 namespace weir::app::notify_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/outline.h"
+#include "app/tools/outline.h"
 
 #include <gtest/gtest.h>
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "app/recipes.h"
+#include "app/support/recipes.h"
 #include "config/load.h"
-#include "policies/compile.h"
+#include "policies/set/compile.h"
 #include "tests/app/doors.h"
 #include "tests/app/traffic_for.h"
 

@@ -1,4 +1,4 @@
-#include "app/recording.h"
+#include "app/serve/recording.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

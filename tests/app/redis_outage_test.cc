@@ -1,4 +1,4 @@
-#include "app/redis_outage.h"
+#include "app/serve/redis_outage.h"
 
 #include <gtest/gtest.h>
 

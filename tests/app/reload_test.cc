@@ -1,10 +1,10 @@
-#include "app/reload.h"
+#include "app/serve/reload.h"
 
 #include <gmock/gmock.h>
 
 #include <boost/asio/co_spawn.hpp>
 
-#include "app/problem_log.h"
+#include "app/support/problem_log.h"
 #include "tests/app/scratch.h"
 
 namespace weir::app::reload_test {

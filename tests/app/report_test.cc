@@ -1,11 +1,11 @@
-#include "app/report.h"
+#include "app/serve/report.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "app/configuration.h"
-#include "app/verdict_line.h"
+#include "app/support/configuration.h"
+#include "app/support/verdict_line.h"
 
 namespace weir::app::report_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "app/http_client.h"
+#include "app/support/http_client.h"
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
 #include "tests/support/free_port.h"

@@ -1,4 +1,4 @@
-#include "app/state.h"
+#include "app/serve/state.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

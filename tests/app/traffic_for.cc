@@ -1,7 +1,7 @@
 #include "tests/app/traffic_for.h"
 
 #include "core/text.h"
-#include "policies/extractors.h"
+#include "policies/lang/extractors.h"
 
 namespace weir::app {
 namespace {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/policy_set.h"
+#include "policies/set/policy_set.h"
 #include "tests/app/random_policies.h"
 
 namespace weir::app {

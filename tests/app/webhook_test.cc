@@ -1,5 +1,5 @@
 // Deliveries to real servers, with TLS and without.
-#include "app/webhook.h"
+#include "app/support/webhook.h"
 
 #include <openssl/ssl.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/render.h"
+#include "config/text/render.h"
 #include "tests/support/golden.h"
 
 /// The files of `weir test`: what they say, and what is wrong with them.

@@ -1,10 +1,10 @@
-#include "config/foreign_words.h"
+#include "config/text/foreign_words.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "config/reader.h"
+#include "config/text/reader.h"
 
 namespace weir::config::foreign_words_test {
 namespace {

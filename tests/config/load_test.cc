@@ -10,7 +10,7 @@
 #include <random>
 
 #include "config/schema.h"
-#include "config/watch.h"
+#include "config/text/watch.h"
 #include "tests/config/example.h"
 #include "tests/support/golden.h"
 

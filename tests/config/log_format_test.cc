@@ -1,4 +1,4 @@
-#include "config/log_format.h"
+#include "config/text/log_format.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "config/merge.h"
+#include "config/text/merge.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "config/secrets.h"
+#include "config/text/secrets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "config/units.h"
+#include "config/text/units.h"
 
 #include <gtest/gtest.h>
 

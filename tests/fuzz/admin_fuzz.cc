@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "admin/json.h"
-#include "net/uri.h"
+#include "net/http/uri.h"
 
 /// What the admin door parses by itself: paths, queries, authorities, JSON bodies; and that what it
 /// makes of any bytes is UTF-8 that its own JSON reader takes.

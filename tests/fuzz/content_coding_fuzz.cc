@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/content_coding.h"
+#include "net/http/content_coding.h"
 #include "tests/support/codings.h"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "api/batch.h"
 #include "config/load.h"
-#include "policies/compile.h"
+#include "policies/set/compile.h"
 
 /// Bodies of `POST /v1/events`. Any bytes give an answer that is JSON, one line for each that is
 /// not empty; and what the reader of objects takes and gives is what Boost.JSON takes and gives,

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "policies/expr/expression.h"
-#include "policies/frame.h"
+#include "policies/lang/expr/expression.h"
+#include "policies/lang/frame.h"
 #include "tests/fuzz/expr_world.h"
 
 /// Any text: it compiles or is refused with at least one problem inside the text; if it compiles,

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/key.h"
-#include "policies/expr/expression.h"
-#include "policies/frame.h"
+#include "policies/lang/expr/expression.h"
+#include "policies/lang/frame.h"
 
 /// A request with everything in it, and a scope with a field and two lists.
 namespace weir::policies::fuzz {

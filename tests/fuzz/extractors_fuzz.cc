@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/expr/expression.h"
-#include "policies/extractors/form.h"
-#include "policies/frame.h"
+#include "policies/lang/expr/expression.h"
+#include "policies/lang/extractors/form.h"
+#include "policies/lang/frame.h"
 #include "tests/fuzz/expr_world.h"
 
 /// Input: lines `Name: value` as headers, an empty line, the rest is query, path and body at once.

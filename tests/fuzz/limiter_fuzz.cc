@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/assert.h"
-#include "limiter/bank.h"
-#include "limiter/kinds.h"
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
 #include "tests/limiter/kind_models.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/assert.h"
-#include "limiter/frame.h"
+#include "limiter/memory/frame.h"
 #include "store/lists/list_sync.h"
 
 using namespace weir;

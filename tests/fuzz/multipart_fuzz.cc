@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "policies/extractors/arena.h"
-#include "policies/extractors/json.h"
-#include "policies/extractors/media_type.h"
-#include "policies/extractors/multipart.h"
-#include "policies/extractors/names.h"
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/json.h"
+#include "policies/lang/extractors/media_type.h"
+#include "policies/lang/extractors/multipart.h"
+#include "policies/lang/extractors/names.h"
 
 /// Input: a Content-Type line, a line feed, a body. A body that is read must be what a browser could
 /// have written; what was found must be a view of the body; and a naive look for the name in the

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/assert.h"
-#include "limiter/bank.h"
-#include "limiter/frame.h"
-#include "limiter/kinds.h"
-#include "limiter/lists.h"
+#include "limiter/counters/bank.h"
+#include "limiter/memory/frame.h"
+#include "limiter/kinds/kinds.h"
+#include "limiter/lists/lists.h"
 #include "tests/limiter/kind_models.h"
 
 namespace {

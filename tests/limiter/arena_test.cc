@@ -1,4 +1,4 @@
-#include "limiter/arena.h"
+#include "limiter/memory/arena.h"
 
 #include <gtest/gtest.h>
 

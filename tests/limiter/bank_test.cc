@@ -1,4 +1,4 @@
-#include "limiter/bank.h"
+#include "limiter/counters/bank.h"
 
 #include <gtest/gtest.h>
 

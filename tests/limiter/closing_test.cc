@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "limiter/bank.h"
-#include "limiter/lists.h"
+#include "limiter/counters/bank.h"
+#include "limiter/lists/lists.h"
 
 /// What no policy set uses any more makes room for what one does.
 namespace weir::limiter::closing_test {

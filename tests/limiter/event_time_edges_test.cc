@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "limiter/bank.h"
-#include "limiter/footprint.h"
+#include "limiter/counters/bank.h"
+#include "limiter/counters/footprint.h"
 
 namespace weir::limiter::event_time_edges_test {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "limiter/bank.h"
-#include "limiter/kinds.h"
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
 #include "tests/support/allocations.h"
 
 namespace weir::limiter::event_time_test {

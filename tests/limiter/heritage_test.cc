@@ -1,5 +1,5 @@
 // A new counter of the same `what` begins with what another keeps; against a naive list of events.
-#include "limiter/heritage.h"
+#include "limiter/counters/heritage.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
-#include "limiter/bank.h"
-#include "limiter/kinds.h"
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
 
 namespace weir::limiter::heritage_test {
 namespace {

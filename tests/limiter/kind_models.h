@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/calendar.h"
-#include "limiter/kinds.h"
+#include "limiter/kinds/kinds.h"
 #include "tests/limiter/naive.h"
 
 namespace weir::limiter::test {

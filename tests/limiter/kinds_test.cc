@@ -1,5 +1,5 @@
 // Every row of the table of kinds against a naive list of events, over random schedules.
-#include "limiter/kinds.h"
+#include "limiter/kinds/kinds.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "limiter/bank.h"
+#include "limiter/counters/bank.h"
 #include "tests/limiter/kind_models.h"
 
 namespace weir::limiter::kinds_test {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "limiter/bank.h"
+#include "limiter/counters/bank.h"
 
 namespace weir::limiter::leaky_test {
 namespace {

@@ -1,7 +1,7 @@
 // What a shared list keeps for other replicas, and what it takes from them.
 #include <gtest/gtest.h>
 
-#include "limiter/lists.h"
+#include "limiter/lists/lists.h"
 
 namespace weir::limiter::lists_shared_test {
 namespace {

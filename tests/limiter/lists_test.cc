@@ -1,4 +1,4 @@
-#include "limiter/lists.h"
+#include "limiter/lists/lists.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "limiter/static_list.h"
+#include "limiter/lists/static_list.h"
 
 namespace weir::limiter::lists_test {
 namespace {

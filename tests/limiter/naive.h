@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "limiter/kind.h"
-#include "limiter/windows.h"
+#include "limiter/kinds/kind.h"
+#include "limiter/kinds/windows.h"
 
 namespace weir::limiter::test {
 

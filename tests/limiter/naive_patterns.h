@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "limiter/pattern.h"
+#include "limiter/patterns/pattern.h"
 
 /// What patterns mean, told again from the whole list of one key's events, in the order of arrival.
 namespace weir::limiter::naive {

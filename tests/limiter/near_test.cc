@@ -10,9 +10,9 @@
 #include <set>
 #include <thread>
 
-#include "limiter/bank.h"
-#include "limiter/kinds.h"
-#include "limiter/place_grid.h"
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
+#include "limiter/kinds/place_grid.h"
 #include "tests/support/allocations.h"
 
 namespace weir::limiter::near_test {

@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "limiter/pattern_bank.h"
+#include "limiter/patterns/pattern_bank.h"
 #include "tests/limiter/naive_patterns.h"
 
 namespace weir::limiter::patterns_test {

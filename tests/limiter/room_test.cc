@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "limiter/bank.h"
+#include "limiter/counters/bank.h"
 
 /// Who keeps a count in a full table: docs/accuracy.md, "Memory".
 namespace weir::limiter::room_test {

@@ -1,4 +1,4 @@
-#include "limiter/shared_key.h"
+#include "limiter/exchange/shared_key.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/key.h"
-#include "limiter/sketch/bloom.h"
-#include "limiter/sketch/hyperloglog.h"
-#include "limiter/view.h"
+#include "limiter/views/bloom.h"
+#include "limiter/views/hyperloglog.h"
+#include "limiter/views/view.h"
 #include "tests/support/redis_server.h"
 
 namespace weir::limiter::sketch_test {

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <random>
 
-#include "limiter/bank.h"
-#include "limiter/kinds.h"
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
 
 namespace weir::limiter::snapshot_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "limiter/view.h"
+#include "limiter/views/view.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "limiter/view_row.h"
+#include "limiter/views/view_row.h"
 
 namespace weir::limiter::view_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "net/client_address.h"
+#include "net/http/client_address.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/content_coding.h"
+#include "net/http/content_coding.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

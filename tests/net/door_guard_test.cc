@@ -1,4 +1,4 @@
-#include "net/door_guard.h"
+#include "net/http/door_guard.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

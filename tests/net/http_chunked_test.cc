@@ -1,4 +1,4 @@
-#include "net/http_chunked.h"
+#include "net/http/chunked.h"
 
 #include <gtest/gtest.h>
 

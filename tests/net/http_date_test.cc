@@ -1,4 +1,4 @@
-#include "net/http_date.h"
+#include "net/http/date.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/http_fields.h"
+#include "net/http/fields.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/http_head.h"
+#include "net/http/head.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/http_response_head.h"
+#include "net/http/response_head.h"
 
 #include <gtest/gtest.h>
 

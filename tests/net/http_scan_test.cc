@@ -1,4 +1,4 @@
-#include "net/http_scan.h"
+#include "net/http/scan.h"
 
 #include <gtest/gtest.h>
 

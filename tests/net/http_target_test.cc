@@ -1,4 +1,4 @@
-#include "net/http_target.h"
+#include "net/http/target.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/json_reply.h"
+#include "net/http/json_reply.h"
 
 #include <gtest/gtest.h>
 

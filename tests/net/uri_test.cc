@@ -1,4 +1,4 @@
-#include "net/uri.h"
+#include "net/http/uri.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "policies/text_keys.h"
+#include "policies/set/text_keys.h"
 #include "tests/policies/world.h"
 
 // An address is one type everywhere: whoever spells it, in a request, a record, a list, a table or a

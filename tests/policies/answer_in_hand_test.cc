@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "policies/actions.h"
+#include "policies/set/actions.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::answer_in_hand_test {

@@ -1,6 +1,7 @@
-#include "policies/evaluator.h"
+#include "policies/judge/evaluator.h"
 
 #include "tests/policies/world.h"
+#include "policies/set/sharing.h"
 
 namespace weir::policies::evaluator_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/explain.h"
+#include "policies/judge/explain.h"
 
 #include "tests/policies/world.h"
 #include "tests/support/golden.h"

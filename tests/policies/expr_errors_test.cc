@@ -1,4 +1,4 @@
-#include "policies/expr/functions.h"
+#include "policies/lang/expr/functions.h"
 #include "tests/policies/expr_support.h"
 
 /// Every message of the expression compiler, with the column and length that it underlines.

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/key.h"
-#include "policies/expr/expression.h"
-#include "policies/expr/quote.h"
-#include "policies/extractors/json.h"
-#include "policies/frame.h"
-#include "policies/threshold_table.h"
+#include "policies/lang/expr/expression.h"
+#include "policies/lang/expr/quote.h"
+#include "policies/lang/extractors/json.h"
+#include "policies/lang/frame.h"
+#include "policies/lang/threshold_table.h"
 
 /// What tests of expressions stand on: a scope with fields and lists, a request built in one line.
 namespace weir::policies::test {

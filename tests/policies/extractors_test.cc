@@ -1,6 +1,6 @@
-#include "policies/extractors.h"
+#include "policies/lang/extractors.h"
 
-#include "policies/extractors/form.h"
+#include "policies/lang/extractors/form.h"
 #include "tests/policies/expr_support.h"
 
 namespace weir::policies::test::extractors_test {

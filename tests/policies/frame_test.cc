@@ -1,4 +1,4 @@
-#include "policies/frame.h"
+#include "policies/lang/frame.h"
 
 #include "tests/policies/expr_support.h"
 #include "tests/support/allocations.h"

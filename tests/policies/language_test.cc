@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "config/load.h"
-#include "config/render.h"
+#include "config/text/render.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::language_test {

@@ -1,4 +1,4 @@
-#include "policies/lineage.h"
+#include "policies/set/lineage.h"
 
 #include <gtest/gtest.h>
 

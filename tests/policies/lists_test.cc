@@ -1,5 +1,5 @@
-#include "policies/evaluator.h"
-#include "policies/text_keys.h"
+#include "policies/judge/evaluator.h"
+#include "policies/set/text_keys.h"
 #include "tests/policies/world.h"
 
 /// Lists as policies use them: who is on one, what becomes of them, and inList().

@@ -1,4 +1,4 @@
-#include "policies/extractors/names.h"
+#include "policies/lang/extractors/names.h"
 
 #include <gtest/gtest.h>
 

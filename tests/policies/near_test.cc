@@ -6,9 +6,9 @@
 #include <random>
 
 #include "core/geo.h"
-#include "policies/explain.h"
-#include "policies/place_text.h"
-#include "policies/text_keys.h"
+#include "policies/judge/explain.h"
+#include "policies/lang/place_text.h"
+#include "policies/set/text_keys.h"
 #include "tests/policies/world.h"
 #include "tests/support/allocations.h"
 #include "tests/support/golden.h"

@@ -1,4 +1,4 @@
-#include "policies/recorded.h"
+#include "policies/set/recorded.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/reference.h"
+#include "policies/set/reference.h"
 
 #include <gtest/gtest.h>
 

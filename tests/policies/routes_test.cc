@@ -1,4 +1,4 @@
-#include "policies/routes.h"
+#include "policies/set/routes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "policies/row_sink.h"
+#include "policies/judge/row_sink.h"
 
 #include <gmock/gmock.h>
 
-#include "policies/actions.h"
+#include "policies/set/actions.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::row_sink_test {

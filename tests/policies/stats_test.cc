@@ -1,4 +1,4 @@
-#include "policies/stats.h"
+#include "policies/judge/stats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,9 @@
-#include "policies/text_keys.h"
+#include "policies/set/text_keys.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/policies/world.h"
+#include "policies/set/sharing.h"
 
 // Keys that people name are those that events have.
 namespace weir::policies::text_keys_test {

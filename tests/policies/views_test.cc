@@ -1,4 +1,4 @@
-#include "policies/views.h"
+#include "policies/set/views.h"
 
 #include <gtest/gtest.h>
 

@@ -9,11 +9,11 @@
 
 #include "config/parse.h"
 #include "core/key.h"
-#include "limiter/bank.h"
-#include "limiter/lists.h"
-#include "policies/compile.h"
-#include "policies/evaluator.h"
-#include "policies/verdict_text.h"
+#include "limiter/counters/bank.h"
+#include "limiter/lists/lists.h"
+#include "policies/set/compile.h"
+#include "policies/judge/evaluator.h"
+#include "policies/judge/verdict_text.h"
 
 namespace weir::policies {
 

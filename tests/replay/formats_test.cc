@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "config/load.h"
-#include "config/render.h"
+#include "config/text/render.h"
 #include "core/key.h"
 #include "replay/stream.h"
 #include "tests/replay/world.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/load.h"
-#include "config/render.h"
-#include "policies/compile.h"
+#include "config/text/render.h"
+#include "policies/set/compile.h"
 #include "replay/replay.h"
 #include "replay/report.h"
 #include "tests/replay/scratch_file.h"

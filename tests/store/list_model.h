@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "limiter/frame.h"
+#include "limiter/memory/frame.h"
 #include "store/redis/resp_reader.h"
 
 namespace weir::store::test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "net/worker_pool.h"
-#include "limiter/shared_key.h"
+#include "limiter/exchange/shared_key.h"
 #include "store/redis/redis_store.h"
 #include "store/shared_store.h"
 

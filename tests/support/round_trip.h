@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "net/http_chunked.h"
-#include "net/http_head.h"
-#include "net/http_response_head.h"
+#include "net/http/chunked.h"
+#include "net/http/head.h"
+#include "net/http/response_head.h"
 #include "proxy/hop_headers.h"
 
 /// The property that rules the codec, for the tests and the fuzzers: what weir accepts, a second

@@ -1,4 +1,4 @@
--- A bucket that loses p.d every p.b ms (limiter/leaky.cc has the arithmetic, and why): at, level,
+-- A bucket that loses p.d every p.b ms (limiter/kinds/leaky.cc has the arithmetic, and why): at, level,
 -- busy since, ran empty, tags, members. The level is in 1/p.b unless amounts are doubles.
 local function drained(p, level, ms)
   ms = max(ms, 0)

@@ -1,4 +1,4 @@
--- Counters with a radius: the events of one cell of limiter/place_grid, by time. A member is the event's
+-- Counters with a radius: the events of one cell of limiter/kinds/place_grid, by time. A member is the event's
 -- id, its amount or member, and where it was. Of an operation the place and the reach stand in its datum.
 -- What a cell says is a part: how many are within reach, their value, and (distinct) which members;
 -- near_reading.cc puts the parts of all cells together. So a ceiling is not judged here.

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "app/support/configuration.h"
+
+namespace weir::app {
+
+/// What is in force, as far as a reload must not lose it by accident.
+struct InForce {
+  std::vector<std::string> patterns;  ///< of `include:`, those that matched a file
+  std::size_t policies = 0;
+
+  static InForce of(const Configuration& configuration);
+};
+
+/// A directory that is not mounted (yet), a ConfigMap without its keys, a copy that is under way:
+/// each reads as a sound configuration without policies, and would open the door in silence. So a
+/// reload is refused (errors are added, the set is dropped) where a pattern that matched files
+/// matches none any more, and where no policies are left of some. Who means it says so: by taking
+/// the pattern out of `include`, by writing `policies: []`.
+void refuse_loss(const InForce& before, Configuration& next);
+
+}  // namespace weir::app

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/operations.h"
+#include "app/support/configuration.h"
+#include "app/support/log.h"
+#include "app/serve/loss.h"
+#include "config/text/watch.h"
+#include "net/task_group.h"
+#include "telemetry/metrics.h"
+
+namespace weir::app {
+
+/// Puts a compiled configuration into use. Empty: it is in use; else why not, and the old one
+/// stays.
+class Swap {
+ public:
+  virtual ~Swap() = default;
+  virtual boost::asio::awaitable<std::string> put_in_use(Configuration next) = 0;
+};
+
+/// Loads the configuration again when it is asked to (SIGHUP, the admin API) or when its files have
+/// changed, compiles it, and swaps it in; or keeps the old one and says why. One reload at a time.
+/// On the control thread.
+class Reload {
+ public:
+  struct Waits {
+    /// Editors and the kubelet touch several files: it looks when they have been quiet for so long.
+    std::chrono::milliseconds settle{150};
+    /// But not for ever: others may write there all the time, as in /tmp.
+    std::chrono::milliseconds patience{2000};
+    std::chrono::milliseconds poll{5000};
+  };
+  Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
+         telemetry::MetricCells& cells);
+  Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
+         telemetry::MetricCells& cells, Waits waits);
+  ~Reload();
+  Reload(const Reload&) = delete;
+  Reload& operator=(const Reload&) = delete;
+
+  /// The configuration that weir starts with is one load too.
+  void started_with(const Configuration& configuration);
+  /// Watches the directories that the loads name, with inotify, and every 5 s where it has none.
+  void watch();
+  void stop();  ///< watches no more; a reload under way may end
+
+  const admin::LoadReport& last() const noexcept { return last_; }
+
+  /// `cause`: for the log. With `only_if_changed` equal texts are not loaded again.
+  boost::asio::awaitable<admin::LoadReport> run(std::string cause, bool only_if_changed);
+  /// The same, from where nobody waits for it.
+  void ask(std::string cause, bool only_if_changed);
+
+ private:
+  boost::asio::awaitable<void> run_for_nobody(std::string cause, bool only_if_changed);
+  boost::asio::awaitable<admin::LoadReport> load_and_swap(std::string cause, bool only_if_changed);
+  void wait_for_change();
+  void something_changed();
+  void look_when_over(boost::asio::steady_timer& wait, std::chrono::milliseconds length);
+  void poll_if_need_be();
+  void tell(const Configuration& configuration, const std::string& cause,
+            const std::string& refusal);
+
+  Loader loader_;
+  Swap& swap_;
+  Log& log_;
+  telemetry::MetricCells& cells_;
+  admin::LoadReport last_;
+  InForce in_force_;
+  std::string last_tried_hash_;  // of the last load, good or not
+  std::vector<std::string> watched_;
+
+  struct Turns {
+    bool busy = false;
+    boost::asio::steady_timer waiting;  // whoever waits for the reload before it
+  };
+  std::shared_ptr<Turns> turns_;  // a reload that is under way at the end outlives us
+  config::Watch watch_;
+  boost::asio::posix::stream_descriptor changes_;
+  boost::asio::steady_timer settle_;
+  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer poll_;
+  const Waits waits_;
+  bool watching_ = false;
+  bool unsettled_ = false;  // settle_ and patience_ are under way
+  bool polling_ = false;    // poll_ is under way
+  net::TaskGroup tasks_;
+};
+
+}  // namespace weir::app

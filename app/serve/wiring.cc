@@ -1,0 +1,418 @@
+#include "app/serve/wiring.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <future>
+#include <new>
+
+#include "app/support/command.h"
+#include "app/support/exit_code.h"
+#include "app/support/http_client.h"
+#include "app/support/memory_plan.h"
+#include "app/support/problem_log.h"
+#include "app/serve/wiring_worker.h"
+#include "config/text/render.h"
+#include "core/text.h"
+
+/// How weir starts: every step says what is wrong with it in a sentence, and gives the exit code.
+namespace weir::app {
+namespace {
+
+// The program itself and its lists: beside the counters and the connections' buffers.
+constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
+
+// Longer than a connection takes with TLS and a login to another zone, shorter than a start may seem
+// stuck.
+constexpr milliseconds kMeetRedis{300};
+
+// Whose metrics come behind those of the workers: the control thread's last (telemetry::Metrics).
+constexpr std::size_t kStateWriter = 0;
+constexpr std::size_t kRecordWriter = 1;
+constexpr std::size_t kOtherWriters = 3;
+
+// A start that fails shows so many problems, errors first.
+constexpr std::size_t kProblemsShown = 50;
+
+constexpr milliseconds kBeforeWords{500};
+
+const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
+
+int fail(ExitCode code, const std::string& message) {
+  complain(message);
+  return code;
+}
+
+std::string shown(const config::Endpoint& endpoint) {
+  if (endpoint.is_unix()) return "unix:" + endpoint.path;
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+Result<net::SocketAddress> address_of(const config::Endpoint& endpoint, std::string* message) {
+  if (endpoint.is_unix()) return net::SocketAddress::unix_path(endpoint.path);
+  return resolve(endpoint.host, endpoint.port, message);
+}
+
+// With SO_REUSEPORT a second weir of the same user would share the port in silence, each with
+// counts of its own. Without it the kernel says that the port is taken.
+boost::system::error_code is_taken(const net::SocketAddress& address) {
+  if (address.is_unix() || address.port() == 0) return {};
+  const net::Fd probe(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  const int zero = 0;
+  // REUSEADDR: connections of a process that has ended do not count.
+  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (address.raw()->sa_family == AF_INET6) {
+    ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+  }
+  if (!probe || ::bind(probe.get(), address.raw(), address.size()) == 0) return {};
+  return {errno, boost::system::system_category()};
+}
+
+int cannot_listen(const char* door, const std::string& where,
+                  const boost::system::error_code& error) {
+  std::string message = std::string(door) + ": can't listen on " + where + ": " + error.message();
+  if (error == boost::system::errc::address_in_use) {
+    message += " (another weir, or the app itself?)";
+  } else if (error == boost::system::errc::permission_denied) {
+    message += " (ports below 1024 are the system's)";
+    return fail(kRefused, message);
+  }
+  return fail(kUnreachable, message);
+}
+
+}  // namespace
+
+Wiring::Wiring(Options options)
+    : options_(std::move(options)),
+      log_(Level::info, true),
+      started_(Clock::wall()),
+      secret_(HashSecret::random()),
+      signals_(control_),
+      second_(control_),
+      tasks_(control_.get_executor(), [this](const std::exception_ptr&) {
+        log_.write(Level::error, LogLine("a task ended by an exception: a bug in weir"));
+      }) {}
+
+Wiring::~Wiring() {
+  if (pool_ != nullptr) pool_->stop();
+}
+
+int Wiring::load() {
+  first_ = options_.load();
+  const config::Problems& problems = first_.loaded.problems;
+  if (!first_.good()) {
+    complain("can't start with this configuration:");
+    config::Problems shown;
+    for (const config::Problem* problem : problems.first(kProblemsShown)) {
+      if (problem->severity == config::Problem::Severity::error)
+        shown.error(problem->where, problem->message, problem->hint);
+      else
+        shown.warning(problem->where, problem->message, problem->hint);
+    }
+    shown.sort();
+    std::string text = config::render_human(shown, first_.loaded.views(), options_.colours);
+    if (problems.all().size() > kProblemsShown) {
+      text += "and " + std::to_string(problems.all().size() - kProblemsShown) +
+              " more; \"weir check\" lists them all\n";
+    }
+    static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
+    return kNo;
+  }
+  settings_ = first_.model().server;
+  log_.use(level_named(settings_.log.level), settings_.log.json);
+  log_problems(log_, first_);
+  log_.flush(kBeforeWords);  // before what else is said on stderr
+  if (!settings_.proxy.upstream) {
+    return fail(kNo,
+                "proxy.upstream is missing: where is the app? For instance\n"
+                "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM");
+  }
+  return kOk;
+}
+
+int Wiring::fit_into_machine() {
+  machine_ = look_at_machine();
+  open_files_ = raise_open_files();
+  const bool patterns = !first_.set->patterns.empty();
+  buffers_ = buffer_bytes(settings_.limits, machine_.memory);
+  const std::uint64_t fixed = kProgram + buffers_;
+  const std::uint64_t beside =
+      fixed +
+      (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
+  if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
+    std::uint64_t room =
+        *machine_.memory > fixed ? *machine_.memory - fixed : 0;
+    if (patterns) room = room / 9 * 8;  // they take an eighth of it besides
+    return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
+                         ", but the cgroup grants " + human_size(*machine_.memory) +
+                         " in all (memory.max), and weir needs " + human_size(beside) +
+                         " beside its counters: set limits.memory to " + human_size(room) +
+                         " or less, or raise the container's memory limit");
+  }
+  return kOk;
+}
+
+int Wiring::open_state() {
+  if (!settings_.state.dir) return kOk;
+  auto opened = StateDirectory::open(settings_.state.dir->value);
+  if (opened.directory == nullptr)
+    return fail(opened.taken ? kRefused : kUnreachable, opened.message);
+  directory_ = std::move(opened.directory);
+  secret_ = directory_->secret();
+  return kOk;
+}
+
+int Wiring::read_redis() {
+  if (!settings_.redis) return kOk;
+  std::string message;
+  redis_.emplace();
+  if (!read_shared_store(settings_, *redis_, message)) return fail(kUnreachable, message);
+  secret_ = redis_->secret;  // replicas mean the same by a hash
+  if (directory_ == nullptr) return kOk;
+  if (directory_->take_secret(secret_) != 0) {
+    log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
+                                    "redis; weir begins afresh, the files are kept as *.bad"));
+  }
+  return kOk;
+}
+
+int Wiring::build_stores() {
+  const unsigned threads = worker_threads(
+      settings_.threads ? std::optional<unsigned>(settings_.threads->value) : std::nullopt,
+      machine_.affinity, machine_.quota);
+  metrics_ = std::make_unique<telemetry::Metrics>(threads + kOtherWriters);
+  try {
+    counters_ = std::make_unique<limiter::Bank>(
+        limiter::BankLimits{settings_.limits.memory, settings_.limits.keys});
+  } catch (const std::bad_alloc&) {
+    return fail(
+        kNo, "no memory for the counters: limits.memory is " + human_size(settings_.limits.memory));
+  }
+  lists_ = std::make_unique<limiter::ListBank>();
+  stats_ = std::make_unique<policies::StatsBank>(threads);
+  patterns_ = std::make_unique<limiter::PatternBank>(
+      limiter::PatternLimits{limiter::pattern_memory(settings_.limits.memory)});
+  shared_ = std::make_unique<gate::Shared>(*counters_, *lists_, secret_, *stats_);
+  shared_->patterns = patterns_.get();
+  if (redis_) {  // also without a policy that exchanges counts: a reload may bring one
+    synced_ = std::make_unique<limiter::SyncTable>(synced_keys(settings_.limits));
+    shared_->synced = synced_.get();
+  }
+  shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
+  set_ = first_.set;
+  if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
+    return fail(kNo, "the counters do not fit into limits.memory, " +
+                         human_size(settings_.limits.memory) + " (" + attached.error().message() +
+                         "); \"weir check\" says what each needs");
+  }
+  set_->attach_views(views_);
+  if (directory_ != nullptr) {
+    state_ = std::make_unique<State>(*directory_, *counters_, *lists_, log_,
+                                     metrics_->cells(threads + kStateWriter));
+    state_->keep_patterns(*patterns_);
+    state_->restore(clock_.now(), Clock::wall());
+  }
+  report_ = std::make_unique<Report>(control_, threads, secret_, log_, metrics_->control());
+  report_->use(first_.model());
+  if (redis_) {
+    sharing_ = std::make_unique<ListSharing>(control_, redis_->store, secret_, *lists_, log_);
+    report_->ask_makers(
+        [this](limiter::ListId list, const Hash128& key, std::function<void(bool)> tell) {
+          sharing_->ask_maker(list, key, std::move(tell));
+        });
+  }
+  if (options_.viewer) report_->watch(options_.viewer);
+  return kOk;
+}
+
+int Wiring::build_workers() {
+  std::string why;
+  auto upstream = address_of(settings_.proxy.upstream->value, &why);
+  if (!upstream) {
+    return fail(kUnreachable, "proxy.upstream: can't resolve " +
+                                  settings_.proxy.upstream_authority + ": " +
+                                  (why.empty() ? upstream.error().message() : why));
+  }
+  const std::size_t count = metrics_->writers() - kOtherWriters;
+  const std::uint64_t connections =
+      connections_within(settings_.limits.connections, open_files_, count);
+  if (connections < settings_.limits.connections) {
+    log_.write(Level::warn,
+               LogLine("too few open files for limits.connections: fewer connections are taken")
+                   .add("open_files", static_cast<std::int64_t>(open_files_))
+                   .add("connections", static_cast<std::int64_t>(connections)));
+  }
+  connections_ = std::make_unique<net::ConnectionBudget>(connections);
+  proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
+  proxy_settings_.used_names = used_header_names(*set_);
+  // What one worker keeps idle is no use to another, and needs descriptors.
+  proxy_settings_.upstream_idle_max =
+      std::min<std::size_t>(proxy_settings_.upstream_idle_max, connections / (2 * count) + 1);
+  proxy_settings_.buffer_bytes =
+      std::max<std::size_t>(buffers_ / count, least_buffer_bytes(settings_.limits));
+  if (!options_.record.path.empty()) {
+    recording_ = std::make_unique<Recording>(options_.record, secret_, log_,
+                                             metrics_->cells(count + kRecordWriter));
+    if (auto opened = recording_->open(); !opened) {
+      return fail(kUnreachable, "--record: can't write " + options_.record.path + ": " +
+                                    opened.error().message());
+    }
+  }
+  pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,
+                                                proxy_settings_, metrics_->cells(i),
+                                                report_->observer(i), redis_ ? &*redis_ : nullptr));
+    if (recording_ != nullptr) {
+      workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
+    }
+    workers_.back()->gate.use(set_);
+  }
+  return kOk;
+}
+
+int Wiring::door_failed(const char* door, const config::Endpoint& at,
+                        const std::optional<config::Text>& token_file,
+                        const boost::system::error_code& error) const {
+  const std::string name = door;
+  if (error == make_error_code(Error::refused)) {
+    return fail(kNo, name + ".listen " + shown(at) +
+                         " can be reached from other machines: it needs " + name +
+                         ".token_file, or listen on 127.0.0.1 or a Unix socket");
+  }
+  if (error == make_error_code(Error::unavailable)) {
+    return fail(kUnreachable, name + ".token_file " + (token_file ? token_file->value : "") +
+                                  " can't be read, or is empty");
+  }
+  return cannot_listen(door, shown(at), error);
+}
+
+// Last: its events are judged by workers that run.
+int Wiring::open_api() {
+  const config::Server::Api& settings = settings_.api;
+  if (settings.none) return kOk;
+  const config::Endpoint at = settings.listen ? settings.listen->value : kApiDefault;
+  const auto address = address_of(at, nullptr);
+  if (!address) return cannot_listen("api", shown(at), address.error());
+  api::Workers& workers = *this;
+  api::ApiSettings door{*address, std::nullopt};
+  if (settings.token_file) door.token_file = settings.token_file->value;
+  door.hosts = settings.hosts;
+  api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
+  const auto started = api_->start();
+  if (started) return kOk;
+  api_.reset();
+  if (settings.listen || started.error() != boost::system::errc::address_in_use) {
+    return door_failed("api", at, settings.token_file, started.error());
+  }
+  // Nobody asked for it: a second weir on this machine goes without.
+  log_.write(Level::warn, LogLine("no event API: its port is taken")
+                              .add("address", shown(at))
+                              .add("hint", "set api.listen to another one, or to none"));
+  return kOk;
+}
+
+/// Connects the workers to Redis, and gives them some time for it: a request's budget is too short
+/// for a connection to be made, so that the first ones would be judged as if there were no Redis.
+/// Where there is none, weir starts without it.
+void Wiring::meet_redis() {
+  if (!redis_) return;
+  std::vector<std::future<void>> met;
+  for (const auto& worker : workers_) {
+    const auto up = std::make_shared<std::promise<void>>();  // it may come when nobody waits any more
+    met.push_back(up->get_future());
+    worker->thread.post([up, redis = &*worker->redis] {
+      redis->start();
+      redis->when_up([up] { up->set_value(); });
+    });
+  }
+  const TimePoint end = clock_.now() + kMeetRedis;
+  for (const std::future<void>& up : met) {
+    up.wait_for(std::max(milliseconds{0}, end - clock_.now()));
+  }
+}
+
+int Wiring::open_doors() {
+  admin::Operations& operations = *this;  // private bases: make_unique may not convert
+  admin::Pulse& pulse = *this;
+  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_, patterns_.get()};
+  const auto bound = [](const config::Endpoint& endpoint) { return address_of(endpoint, nullptr); };
+
+  const config::Endpoint& at = settings_.health.listen.value;
+  const auto health_address = bound(at);
+  if (!health_address) return cannot_listen("health", shown(at), health_address.error());
+  health_ = std::make_unique<admin::HealthServer>(control_, admin::HealthSettings{*health_address},
+                                                  operations, pulse, stores);
+  if (auto started = health_->start(); !started)
+    return cannot_listen("health", shown(at), started.error());
+
+  const config::Endpoint& back = settings_.admin.listen.value;
+  const auto admin_address = bound(back);
+  if (!admin_address) return cannot_listen("admin", shown(back), admin_address.error());
+  admin::AdminSettings admin_settings{*admin_address, std::nullopt};
+  if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
+  admin_settings.hosts = settings_.admin.hosts;
+  admin_ = std::make_unique<admin::AdminServer>(control_, admin_settings, operations, stores);
+  if (auto started = admin_->start(); !started)
+    return door_failed("admin", back, settings_.admin.token_file, started.error());
+
+  const config::Endpoint& front = settings_.proxy.listen.value;
+  const auto address = bound(front);
+  if (!address) return cannot_listen("proxy", shown(front), address.error());
+  if (const auto taken = is_taken(*address)) return cannot_listen("proxy", shown(front), taken);
+  auto sockets = net::open_listeners(*address, workers_.size());
+  if (!sockets) return cannot_listen("proxy", shown(front), sockets.error());
+
+  pool_->start();
+  meet_redis();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    std::promise<Result<void>> listening;
+    auto done = listening.get_future();
+    // Once the promise is kept, this function goes on: what it lent is not touched afterwards.
+    (*pool_)[i].post([&, fd = std::move((*sockets)[i])]() mutable {
+      listening.set_value(workers_[i]->server.listen(std::move(fd)));
+    });
+    if (auto started = done.get(); !started)
+      return cannot_listen("proxy", shown(front), started.error());
+  }
+  return kOk;
+}
+
+void Wiring::begin_service() {
+  loaded_ = Clock::wall();
+  Swap& swap = *this;
+  reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
+  reload_->started_with(first_);
+  if (options_.watch_files) reload_->watch();
+  report_->start();
+  if (sharing_ != nullptr) sharing_->use(*set_);
+  if (state_ != nullptr) state_->start(clock_);
+  if (recording_ != nullptr) {
+    recording_->tell(*set_);
+    recording_->start();
+  }
+  close_unused_counters(*set_);  // lists that the state has and this configuration has not
+  tick();
+  LogLine line("weir is ready");
+  line.add("version", kVersion)
+      .add("proxy", shown(settings_.proxy.listen.value))
+      .add("upstream", settings_.proxy.upstream->value.is_unix()
+                           ? shown(settings_.proxy.upstream->value)
+                           : settings_.proxy.upstream_authority)
+      .add("admin", shown(settings_.admin.listen.value))
+      .add("health", shown(settings_.health.listen.value))
+      .add("api", api_ == nullptr        ? "none"
+                  : settings_.api.listen ? shown(settings_.api.listen->value)
+                                         : shown(kApiDefault))
+      .add("threads", static_cast<std::int64_t>(workers_.size()))
+      .add("policies", static_cast<std::int64_t>(set_->policy_count()))
+      .add("config", set_->source_hash);
+  if (!options_.viewer) log_.write(Level::info, line);
+  if (options_.started) options_.started(first_.model());
+  first_ = {};  // its texts are not needed any more
+}
+
+}  // namespace weir::app

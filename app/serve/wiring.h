@@ -1,0 +1,160 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/health.h"
+#include "admin/operations.h"
+#include "admin/server.h"
+#include "api/server.h"
+#include "app/support/configuration.h"
+#include "app/serve/full_lists.h"
+#include "app/serve/list_sharing.h"
+#include "app/support/log.h"
+#include "app/support/machine.h"
+#include "app/serve/recording.h"
+#include "app/serve/redis_outage.h"
+#include "app/serve/reload.h"
+#include "app/serve/report.h"
+#include "app/support/shared_store.h"
+#include "app/serve/state.h"
+#include "gate/gate.h"
+#include "net/task_group.h"
+#include "net/worker_pool.h"
+#include "proxy/server.h"
+
+namespace weir::app {
+
+/// The running process: builds every room bottom-up, runs until it is told to end, drains in
+/// reverse.
+///
+/// Threads: the calling one is the control thread (signals, admin and health doors, reloads,
+/// reports, timers of one second); N workers, each with a Gate and a proxy; and, where they are
+/// wanted, one that writes state, one that writes a recording, and one that shares lists.
+class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
+ public:
+  struct Options {
+    Loader load;
+    bool watch_files = true;
+    /// `weir dev`: told of every verdict, instead of the log.
+    std::function<void(const News&)> viewer;
+    /// Called once, when all doors are open.
+    std::function<void(const config::Model&)> started;
+    Recording::Options record;
+    bool colours = false;  ///< of what is printed when it can't start
+  };
+  explicit Wiring(Options options);
+  ~Wiring() override;
+
+  /// Blocks until the end; the process's exit code. Why it can't start is said on stderr.
+  int run();
+
+ private:
+  struct Worker;  // a Gate and a proxy
+
+  // Start, in this order; each says what is wrong and gives an exit code, 0 = go on.
+  int load();
+  int fit_into_machine();
+  int open_state();
+  int read_redis();
+  int build_stores();
+  int build_workers();
+  void meet_redis();
+  int open_doors();
+  int open_api();
+  int door_failed(const char* door, const config::Endpoint& at,
+                  const std::optional<config::Text>& token_file,
+                  const boost::system::error_code& error) const;
+  void begin_service();
+
+  // Operations
+  admin::StatusFacts status() const override;
+  policies::Instant instant() const override;
+  std::shared_ptr<const policies::PolicySet> policies() const override { return set_; }
+  boost::asio::awaitable<admin::LoadReport> reload() override;
+  admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
+  boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
+  bool drain(bool begin) override;
+  // Pulse
+  std::size_t workers() const override { return workers_.size(); }
+  void ask(std::size_t worker, std::function<void()> beat) override;
+  // api::Workers
+  std::size_t count() const override { return workers_.size(); }
+  void post(std::size_t worker,
+            std::function<void(api::LineJudge& judge, TimePoint now)> work) override;
+  // Swap
+  boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
+
+  /// Answers still to come: from every worker, once. On the control thread.
+  struct RollCall;
+  std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
+  void close_unused_counters(const policies::PolicySet& set);
+  void ask_about_redis();
+  void tell_of_full_lists(TimePoint now);
+  struct StoreCall;
+  std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
+  void rotate_credentials(const config::Server& server);
+  void heard_of_redis(std::size_t worker, std::string why);
+  void wait_for_signal();
+  void tick();
+  boost::asio::awaitable<void> shut_down();
+  boost::asio::awaitable<void> exchange_last_counts();
+  void end();
+
+  Options options_;
+  Log log_;
+  Clock clock_;
+  Machine machine_;
+  std::uint64_t open_files_ = 0;  // that the process may have; 0: unknown
+  std::uint64_t buffers_ = 0;  // bytes, of all connections
+  TimePoint started_{};
+  TimePoint loaded_{};
+  config::Server settings_;  // as at the start, but for what reloads may change
+  std::shared_ptr<policies::PolicySet> set_;
+  Configuration first_;
+
+  std::unique_ptr<telemetry::Metrics> metrics_;
+  std::unique_ptr<StateDirectory> directory_;
+  HashSecret secret_;
+  std::optional<SharedStoreSettings> redis_;  // none: nothing is shared
+  std::unique_ptr<limiter::Bank> counters_;
+  std::unique_ptr<limiter::ListBank> lists_;
+  policies::ViewBank views_;
+  std::unique_ptr<limiter::PatternBank> patterns_;
+  std::unique_ptr<policies::StatsBank> stats_;
+  std::unique_ptr<limiter::SyncTable> synced_;  // null: nothing is shared
+  std::unique_ptr<gate::Shared> shared_;
+  std::unique_ptr<State> state_;
+
+  // The doors hold on to the io_context and the stores, and go before them.
+  boost::asio::io_context control_{1};
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer second_;
+  net::TaskGroup tasks_;
+  std::unique_ptr<Report> report_;
+  std::unique_ptr<ListSharing> sharing_;  // null: no redis; goes after the workers, who list
+  std::unique_ptr<Recording> recording_;  // null: nothing is recorded
+  std::unique_ptr<Reload> reload_;
+  std::unique_ptr<net::ConnectionBudget> connections_;
+  proxy::Settings proxy_settings_;
+  std::unique_ptr<net::WorkerPool> pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
+  std::unique_ptr<admin::HealthServer> health_;
+  std::unique_ptr<admin::AdminServer> admin_;
+  std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
+
+  RedisOutage redis_outage_;
+  FullLists full_lists_;
+  TimePoint places_renewed_{};
+  bool draining_ = false;
+  TimePoint draining_since_{};  // of the drain that is going on: what `drain.delay` counts from
+  bool ending_ = false;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,420 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <csignal>
+
+#include "app/support/command.h"
+#include "app/support/exit_code.h"
+#include "app/serve/wiring_worker.h"
+#include "net/deadline.h"
+
+/// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.
+namespace weir::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// A policy or list of the set that all replicas share.
+std::optional<std::string> what_shares(const policies::PolicySet& set) {
+  for (const policies::Policy& policy : set.policies) {
+    if (policy.shared) return "policy \"" + policy.name + "\"";
+  }
+  for (const policies::List& list : set.lists) {
+    if (list.shared) return "list \"" + list.name + "\"";
+  }
+  return std::nullopt;
+}
+
+// A worker that takes longer than this to take a policy set is stuck, and /livez says so.
+constexpr milliseconds kSwapLimit{5'000};
+constexpr milliseconds kDoorGrace{1'000};
+constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
+constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
+}  // namespace
+
+proxy::Settings proxy_settings(const config::Server& settings, const net::SocketAddress& upstream,
+                               net::ConnectionBudget& connections) {
+  proxy::Settings out;
+  out.upstream = upstream;
+  out.upstream_authority = settings.proxy.upstream_authority;
+  out.client_header = settings.proxy.client_header;
+  out.client_rules = net::ClientAddressRules(settings.proxy.trust, settings.proxy.client_header);
+  out.head.head = static_cast<std::uint32_t>(settings.limits.head);
+  out.body_bytes_max = settings.limits.body;
+  out.connections = &connections;
+  out.connect = settings.proxy.connect;
+  out.head_time = settings.proxy.head;
+  out.body_time = settings.proxy.body;
+  out.answer = settings.proxy.answer;
+  out.idle = settings.proxy.idle;
+  return out;
+}
+
+int Wiring::run() {
+  // Before anything waits: with a process id of 1 a signal without a handler does nothing.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
+  using Step = int (Wiring::*)();
+  for (const Step step :
+       {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
+        &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors, &Wiring::open_api}) {
+    if (const int code = (this->*step)(); code != kOk) return code;
+    log_.flush(kLogFlush);  // before what the next step may say on stderr
+  }
+  wait_for_signal();
+  begin_service();
+  control_.run();
+  return kOk;
+}
+
+void Wiring::wait_for_signal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int number) {
+    if (error) return;
+    wait_for_signal();
+    if (number == SIGHUP) {
+      if (!ending_) reload_->ask("SIGHUP", false);
+      return;
+    }
+    if (ending_) {
+      log_.write(Level::warn, LogLine("a second signal: ending at once"));
+      if (state_ != nullptr) state_->stop_at_once(clock_.now());
+      log_.flush(kLogFlush);
+      std::_Exit(kOk);
+    }
+    ending_ = true;
+    log_.write(Level::info, LogLine("draining")
+                                .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
+                                .add("delay_ms", settings_.drain.delay.count())
+                                .add("timeout_ms", settings_.drain.timeout.count()));
+    tasks_.spawn(shut_down());
+  });
+}
+
+void Wiring::tick() {
+  const TimePoint now = clock_.now();
+  const TimePoint wall = Clock::wall();
+  shared_->wall_offset_ms.store(to_ms(wall) - to_ms(now), std::memory_order_relaxed);
+  counters_->maintain(now, wall);
+  lists_->maintain(now);
+  for (const policies::View& view : set_->views) view.advance(now, wall);
+  report_->tick(wall);
+  metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
+  if (sharing_ != nullptr) sharing_->tick(now);
+  // Requests drive the timers as well; without any, the first worker does.
+  if (patterns_->due() < now && !workers_.empty()) {
+    workers_.front()->thread.post(
+        [w = workers_.front().get()] { w->gate.advance_patterns(w->thread.now()); });
+  }
+  ask_about_redis();
+  tell_of_full_lists(now);
+  second_.expires_after(std::chrono::seconds{1});
+  second_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+void Wiring::tell_of_full_lists(TimePoint now) {
+  for (const policies::List& list : set_->lists) {
+    const std::uint64_t count = full_lists_.hear(list.name, lists_->refused(list.id), now);
+    if (count == 0) continue;
+    log_.write(Level::warn, LogLine("a list is full; new keys are not held")
+                                .add("list", list.name)
+                                .add("max", static_cast<std::int64_t>(list.max))
+                                .add("refused", static_cast<std::int64_t>(count)));
+  }
+}
+
+void Wiring::ask_about_redis() {
+  if (!redis_) return;
+  publish(synced_->stats(), metrics_->control());
+  const bool renew = places_renewed_ + kRenewPlaces <= clock_.now();
+  if (renew) places_renewed_ = clock_.now();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i]->thread.post([this, i, renew, w = workers_[i].get()] {
+      if (renew) w->gate.renew_places(w->thread.now());
+      const store::RedisStats stats = w->redis->stats();
+      publish(stats, w->metrics);
+      publish(w->gate.exchange_stats(), w->metrics);
+      asio::post(control_, [this, i, why = w->redis->why()] { heard_of_redis(i, why); });
+    });
+  }
+}
+
+void Wiring::rotate_credentials(const config::Server& server) {
+  if (!redis_ || !server.redis) return;
+  SharedStoreSettings next;
+  std::string message;
+  if (!read_shared_store(server, next, message)) {
+    log_.write(Level::error,
+               LogLine("the credentials of Redis stay as they were").add("why", message));
+    return;
+  }
+  if (next.store.credentials == redis_->store.credentials &&
+      next.store.sentinel_credentials == redis_->store.sentinel_credentials) {
+    return;
+  }
+  redis_->store.credentials = next.store.credentials;
+  redis_->store.sentinel_credentials = next.store.sentinel_credentials;
+  for (const auto& worker : workers_) {
+    worker->thread.post([w = worker.get(), with = next.store.credentials,
+                         sentinels = next.store.sentinel_credentials] {
+      w->redis->set_credentials(with, sentinels);
+    });
+  }
+  if (sharing_ != nullptr) {
+    sharing_->set_credentials(next.store.credentials, next.store.sentinel_credentials);
+  }
+  log_.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
+}
+
+void Wiring::heard_of_redis(std::size_t worker, std::string why) {
+  const RedisOutage::Line line = redis_outage_.hear(worker, why, clock_.now());
+  if (line == RedisOutage::Line::back) {
+    log_.write(Level::info, LogLine("Redis is there again"));
+  } else if (line != RedisOutage::Line::none) {
+    const char* const what = line == RedisOutage::Line::away
+                                 ? "Redis is no help; policies go on as their on_error says"
+                                 : "Redis is still no help";
+    log_.write(Level::warn, LogLine(what).add("why", why));
+  }
+}
+
+admin::StatusFacts Wiring::status() const {
+  admin::StatusFacts out;
+  out.version = kVersion;
+  out.started = started_;
+  out.loaded = reload_ != nullptr;
+  out.config_hash = set_ != nullptr ? set_->source_hash : std::string();
+  out.config_loaded = loaded_;
+  if (reload_ != nullptr) out.last_load = reload_->last();
+  out.workers = workers_.size();
+  out.draining = draining_ || ending_;
+  if (redis_) {
+    out.redis.emplace();
+    out.redis->workers_up = redis_outage_.workers_up();
+    out.redis->away = redis_outage_.why();
+  }
+  if (state_ != nullptr) out.state = state_->why_not();
+  if (sharing_ != nullptr) out.shared_lists = sharing_->facts(clock_.now());
+  return out;
+}
+
+policies::Instant Wiring::instant() const {
+  const TimePoint now = clock_.now();
+  return {now, now + milliseconds{shared_->wall_offset_ms.load(std::memory_order_relaxed)}};
+}
+
+asio::awaitable<admin::LoadReport> Wiring::reload() { return reload_->run("the admin API", false); }
+
+admin::VerdictPage Wiring::verdicts(std::optional<std::uint64_t> after, std::size_t most) {
+  report_->drain();  // what the workers have told by now
+  return report_->verdicts(after, most, Clock::wall());
+}
+
+/// An answer still to come, from a worker. On the control thread.
+struct Wiring::StoreCall {
+  StoreCall(asio::io_context& io, milliseconds limit) : timer(io, limit) {}
+
+  std::optional<admin::StoreAnswer> answer;
+  asio::steady_timer timer;
+};
+
+// Not a coroutine, as on_every_worker().
+std::shared_ptr<Wiring::StoreCall> Wiring::begin_asking(admin::StoreQuestion question) {
+  const auto call = std::make_shared<StoreCall>(control_, 2 * CounterDesk::kWithin);
+  Worker* const worker = workers_[redis_outage_.worker_up()].get();
+  worker->thread.post([this, worker, call, question = std::move(question)] {
+    worker->counters->ask(question, worker->thread.now(), [this, call](admin::StoreAnswer answer) {
+      asio::post(control_, [call, answer = std::move(answer)]() mutable {
+        call->answer = std::move(answer);
+        call->timer.cancel();
+      });
+    });
+  });
+  return call;
+}
+
+asio::awaitable<admin::StoreAnswer> Wiring::ask_store(admin::StoreQuestion question) {
+  if (!redis_) co_return admin::StoreAnswer{"there is no `redis:` in this configuration", {}};
+  const auto call = begin_asking(std::move(question));
+  if (!call->answer) co_await call->timer.async_wait(net::kToken);
+  if (!call->answer) co_return admin::StoreAnswer{"its worker is busy", {}};
+  admin::StoreAnswer answer = std::move(*call->answer);
+  const std::string away = redis_outage_.why();
+  if (!answer.why.empty() && !away.empty()) answer.why += " (" + away + ")";
+  co_return answer;
+}
+
+bool Wiring::drain(bool begin) {
+  if (ending_ || draining_ == begin) return draining_ || ending_;
+  draining_ = begin;
+  draining_since_ = clock_.now();
+  log_.write(Level::info, LogLine(begin ? "draining, still accepting" : "draining no more")
+                              .add("cause", "the admin API"));
+  for (const auto& worker : workers_) {
+    worker->thread.post([w = worker.get(), begin] { w->server.begin_drain(begin); });
+  }
+  return draining_;
+}
+
+void Wiring::ask(std::size_t worker, std::function<void()> beat) {
+  workers_[worker]->thread.post(std::move(beat));
+}
+
+void Wiring::post(std::size_t worker,
+                  std::function<void(api::LineJudge& judge, TimePoint now)> work) {
+  Worker* const to = workers_[worker].get();
+  to->thread.post([to, work = std::move(work)] { work(to->lines, to->thread.now()); });
+}
+
+struct Wiring::RollCall {
+  RollCall(asio::io_context& io, std::size_t workers, milliseconds limit)
+      : left(workers), timer(io, limit) {}
+  void answered() {
+    if (--left == 0) timer.cancel();
+  }
+  /// False: not all have answered within the limit.
+  static asio::awaitable<bool> complete(std::shared_ptr<RollCall> call) {
+    if (call->left != 0) co_await call->timer.async_wait(net::kToken);
+    co_return call->left == 0;
+  }
+
+  std::size_t left;
+  asio::steady_timer timer;
+};
+
+// Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
+std::shared_ptr<Wiring::RollCall> Wiring::on_every_worker(std::function<void(Worker&)> what) {
+  const auto call = std::make_shared<RollCall>(control_, workers_.size(), kSwapLimit);
+  for (const auto& worker : workers_) {
+    worker->thread.post([this, w = worker.get(), what, call] {
+      what(*w);
+      asio::post(control_, [call] { call->answered(); });
+    });
+  }
+  return call;
+}
+
+void Wiring::close_unused_counters(const policies::PolicySet& set) {
+  std::vector<limiter::CounterId> used;
+  used.reserve(set.counters.size());
+  for (const policies::Counter& counter : set.counters) {
+    used.push_back(counter.id);
+    if (const auto* const average = counter.synced.average.get()) used.push_back(average->ones.id);
+  }
+  counters_->close_unused(used);
+  std::vector<limiter::PatternId> patterns;
+  patterns.reserve(set.patterns.size());
+  for (const policies::Pattern& pattern : set.patterns) patterns.push_back(pattern.id);
+  patterns_->close_unused(patterns);
+  std::vector<limiter::ListId> lists;
+  lists.reserve(set.lists.size());
+  for (const policies::List& list : set.lists) lists.push_back(list.id);
+  lists_->close_unused(lists);
+}
+
+asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
+  if (const auto shares = what_shares(*next.set); !redis_ && shares) {
+    co_return *shares +
+        " needs Redis, and this process was started without \"redis\": start it again";
+  }
+  if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
+    close_unused_counters(*set_);  // what it has opened before it found no room
+    co_return "its counters (limits.memory), patterns (1,024) or lists (16,384) do not fit beside "
+              "those of the running policies: " +
+        attached.error().message();
+  }
+  next.set->attach_views(views_);
+  const std::shared_ptr<const policies::PolicySet> set = next.set;
+  const auto names = used_header_names(*set);
+  const auto switched = on_every_worker([set, names](Worker& worker) {
+    worker.gate.use(set);
+    worker.server.use_names(names);
+  });
+  const bool all = co_await RollCall::complete(switched);
+  set_ = next.set;
+  loaded_ = Clock::wall();
+  if (all) {
+    close_unused_counters(*set);
+  } else {
+    log_.write(Level::error,
+               LogLine("a worker has not taken the new policies; it seems to be stuck"));
+  }
+  const config::Server& server = next.model().server;
+  const auto waiting = needs_restart(settings_, server);
+  if (!waiting.empty()) {
+    std::string names_text;
+    for (const std::string& name : waiting) names_text += (names_text.empty() ? "" : ", ") + name;
+    log_.write(Level::warn,
+               LogLine("these settings take effect at the next start").add("settings", names_text));
+  }
+  settings_.drain = server.drain;
+  rotate_credentials(server);
+  report_->use(next.model());
+  if (sharing_ != nullptr) sharing_->use(*set_);
+  if (recording_ != nullptr) recording_->tell(*set);
+  co_return std::string();
+}
+
+asio::awaitable<void> Wiring::shut_down() {
+  reload_->stop();
+  const auto draining = on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
+  co_await RollCall::complete(draining);
+  // Whoever sends requests here needs time to see that /readyz says no: since the drain began, which
+  // may have been before the signal (`ctl drain --begin` in a preStop hook).
+  const TimePoint now = clock_.now();
+  const milliseconds left = (draining_ ? draining_since_ : now) + settings_.drain.delay - now;
+  if (left.count() > 0) co_await net::pause(left);
+
+  // The workers cut at the deadline; a stuck one is not waited for.
+  const auto stopped =
+      std::make_shared<RollCall>(control_, workers_.size(), settings_.drain.timeout + kDoorGrace);
+  for (const auto& worker : workers_) {
+    worker->thread.post([this, w = worker.get(), stopped] {
+      w->server.stop_accepting();
+      w->server.finish_by(w->thread.now() + settings_.drain.timeout, [this, stopped] {
+        asio::post(control_, [stopped] { stopped->answered(); });
+      });
+    });
+  }
+  co_await RollCall::complete(stopped);
+  if (api_ != nullptr) co_await api_->stop(kDoorGrace);  // what it was told is exchanged as well
+  co_await exchange_last_counts();
+  co_await admin_->stop(kDoorGrace);
+  co_await health_->stop(kDoorGrace);
+  end();
+}
+
+/// What was counted here since the last exchange, and what patterns were not told yet, would be
+/// lost to the other replicas.
+asio::awaitable<void> Wiring::exchange_last_counts() {
+  if (synced_ == nullptr) co_return;
+  const auto flushed =
+      on_every_worker([](Worker& worker) { worker.gate.flush(worker.thread.now()); });
+  co_await RollCall::complete(flushed);
+  for (milliseconds waited{0}; waited < kLastExchange; waited += kLastExchangeStep) {
+    const auto busy = std::make_shared<std::atomic<bool>>(false);
+    // Not within the co_await: GCC 12 destroys a lambda's captures twice there.
+    const auto asked = on_every_worker([busy](Worker& worker) {
+      if (worker.gate.is_exchanging()) *busy = true;
+    });
+    co_await RollCall::complete(asked);
+    if (!*busy) co_return;
+    co_await net::pause(kLastExchangeStep);
+  }
+}
+
+void Wiring::end() {
+  second_.cancel();
+  pool_->stop();
+  if (sharing_ != nullptr) sharing_->stop();
+  report_->stop();
+  if (recording_ != nullptr) recording_->stop();
+  if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
+  if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
+  signals_.cancel();
+  control_.stop();
+}
+
+}  // namespace weir::app

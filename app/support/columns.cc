@@ -1,0 +1,94 @@
+#include "app/support/columns.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "core/number.h"
+#include "core/text.h"
+
+namespace weir::app {
+
+namespace json = boost::json;
+
+namespace {
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string plain(const json::value& value) {
+  std::string out;
+  if (value.is_string()) {
+    append_plain(out, std::string_view(value.get_string().data(), value.get_string().size()));
+  } else if (value.is_int64() || value.is_uint64()) {
+    out = value.is_int64() ? std::to_string(value.get_int64()) : std::to_string(value.get_uint64());
+  } else if (value.is_double()) {
+    out = Number::real(value.get_double()).to_string();
+  } else if (value.is_array()) {
+    for (const json::value& item : value.get_array()) {
+      if (!out.empty()) out += ", ";
+      out += plain(item);
+    }
+  } else if (!value.is_null()) {
+    append_plain(out, json::serialize(value));
+  }
+  return out;
+}
+
+std::string columns(const Rows& rows, std::string_view indent, bool heading) {
+  std::vector<std::size_t> widths;
+  std::vector<bool> used;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    used.resize(widths.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width_of(row[i]));
+      used[i] = used[i] || !heading || (&row != &rows.front() && !row[i].empty());
+    }
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    out += indent;
+    std::size_t owed = 0;  // blanks between the last cell and the next
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!used[i]) continue;
+      out.append(owed, ' ');
+      out += row[i];
+      owed = widths[i] + 2 - width_of(row[i]);
+    }
+    while (out.ends_with(' ')) out.pop_back();
+    out += '\n';
+  }
+  return out;
+}
+
+const json::value* member(const json::value& of, std::string_view name) {
+  return of.is_object() ? of.get_object().if_contains(name) : nullptr;
+}
+
+std::string cell(const json::value& of, std::string_view name) {
+  const json::value* found = member(of, name);
+  return found != nullptr ? plain(*found) : std::string();
+}
+
+const json::array& items(const json::value& of, std::string_view name) {
+  static const json::array kNone;
+  const json::value* found = member(of, name);
+  return found != nullptr && found->is_array() ? found->get_array() : kNone;
+}
+
+std::int64_t count_of(const json::value& of, std::string_view name) {
+  const json::value* found = member(of, name);
+  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+}
+
+bool is_true(const json::value& of, std::string_view name) {
+  const json::value* found = member(of, name);
+  return found != nullptr && found->is_bool() && found->get_bool();
+}
+
+}  // namespace weir::app

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/operations.h"
+#include "config/load.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::app {
+
+/// A configuration, loaded and compiled, with everything that is to say about it.
+struct Configuration {
+  config::Loaded loaded;                     ///< compile's problems stand with the loader's
+  std::shared_ptr<policies::PolicySet> set;  ///< null: there are errors
+
+  bool good() const noexcept { return set != nullptr; }
+  const config::Model& model() const noexcept { return *loaded.model; }
+};
+
+/// Compiles what was loaded, if it could be loaded.
+Configuration compile(config::Loaded loaded);
+
+/// Loads the configuration (again).
+using Loader = std::function<Configuration()>;
+
+/// The process's variables.
+config::Environment process_environment();
+/// The file that --config leaves open: $WEIR_CONFIG, else ./weir.yaml if there is one, else
+/// /etc/weir/weir.yaml.
+std::string default_config_path(const config::Environment& environment);
+/// Whether that leads nowhere; then it has been said where weir has looked.
+bool no_default_config(const config::Environment& environment);
+
+/// How the last load went, for the admin API.
+admin::LoadReport report_of(const Configuration& configuration, TimePoint at);
+
+/// Where a problem stands: `policies/login.yaml:14:5`, or the file alone.
+std::string place_of(const Configuration& configuration, const config::Where& where);
+
+/// Names of settings that differ and take effect at the next start only: `proxy.listen`, ...
+std::vector<std::string> needs_restart(const config::Server& running, const config::Server& next);
+
+/// The header fields that policies read, in lower case, as proxy::Server::use_names wants them.
+std::vector<std::string> used_header_names(const policies::PolicySet& set);
+
+}  // namespace weir::app

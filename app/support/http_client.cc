@@ -1,0 +1,120 @@
+#include "app/support/http_client.h"
+
+#include <netdb.h>
+#include <poll.h>
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cerrno>
+#include <chrono>
+
+namespace weir::app {
+namespace {
+
+constexpr std::size_t kAnswerMax = 16 << 20;
+const Clock kClock;
+
+Result<void> wait_for(int fd, short events, TimePoint deadline) {
+  while (true) {
+    const auto left = deadline - kClock.now();
+    if (left.count() <= 0) return make_error_code(Error::timed_out);
+    pollfd waiting{fd, events, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR)
+      return boost::system::error_code(errno, boost::system::system_category());
+  }
+}
+
+boost::system::error_code system_error(int number) {
+  return {number, boost::system::system_category()};
+}
+
+Result<void> send_all(int fd, std::string_view bytes, TimePoint deadline) {
+  while (!bytes.empty()) {
+    const net::IoResult sent = net::transmit(fd, bytes);
+    if (sent.error != 0) return system_error(sent.error);
+    bytes.remove_prefix(sent.bytes);
+    if (!sent.would_block) continue;
+    if (auto ready = wait_for(fd, POLLOUT, deadline); !ready) return ready;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_view method,
+                                std::string_view target, std::string_view authority,
+                                std::string_view head_lines, std::string_view body,
+                                milliseconds deadline_in) {
+  namespace http = boost::beast::http;
+  const TimePoint deadline = kClock.now() + deadline_in;
+  const auto fd = net::start_connect(address);
+  if (!fd) return fd.error();
+  if (auto ready = wait_for(fd->get(), POLLOUT, deadline); !ready) return ready.error();
+  if (const int error = net::socket_error(fd->get()); error != 0) return system_error(error);
+
+  std::string request;
+  request.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ").append(authority);
+  request.append("\r\nUser-Agent: weir\r\nConnection: close\r\n").append(head_lines);
+  if (!body.empty() || method != "GET") {
+    request.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
+  }
+  request.append("\r\n").append(body);
+  if (auto sent = send_all(fd->get(), request, deadline); !sent) return sent.error();
+
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(kAnswerMax);
+  parser.eager(true);
+  std::string unread;
+  char piece[16 << 10];
+  boost::system::error_code error;
+  while (!parser.is_done()) {
+    const net::IoResult got = net::receive(fd->get(), piece);
+    if (got.error != 0) return system_error(got.error);
+    if (got.would_block) {
+      if (auto ready = wait_for(fd->get(), POLLIN, deadline); !ready) return ready.error();
+      continue;
+    }
+    if (got.ended) {
+      parser.put_eof(error);
+      if (error || !parser.is_done()) return make_error_code(Error::malformed);
+      break;
+    }
+    unread.append(piece, got.bytes);
+    if (unread.size() > kAnswerMax) return make_error_code(Error::malformed);
+    const std::size_t used = parser.put(boost::asio::buffer(unread), error);
+    if (error == http::error::need_more) error = {};
+    if (error) return make_error_code(Error::malformed);
+    unread.erase(0, used);
+  }
+  return HttpAnswer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
+}
+
+Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
+                                   std::string* message) {
+  if (const auto address = Address::parse(host)) return net::SocketAddress::tcp(*address, port);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* found = nullptr;
+  const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (status != 0) {
+    if (message != nullptr) *message = ::gai_strerror(status);
+    return make_error_code(status == EAI_AGAIN ? Error::unavailable : Error::not_found);
+  }
+  const addrinfo* best = found;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    if (each->ai_family == AF_INET) {
+      best = each;
+      break;
+    }
+  }
+  net::SocketAddress any;
+  std::memcpy(any.raw(), best->ai_addr, best->ai_addrlen);
+  const Address address = any.address();
+  ::freeaddrinfo(found);
+  return net::SocketAddress::tcp(address, port);
+}
+
+}  // namespace weir::app

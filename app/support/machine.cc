@@ -1,0 +1,179 @@
+#include "app/support/machine.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "app/support/files.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::size_t kSmallFile = 64 << 10;
+constexpr std::uint64_t kNoLegacyLimit = std::uint64_t{1} << 62;
+
+std::string_view first_word(std::string_view text) noexcept {
+  return text.substr(0, text.find_first_of(" \n"));
+}
+
+std::optional<std::uint64_t> number(std::string_view word) noexcept {
+  std::uint64_t out = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return out;
+}
+
+template <class T>
+void keep_least(std::optional<T>& least, std::optional<T> next) {
+  if (next && (!least || *next < *least)) least = next;
+}
+
+}  // namespace
+
+std::optional<double> cpu_quota(std::string_view cpu_max) noexcept {
+  const std::string_view quota_word = first_word(cpu_max);
+  if (quota_word.size() == cpu_max.size()) return std::nullopt;
+  const auto quota = number(quota_word);
+  const auto period = number(first_word(cpu_max.substr(quota_word.size() + 1)));
+  if (!quota || !period || *quota == 0 || *period == 0) return std::nullopt;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+std::optional<double> cpu_quota(std::string_view quota_us, std::string_view period_us) noexcept {
+  const auto quota = number(first_word(quota_us));
+  const auto period = number(first_word(period_us));
+  if (!quota || !period || *quota == 0 || *period == 0) return std::nullopt;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+std::optional<std::uint64_t> memory_limit(std::string_view memory_max) noexcept {
+  return number(first_word(memory_max));
+}
+
+std::string_view unified_cgroup(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with("0::/")) return line.substr(3);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return {};
+}
+
+LegacyCgroup legacy_cgroup(std::string_view text, std::string_view controller) noexcept {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second != std::string_view::npos) {
+      const std::string_view all = line.substr(first + 1, second - first - 1);
+      for (std::string_view names = all; !names.empty();) {
+        const std::string_view name = names.substr(0, names.find(','));
+        if (name == controller) return {all, line.substr(second + 1)};
+        names.remove_prefix(std::min(names.size(), name.size() + 1));
+      }
+    }
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return {};
+}
+
+unsigned worker_threads(std::optional<unsigned> configured, unsigned affinity,
+                        std::optional<double> quota) noexcept {
+  if (configured) return std::max(1U, *configured);
+  const unsigned cores = std::max(1U, affinity);
+  if (!quota) return std::min(cores, 2U);
+  const double wanted = std::max(1.0, std::ceil(*quota));
+  return wanted >= cores ? cores : static_cast<unsigned>(wanted);
+}
+
+namespace {
+
+/// Calls look(directory) for a group and every group above it: each binds. With a namespace of its
+/// own (containers) the path is "/"; without one it may be that of the host, of which the
+/// container sees the end only, as the root of the hierarchy.
+template <class F>
+void climb(const std::string& hierarchy, std::string path, F look) {
+  while (true) {
+    look(path == "/" ? hierarchy : hierarchy + path);
+    if (path.size() <= 1) return;
+    path.resize(std::max<std::size_t>(1, path.rfind('/')));
+  }
+}
+
+void read_unified(const std::string& mount, std::string_view own, Machine& out) {
+  climb(mount, std::string(unified_cgroup(own)), [&out](const std::string& directory) {
+    if (const auto text = read_file(directory + "/cpu.max", kSmallFile)) {
+      keep_least(out.quota, cpu_quota(*text));
+    }
+    if (const auto text = read_file(directory + "/memory.max", kSmallFile)) {
+      keep_least(out.memory, memory_limit(*text));
+    }
+  });
+}
+
+// A hierarchy is mounted by the names of its controllers, with a link for each of them.
+template <class F>
+void climb_legacy(const std::string& mount, std::string_view own, std::string_view controller,
+                  F look) {
+  const LegacyCgroup group = legacy_cgroup(own, controller);
+  if (!group.path.starts_with('/')) return;
+  for (const std::string_view name : {group.controllers, controller}) {
+    climb(mount + "/" + std::string(name), std::string(group.path), look);
+    if (group.controllers == controller) return;
+  }
+}
+
+void read_legacy(const std::string& mount, std::string_view own, Machine& out) {
+  climb_legacy(mount, own, "cpu", [&out](const std::string& directory) {
+    const auto quota = read_file(directory + "/cpu.cfs_quota_us", kSmallFile);
+    const auto period = read_file(directory + "/cpu.cfs_period_us", kSmallFile);
+    if (quota && period) keep_least(out.quota, cpu_quota(*quota, *period));
+  });
+  climb_legacy(mount, own, "memory", [&out](const std::string& directory) {
+    const auto text = read_file(directory + "/memory.limit_in_bytes", kSmallFile);
+    if (!text) return;
+    // No limit is written as the largest number of whole pages.
+    const auto limit = memory_limit(*text);
+    if (limit && *limit < kNoLegacyLimit) keep_least(out.memory, limit);
+  });
+}
+
+}  // namespace
+
+Machine look_at_machine(const std::string& root) {
+  Machine out;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
+    out.affinity = static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+  }
+  const auto own = read_file(root + "/proc/self/cgroup", kSmallFile);
+  if (!own) return out;
+  const std::string mount = root + "/sys/fs/cgroup";
+  read_unified(mount, *own, out);
+  read_legacy(mount, *own, out);
+  return out;
+}
+
+std::uint64_t connections_within(std::uint64_t wanted, std::uint64_t open_files,
+                                 std::size_t workers) noexcept {
+  if (open_files == 0) return wanted;
+  const std::uint64_t reserved = std::min<std::uint64_t>(open_files / 2, 64 + 16 * workers);
+  return std::min(wanted, std::max<std::uint64_t>(1, (open_files - reserved) / 2));
+}
+
+std::uint64_t raise_open_files() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < limit.rlim_max) {
+    rlimit wanted = limit;
+    wanted.rlim_cur = wanted.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &wanted) == 0) limit = wanted;
+  }
+  return limit.rlim_cur;
+}
+
+}  // namespace weir::app

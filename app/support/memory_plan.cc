@@ -1,0 +1,155 @@
+#include "app/support/memory_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "app/support/shared_store.h"
+#include "core/text.h"
+#include "limiter/counters/footprint.h"
+#include "policies/set/describe.h"
+
+namespace weir::app {
+namespace {
+
+/// Of a key's name in the store: 22 letters, unless keys are readable.
+constexpr std::size_t kNameBytes = 32;
+
+std::string users_of(const policies::PolicySet& set, std::size_t index) {
+  std::string out;
+  for (const policies::Policy& policy : set.policies) {
+    if (std::find(policy.counters.begin(), policy.counters.end(), index) == policy.counters.end())
+      continue;
+    out += (out.empty() ? "" : ", ") + policy.name;
+  }
+  return out;
+}
+
+std::string cell(const std::string& text, std::size_t width, bool right = false) {
+  const std::string blanks(text.size() < width ? width - text.size() : 0, ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+}  // namespace
+
+std::uint64_t buffer_bytes(const config::Server::Limits& limits,
+                           std::optional<std::uint64_t> granted) noexcept {
+  constexpr std::uint64_t kLeast = std::uint64_t{8} << 20, kMost = std::uint64_t{64} << 20;
+  const std::uint64_t bytes =
+      limits.buffers.value_or(granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost);
+  return std::max(bytes, 2 * least_buffer_bytes(limits));
+}
+
+std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept {
+  return 4 * (limits.head + limits.body);
+}
+
+MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits) {
+  MemoryPlan out;
+  out.memory = limits.memory;
+  out.buffer_bytes = buffer_bytes(limits, std::nullopt);
+  if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
+  if (!set.views.empty()) out.view_bytes = set.view_memory;
+  for (const policies::Counter& counter : set.counters) {
+    if (counter.synced.interval.count() != 0) {
+      out.sync_bytes = limiter::SyncTable::bytes(synced_keys(limits), kNameBytes);
+    }
+    if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);
+  }
+  const std::uint64_t one_slot = limiter::footprint({}).sparse;
+  // As the bank sizes it: at most three quarters for slots, the rest for keys with many events.
+  out.common_keys = std::min<std::uint64_t>(limits.keys, limits.memory / 4 * 3 / one_slot);
+  out.common_bytes = limiter::Bank::table_bytes(out.common_keys);
+  out.fits = out.common_bytes + out.own_bytes <= limits.memory;
+  const std::uint64_t rest =
+      limits.memory - std::min(limits.memory, out.common_bytes + out.own_bytes);
+  for (std::size_t i = 0; i < set.counters.size(); ++i) {
+    const policies::Counter& counter = set.counters[i];
+    const limiter::Footprint print = limiter::footprint(counter.spec);
+    MemoryPlan::Row row{};
+    row.counter = users_of(set, i);
+    row.what = policies::counter_text(counter);
+    row.sparse_bytes = print.sparse;
+    row.sparse_entries = print.sparse_entries;
+    row.worst_bytes = print.worst;
+    row.own_table = counter.keys != 0 ? limiter::Bank::table_bytes(counter.keys) : 0;
+    row.keys_typical = counter.keys != 0 ? counter.keys : out.common_keys;
+    row.keys_worst = print.worst == print.sparse
+                         ? row.keys_typical
+                         : std::min(row.keys_typical, rest / (print.worst - print.sparse));
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::string to_text(const MemoryPlan& plan) {
+  std::string out = "memory: " + human_size(plan.memory) + " for counters (limits.memory), " +
+                    human_size(plan.common_bytes) + " of it a table for " +
+                    human_count(plan.common_keys) + " keys";
+  if (plan.own_bytes != 0)
+    out += ", " + human_size(plan.own_bytes) + " tables of their own (keys:)";
+  out += "\n";
+  if (!plan.fits)
+    out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
+  out += "  besides at most " + human_size(plan.buffer_bytes) +
+         " for requests and answers under way (limits.buffers); over that unfinished requests get 503\n";
+  if (plan.pattern_bytes != 0) {
+    out += "  besides at most " + human_size(plan.pattern_bytes) +
+           " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
+  }
+  if (plan.sync_bytes != 0) {
+    out += "  besides at most " + human_size(plan.sync_bytes) +
+           " for keys whose counts are exchanged (sync); over that the idlest keys go\n";
+  }
+  if (plan.view_bytes != 0) {
+    out += "  besides at most " + human_size(plan.view_bytes) +
+           " for views (limits.views); over that new keys are dropped, and counted\n";
+  }
+  if (plan.rows.empty()) return out;
+  std::size_t wide = 7;
+  std::size_t wide_what = 6;
+  for (const MemoryPlan::Row& row : plan.rows) {
+    wide = std::max(wide, row.counter.size());
+    wide_what = std::max(wide_what, row.what.size());
+  }
+  wide = std::min<std::size_t>(wide, 40);
+  out += "  " + cell("policies", wide) + "  " + cell("counts", wide_what) + "  " +
+         cell("bytes a key", 12, true) + cell("at worst", 10, true) +
+         cell("keys that fit", 15, true) + cell("at worst", 12, true) + "\n";
+  for (const MemoryPlan::Row& row : plan.rows) {
+    out += "  " + cell(row.counter, wide) + "  " + cell(row.what, wide_what) + "  " +
+           cell(std::to_string(row.sparse_bytes), 12, true) +
+           cell(human_count(row.worst_bytes), 10, true) +
+           cell(human_count(row.keys_typical), 15, true) +
+           cell(human_count(row.keys_worst), 12, true) + "\n";
+  }
+  out += "  (counters without keys: share the table; a full one lets the idlest keys go)\n";
+  return out;
+}
+
+std::string to_json(const MemoryPlan& plan) {
+  std::string out = "{\"memory_bytes\":" + std::to_string(plan.memory) +
+                    ",\"common_keys\":" + std::to_string(plan.common_keys) +
+                    ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
+                    ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
+                    ",\"buffer_bytes\":" + std::to_string(plan.buffer_bytes) +
+                    ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
+                    ",\"view_bytes\":" + std::to_string(plan.view_bytes) +
+                    ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) +
+                    ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
+  bool first = true;
+  for (const MemoryPlan::Row& row : plan.rows) {
+    out += first ? "{\"policies\":" : ",{\"policies\":";
+    first = false;
+    append_json(out, row.counter);
+    out += ",\"counts\":";
+    append_json(out, row.what);
+    out += ",\"bytes_per_key\":" + std::to_string(row.sparse_bytes) +
+           ",\"bytes_per_key_worst\":" + std::to_string(row.worst_bytes) +
+           ",\"keys\":" + std::to_string(row.keys_typical) +
+           ",\"keys_worst\":" + std::to_string(row.keys_worst) +
+           ",\"own_table_bytes\":" + std::to_string(row.own_table) + "}";
+  }
+  return out + "]}";
+}
+
+}  // namespace weir::app

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/set/policy_set.h"
+
+namespace weir::app {
+
+/// What the counters of a policy set take of limits.memory: the answer of `weir check`.
+struct MemoryPlan {
+  struct Row {
+    std::string counter;         ///< of which policies
+    std::string what;            ///< `count over 10m`
+    std::uint64_t sparse_bytes;  ///< of a key with few events
+    std::size_t sparse_entries;  ///< how few
+    std::uint64_t worst_bytes;   ///< of a key with as many as are kept
+    std::uint64_t keys_typical;  ///< that fit, if all are sparse
+    std::uint64_t keys_worst;    ///< that fit, if all are at their worst
+    std::uint64_t own_table;     ///< bytes reserved for `keys:`; 0: it shares the common table
+  };
+  std::uint64_t memory = 0;       ///< limits.memory
+  std::uint64_t common_keys = 0;  ///< of the table that counters without `keys:` share
+  std::uint64_t common_bytes = 0;
+  std::uint64_t own_bytes = 0;  ///< of all tables of their own
+  bool fits = true;
+  std::uint64_t buffer_bytes = 0;   ///< at most, of requests and answers under way
+  std::uint64_t pattern_bytes = 0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
+  std::uint64_t view_bytes = 0;  ///< for views, beside limits.memory: limits.views; 0: there are none
+  std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
+  std::vector<Row> rows;
+};
+
+/// What connections may keep, together: `limits.buffers`, or 64 MiB; where a cgroup grants less than
+/// 1 GiB, a sixteenth of that, and 8 MiB at least.
+std::uint64_t buffer_bytes(const config::Server::Limits& limits,
+                           std::optional<std::uint64_t> granted) noexcept;
+
+/// What each worker may keep at least: some judged bodies, however large they may be.
+std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
+
+MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits);
+
+std::string to_text(const MemoryPlan& plan);
+std::string to_json(const MemoryPlan& plan);
+
+}  // namespace weir::app

@@ -1,0 +1,101 @@
+#include "app/support/request_draft.h"
+
+#include <algorithm>
+
+#include "net/http/scan.h"
+#include "net/http/target.h"
+
+namespace weir::app {
+namespace {
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+}  // namespace
+
+std::string RequestDraft::take_url() {
+  request_.scheme = "http";
+  std::string_view rest = text_.url;
+  if (const std::size_t scheme = rest.find("://");
+      scheme != std::string_view::npos && scheme < rest.find('/')) {
+    const std::string_view name = rest.substr(0, scheme);
+    if (name != "http" && name != "https")
+      return "the URL must begin with http:// or https://, or be a path";
+    if (name == "https") request_.scheme = "https";
+    rest.remove_prefix(scheme + 3);
+    const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
+    host_ = rest.substr(0, path);
+    rest.remove_prefix(path);
+  }
+  target_ = rest.starts_with('/') ? std::string(rest) : "/" + std::string(rest);
+  for (const char c : target_) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '#') {
+      return "the URL holds a blank, a control character or a fragment; escape it, as a browser "
+             "does";
+    }
+  }
+  path_room_.resize(net::normal_path_room(target_.size()));
+  net::NormalTarget normal;
+  if (net::normalise_target(target_, net::PathRules{}, path_room_, normal) !=
+      net::HttpRefusal::none) {
+    return "weir answers such a path with 400: its escapes are broken or ambiguous";
+  }
+  request_.target = target_;
+  request_.path = normal.path;
+  request_.query = normal.query;
+  return {};
+}
+
+RequestDraft::Headers::const_iterator RequestDraft::find(std::string_view name) const {
+  return std::find_if(text_.headers.begin(), text_.headers.end(), [&](const auto& line) {
+    return std::equal(line.first.begin(), line.first.end(), name.begin(), name.end(),
+                      [](char a, char b) { return lower(a) == b; });
+  });
+}
+
+bool RequestDraft::has(std::string_view name) const { return find(name) != text_.headers.end(); }
+
+/// The URL's host, as of a request line with a whole URL; else that of the Host field.
+void RequestDraft::take_host() {
+  Headers& headers = text_.headers;
+  const auto field = find("host");
+  if (host_.empty()) host_ = field != headers.end() ? field->second : "localhost";
+  if (field == headers.end()) headers.emplace(headers.begin(), "Host", host_);
+  std::transform(host_.begin(), host_.end(), host_.begin(), lower);
+  request_.host = std::string_view(host_).substr(
+      0, host_.starts_with('[') ? host_.find(']') + 1 : host_.find(':'));
+}
+
+void RequestDraft::take_body(std::size_t body_max) {
+  std::string& body = text_.body;
+  auto& headers = text_.headers;
+  if (!body.empty()) {
+    const bool json = body.starts_with('{') || body.starts_with('[');
+    if (!has("content-type")) {
+      headers.emplace_back("Content-Type",
+                           json ? "application/json" : "application/x-www-form-urlencoded");
+    }
+    if (!has("content-length")) headers.emplace_back("Content-Length", std::to_string(body.size()));
+  }
+  request_.body = body;
+  request_.body_state = has("content-encoding")  ? BodyState::encoded
+                        : body.size() > body_max ? BodyState::too_large
+                                                 : BodyState::complete;
+  if (request_.body_state != BodyState::complete) request_.body = {};
+}
+
+std::string RequestDraft::fill(RequestText text, std::size_t body_max) {
+  text_ = std::move(text);
+  if (std::string wrong = take_url(); !wrong.empty()) return wrong;
+  take_host();
+  take_body(body_max);
+  if (text_.method.empty()) text_.method = text_.body.empty() ? "GET" : "POST";
+  if (!std::all_of(text_.method.begin(), text_.method.end(), net::scan::is_token))
+    return "\"" + text_.method + "\" is no method: a word, such as GET";
+  request_.method = text_.method;
+  request_.client = text_.client;
+  for (const auto& [name, value] : text_.headers) fields_.push_back({name, value});
+  request_.headers = fields_;
+  return {};
+}
+
+}  // namespace weir::app

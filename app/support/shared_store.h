@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+
+#include "config/model.h"
+#include "core/key.h"
+#include "limiter/exchange/synced_bank.h"
+#include "policies/set/sharing.h"
+#include "store/redis/redis_store.h"
+#include "telemetry/metrics.h"
+
+namespace weir::app {
+
+/// How often requests under way say so: the places in flight of a replica that died are free again
+/// after four times as long.
+inline constexpr milliseconds kRenewPlaces{15'000};
+
+/// What `redis:` says, for those who use it. Files are read now.
+struct SharedStoreSettings {
+  store::Settings store;
+  HashSecret secret = HashSecret::from_text("weir");  ///< keys every hash, the same on all replicas
+  policies::Sharing sharing;  ///< without an origin: each worker has its own
+};
+
+/// False: `message` says what is wrong, for people.
+bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
+                       std::string& message);
+
+/// Into the metrics of its worker.
+void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics);
+
+/// Of one worker; and of the table that all workers share, by the control thread.
+void publish(const limiter::SyncedBank::Stats& stats, telemetry::MetricCells& metrics);
+void publish(const limiter::SyncTable::Stats& stats, telemetry::MetricCells& metrics);
+/// How many keys' counts are exchanged at once.
+std::size_t synced_keys(const config::Server::Limits& limits);
+
+/// A number that no other worker of any replica has.
+std::uint64_t random_origin();
+
+}  // namespace weir::app

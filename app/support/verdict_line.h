@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "app/support/news.h"
+
+namespace weir::app {
+
+/// One line for people, as `weir dev` shows it: time, address, request, effect, and which policy
+/// said so with its value and limit. Pure.
+std::string verdict_line(const News& news, bool colour);
+
+}  // namespace weir::app

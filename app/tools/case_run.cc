@@ -1,0 +1,257 @@
+#include "app/tools/case_run.h"
+
+#include <algorithm>
+
+#include "app/tools/case_flight.h"
+#include "config/text/units.h"
+#include "core/text.h"
+#include "policies/set/compile.h"
+#include "policies/set/describe.h"
+#include "policies/judge/explain.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kClient = "203.0.113.7";
+
+}  // namespace
+
+std::string with_number(std::string_view text, std::int64_t number) {
+  std::string out;
+  while (true) {
+    const std::size_t at = text.find("<n>");
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) return out;
+    out += std::to_string(number);
+    text.remove_prefix(at + 3);
+  }
+}
+
+std::string CaseRun::Flight::fill(std::string_view text) const { return with_number(text, number); }
+
+CaseRun::CaseRun(const Configuration& configuration)
+    : configuration_(configuration),
+      bank_({configuration.model().server.limits.memory, configuration.model().server.limits.keys}),
+      secret_(HashSecret::from_bytes({})),
+      evaluator_(bank_, lists_, secret_, this) {
+  evaluator_.use_patterns(&patterns_, this);
+}
+
+CaseRun::~CaseRun() = default;
+
+std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) {
+  // A set belongs to the banks that it is attached to: each case compiles its own.
+  config::Problems none;
+  std::shared_ptr<policies::PolicySet> set = policies::compile(configuration_.model(), none);
+  if (set == nullptr || !set->attach(bank_, lists_, secret_, &patterns_)) {
+    failures_.push_back({one.name.where, "the counters do not fit into limits.memory", {}, {}});
+    return std::move(failures_);
+  }
+  set->attach_views(views_);
+  set_ = set;
+  evaluator_.use(policies::load_on_worker(set_, stats_, 0));
+  trace_.use(*set_);
+  start_ = now_ = start;
+  if (!schedule(one, start)) return std::move(failures_);
+  while (!due_.empty()) next();
+  return std::move(failures_);
+}
+
+TimePoint CaseRun::time_of(const config::Text& when) const {
+  if (const auto offset = config::parse_duration(when.value)) return start_ + *offset.value;
+  return *config::parse_date(when.value).value;
+}
+
+void CaseRun::put(TimePoint at, Due::What what, std::shared_ptr<Flight> flight) {
+  due_.emplace(std::pair{at, what}, Due{what, std::move(flight)});
+}
+
+bool CaseRun::schedule(const config::Case& one, TimePoint start) {
+  TimePoint at = start;
+  for (const config::CaseStep& step : one.steps) {
+    const TimePoint before = at;
+    if (step.after) at += step.after->value;
+    if (step.at) {
+      at = time_of(*step.at);
+      if (at < before) {
+        failures_.push_back({step.at->where,
+                             "this is before the step above, at " + policies::time_text(before),
+                             {},
+                             {}});
+        return false;
+      }
+    }
+    for (std::int64_t n = 1; n <= step.repeat; ++n) {
+      if (n > 1) at += step.every;
+      auto flight = std::make_shared<Flight>();
+      flight->step = &step;
+      flight->number = n;
+      put(at, Due::What::send, std::move(flight));
+    }
+  }
+  return true;
+}
+
+void CaseRun::next() {
+  const auto first = due_.begin();
+  now_ = first->first.first;
+  const Due due = std::move(first->second);
+  due_.erase(first);
+  evaluator_.advance(now_ - milliseconds{1});  // an event at the very deadline is in time
+  switch (due.what) {
+    case Due::What::send:
+      due.flight->asked = now_;
+      trace_.clear();
+      if (!due.flight->is_event()) return check_state(*due.flight);
+      if (prepare(*due.flight)) send(due.flight, true);
+      return;
+    case Due::What::answer:
+      settle(*due.flight);
+      return wake();
+    case Due::What::give_up:
+      if (std::erase(waiting_, due.flight) != 0) send(due.flight, false);
+      return;
+  }
+}
+
+bool CaseRun::prepare(Flight& flight) {
+  const config::CaseStep& step = *flight.step;
+  if (step.event) return prepare_event(flight);
+  RequestText text;
+  const std::string line = flight.fill(step.request->value);
+  const std::size_t blank = line.find(' ');
+  text.method = line.substr(0, blank);
+  text.url = line.substr(blank + 1);
+  if (step.body) text.body = flight.fill(step.body->value);
+  for (const auto& [name, value] : step.headers) {
+    text.headers.emplace_back(name.value, flight.fill(value.value));
+  }
+  if (!step.content_type.empty()) text.headers.emplace_back("Content-Type", step.content_type);
+  const std::string ip = step.ip ? flight.fill(step.ip->value) : std::string(kClient);
+  const auto client = Address::parse(ip);
+  if (!client) {
+    fail(flight, step.where, "\"" + ip + "\" is no address");
+    return false;
+  }
+  text.client = *client;
+  flight.draft.set_time(now_);
+  const std::string wrong =
+      flight.draft.fill(std::move(text), configuration_.model().server.limits.body);
+  if (wrong.empty()) return true;
+  fail(flight, step.where, wrong);
+  return false;
+}
+
+/// An event as `POST /v1/events` would be told it, and read by what reads that.
+bool CaseRun::prepare_event(Flight& flight) {
+  const config::CaseStep& step = *flight.step;
+  flight.json = "{\"event\":";
+  append_json(flight.json, step.event->value);
+  std::vector<std::pair<std::size_t, config::Where>> begins{{0, step.event->where}};
+  for (const auto& [name, value] : step.fields) {
+    begins.emplace_back(flight.json.size(), name.where);
+    flight.json += ',';
+    append_json(flight.json, name.value);
+    flight.json += ':' + flight.fill(value.value);
+  }
+  flight.json += '}';
+  flight.reader = std::make_unique<api::EventReader>();
+  const auto wrong =
+      flight.reader->read(flight.json, *set_, step.happened ? time_of(*step.happened) : now_);
+  if (!wrong) return true;
+  const auto behind = std::find_if(begins.begin(), begins.end(),
+                                   [&](const auto& b) { return b.first > wrong->at; });
+  fail(flight, std::prev(behind)->second, wrong->what);
+  return false;
+}
+
+void CaseRun::send(const std::shared_ptr<Flight>& flight, bool may_wait) {
+  if (!judge(*flight, may_wait)) {
+    waiting_.push_back(flight);
+    if (flight->asked == now_) {
+      put(now_ + configuration_.model().server.reserve_wait, Due::What::give_up, flight);
+    }
+    return;
+  }
+  if (flight->settlement.loaded == nullptr) return check_state(*flight);
+  const milliseconds after = flight->step->answer.after;
+  if (after.count() > 0) {
+    check_state(*flight);
+    put(now_ + after, Due::What::answer, flight);
+    return;
+  }
+  settle(*flight);
+  check_state(*flight);
+  wake();
+}
+
+// False: it has to wait for others' reservations.
+bool CaseRun::judge(Flight& flight, bool may_wait) {
+  using Kind = policies::Verdict::Kind;
+  policies::Evaluator::Options options;
+  options.may_wait = may_wait;
+  options.trace = &trace_;
+  if (flight.step->happened) options.own_time = time_of(*flight.step->happened);
+  if (flight.reader != nullptr && flight.reader->record().time != now_) {
+    options.own_time = flight.reader->record().time;
+  }
+  trace_.clear();
+  const policies::Verdict& verdict =
+      flight.reader != nullptr ? evaluator_.judge(flight.reader->record(), instant(), options)
+                               : evaluator_.judge(flight.draft.request(), instant(), options);
+  if (verdict.kind == Kind::wait) return false;
+  const Effect effect = text_.render(*set_, evaluator_.plan(), verdict, instant());
+  check_event(flight, verdict, effect);
+  if (verdict.kind != Kind::refuse && evaluator_.must_observe()) evaluator_.keep(flight.settlement);
+  return true;
+}
+
+void CaseRun::settle(Flight& flight) {
+  const config::CaseAnswer& said = flight.step->answer;
+  using End = config::CaseAnswer::End;
+  if (said.end == End::answered) {
+    Answer answer;
+    answer.status = said.status;
+    std::vector<std::pair<std::string, std::string>> lines;
+    for (const auto& [name, value] : said.headers)
+      lines.emplace_back(name.value, flight.fill(value.value));
+    std::vector<HeaderField> fields;
+    for (const auto& [name, value] : lines) fields.push_back({name, value});
+    answer.headers = fields;
+    const std::string body = said.body ? flight.fill(said.body->value) : std::string{};
+    answer.body_state = BodyState::complete;
+    answer.body = body;
+    if (flight.says_answer()) answer = flight.reader->answer();
+    evaluator_.answered(flight.settlement, answer, instant());
+  } else if (said.end == End::aborted) {
+    evaluator_.aborted(flight.settlement, instant());
+  } else {
+    evaluator_.released(flight.settlement, instant());
+  }
+  evaluator_.ended(flight.settlement);
+}
+
+void CaseRun::wake() {
+  std::vector<std::shared_ptr<Flight>> again;
+  again.swap(waiting_);
+  for (const std::shared_ptr<Flight>& flight : again) send(flight, true);
+}
+
+void CaseRun::pattern(const policies::MatchedPattern& match) {
+  std::string key;
+  for (const std::string_view part : match.key) {
+    if (!key.empty()) key += ", ";
+    key += part;
+  }
+  const char* const kind = match.kind == limiter::MatchKind::matched   ? "matched"
+                           : match.kind == limiter::MatchKind::timeout ? "timeout"
+                                                                       : "unmatched";
+  matches_[match.policy->name].push_back({kind, std::move(key), match.fires});
+}
+
+void CaseRun::listed(const policies::PolicySet& set, const Listed& news, TimePoint) {
+  if (!news.created || !news.rung->notify) return;
+  ++notified_[set.notify[*news.rung->notify].name.value];
+}
+
+}  // namespace weir::app

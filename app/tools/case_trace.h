@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "policies/judge/trace.h"
+
+namespace weir::app {
+
+/// What the policies read and why their rungs hold or not, in short: for `weir test`.
+class CaseTrace final : public policies::Trace {
+ public:
+  void clear();
+  void use(const policies::PolicySet& set) { set_ = &set; }
+  /// `none`: the metric has no value; null: the policy did not judge.
+  const std::string* value(const std::string& policy) const;
+  /// One line per policy that had to do with the event, `first` before the others.
+  std::string why(const std::string& first) const;
+
+  void event(const policies::Event&, Happened) override {}
+  void list(const policies::List& list, std::optional<TimePoint> until,
+            std::string_view why) override;
+  void skipped(const policies::Policy& policy, policies::Skip skip, std::string_view field,
+               policies::MissReason reason) override;
+  void counted(const policies::Policy& policy, const policies::Binding& binding,
+               const policies::Counter& counter, const limiter::Reading& reading) override;
+  void rung(const policies::Policy& policy, std::size_t rung, const Value& value,
+            std::optional<Number> limit, bool holds) override;
+  void pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,
+               const limiter::PatternView& view) override;
+
+ private:
+  struct Line {
+    std::string policy, text;
+  };
+  std::string& line_of(const std::string& policy);
+
+  const policies::PolicySet* set_ = nullptr;
+  std::map<std::string, std::string> values_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace weir::app

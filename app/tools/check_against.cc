@@ -1,0 +1,132 @@
+#include "app/tools/check_against.h"
+
+#include <algorithm>
+
+#include "app/support/configuration.h"
+#include "app/support/exit_code.h"
+#include "core/text.h"
+
+namespace weir::app {
+namespace {
+
+namespace json = boost::json;
+using Fate = policies::Inheritance::Fate;
+
+bool is_door(const std::string& given) {
+  return given.find("://") != std::string::npos || given.starts_with("unix:");
+}
+
+std::string text_at(const json::object& row, const char* name) {
+  const json::value* const value = row.if_contains(name);
+  if (value == nullptr || !value->is_string()) return {};
+  return std::string(value->get_string());
+}
+std::int64_t number_at(const json::object& row, const char* name) {
+  const json::value* const value = row.if_contains(name);
+  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
+std::optional<std::vector<policies::Lineage>> read(const json::value& body) {
+  using Kind = policies::Lineage::Kind;
+  const json::object* const object = body.if_object();
+  const json::value* const rows = object == nullptr ? nullptr : object->if_contains("lineage");
+  if (rows == nullptr || !rows->is_array()) return std::nullopt;
+  std::vector<policies::Lineage> out;
+  for (const json::value& value : rows->get_array()) {
+    const json::object* const row = value.if_object();
+    if (row == nullptr) return std::nullopt;
+    policies::Lineage line;
+    const std::string kind = text_at(*row, "kind");
+    line.kind = kind == "list" ? Kind::list : kind == "pattern" ? Kind::pattern : Kind::counter;
+    line.owner = text_at(*row, "owner");
+    line.text = text_at(*row, "text");
+    line.identity = text_at(*row, "identity");
+    const json::value* const shared = row->if_contains("shared");
+    line.shared = shared != nullptr && shared->is_bool() && shared->get_bool();
+    line.what = text_at(*row, "what");
+    line.quantum_ms = number_at(*row, "quantum_ms");
+    line.kept_ms = number_at(*row, "kept_ms");
+    line.length_ms = number_at(*row, "length_ms");
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+std::string_view word_of(Fate fate) {
+  switch (fate) {
+    case Fate::empties:
+      return "empties";
+    case Fate::inherits:
+      return "inherits";
+    case Fate::goes:
+      return "goes";
+  }
+  return "";
+}
+
+}  // namespace
+
+Against find_running(const std::string& given, const std::string& token_file) {
+  Against out;
+  if (!is_door(given)) {
+    const Configuration configuration = compile(config::load_file(given, process_environment()));
+    if (configuration.good()) {
+      out.running = policies::lineage_of(*configuration.set);
+    } else {
+      out.problem = given + " is no good configuration: weir check " + given + " says why";
+      out.code = kNo;
+    }
+    return out;
+  }
+  const AdminAnswer answer = ask_admin({given, token_file}, "GET", "/v1/lineage");
+  if (answer.code != kOk) {
+    out.problem = answer.problem;
+    out.code = answer.code;
+    return out;
+  }
+  out.running = read(answer.body);
+  if (!out.running) {
+    out.problem = given + " does not answer as the admin door of weir does";
+    out.code = kUnreachable;
+  }
+  return out;
+}
+
+std::size_t emptied(const std::vector<policies::Inheritance>& changes) {
+  return static_cast<std::size_t>(std::count_if(
+      changes.begin(), changes.end(),
+      [](const policies::Inheritance& change) { return change.fate != Fate::inherits; }));
+}
+
+std::string against_text(const std::vector<policies::Inheritance>& changes, bool colours) {
+  if (changes.empty()) return "reload: every counter, pattern and list goes on\n";
+  std::string out;
+  for (const policies::Inheritance& change : changes) {
+    const bool warns = change.fate != Fate::inherits;
+    out += "reload: ";
+    if (warns && colours) out += "\033[33m";
+    out += policies::text_of(change);
+    if (warns && colours) out += "\033[0m";
+    out += "\n";
+  }
+  return out;
+}
+
+std::string against_json(const std::vector<policies::Inheritance>& changes) {
+  std::string out = "[";
+  for (const policies::Inheritance& change : changes) {
+    if (out.size() > 1) out += ",";
+    out += "{\"fate\":\"" + std::string(word_of(change.fate)) + "\",\"kind\":\"";
+    out += change.of.kind == policies::Lineage::Kind::list ? "list" : "policy";
+    out += "\",\"name\":";
+    append_json(out, change.of.owner);
+    out += ",\"text\":";
+    append_json(out, change.of.text);
+    out += ",\"before\":";
+    append_json(out, change.before);
+    out += std::string(",\"shared\":") + (change.of.shared ? "true}" : "false}");
+  }
+  return out + "]";
+}
+
+}  // namespace weir::app

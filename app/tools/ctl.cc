@@ -1,0 +1,306 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "app/support/columns.h"
+#include "app/support/command.h"
+#include "app/support/configuration.h"
+#include "app/tools/ctl_call.h"
+#include "app/tools/ctl_text.h"
+#include "app/tools/ctl_view.h"
+#include "app/tools/ctl_watch.h"
+#include "app/support/exit_code.h"
+#include "app/tools/outline.h"
+#include "config/text/problem.h"
+#include "config/text/units.h"
+
+namespace weir::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kCtlExamples =
+    "Examples:\n"
+    "  weir ctl status\n"
+    "  weir ctl top                     which policies are busy, every two seconds\n"
+    "  weir ctl tail                    verdicts as they come\n"
+    "  weir ctl policy login-per-ip\n"
+    "  weir ctl counter login-per-ip 203.0.113.7\n"
+    "  weir ctl list gray_users         its entries; with a key: whether it is listed\n"
+    "  weir ctl list banned 203.0.113.7 --add --for 1h --why scraping\n"
+    "  weir ctl list banned 203.0.113.7 --remove\n"
+    "  weir ctl view hot-pages\n"
+    "  weir ctl reload\n"
+    "  weir ctl drain --begin           not ready any more, but still serving; --end takes it "
+    "back\n"
+    "  weir ctl --admin unix:/run/weir/admin.sock status\n"
+    "\n"
+    "A key of several parts is several words, in the order of the policy's or list's key. -o json\n"
+    "prints what the admin API answered. Exit codes: 0 done, 1 weir says no, 2 usage, 4 nobody\n"
+    "answers, 5 not permitted.";
+
+struct CtlFlags {
+  AdminDoor door;
+  std::string name;
+  std::vector<std::string> key;
+  bool reset = false, here = false;
+  bool add = false, remove = false;
+  std::string duration, until, why, effect;
+  unsigned limit = 100;
+  bool begin = false, end = false;
+  unsigned windows = 12;
+  WatchOptions watch;
+};
+
+/// What is wrong, and the name that was probably meant.
+int complain_of_name(const CtlFlags& flags, AdminAnswer answer, const char* target, const char* list) {
+  if (answer.status == 404) {
+    const AdminAnswer all = ask_admin(flags.door, "GET", target);
+    std::vector<std::string> names;
+    for (const json::value& each : items(all.body, list)) names.push_back(cell(each, "name"));
+    const std::string_view near = config::nearest(flags.name, {names.begin(), names.end()});
+    if (!near.empty() && near != flags.name)
+      answer.problem += "; did you mean \"" + std::string(near) + "\"?";
+  }
+  return complain_of(answer);
+}
+
+int show_status(const CtlFlags& flags, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(flags.door, "GET", "/v1/status");
+  if (answer.code != kOk) return complain_of(answer);
+  show(globals, answer.body, outline(answer.body));
+  return kOk;
+}
+
+int show_policy(const CtlFlags& flags, const Globals& globals) {
+  const bool all = flags.name.empty();
+  const AdminAnswer answer = ask_admin(
+      flags.door, "GET", all ? "/v1/policies" : admin_target("/v1/policies/{}", flags.name));
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
+  show(globals, answer.body, all ? policies_table(answer.body) : outline(answer.body));
+  return kOk;
+}
+
+int show_counter(const CtlFlags& flags, const Globals& globals) {
+  std::string target = admin_target("/v1/counters/{}", flags.name, flags.key);
+  if (flags.here) target += flags.key.empty() ? "?from=here" : "&from=here";
+  const AdminAnswer answer = ask_admin(flags.door, flags.reset ? "DELETE" : "GET", target);
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
+  show(globals, answer.body,
+       flags.reset ? counters_emptied(answer.body) : counters_table(answer.body));
+  return kOk;
+}
+
+int change_list(const CtlFlags& flags, const Globals& globals) {
+  AdminAnswer answer;
+  if (flags.remove) {
+    answer = ask_admin(flags.door, "DELETE",
+                       admin_target("/v1/lists/{}/entries", flags.name, flags.key));
+  } else {
+    json::object body;
+    body["key"] = json::array(flags.key.begin(), flags.key.end());
+    if (!flags.duration.empty()) body["for"] = flags.duration;
+    if (!flags.until.empty()) body["until"] = flags.until;
+    if (!flags.why.empty()) body["why"] = flags.why;
+    if (!flags.effect.empty()) body["effect"] = flags.effect;
+    answer = ask_admin(flags.door, "POST", admin_target("/v1/lists/{}/entries", flags.name),
+                       json::serialize(body));
+  }
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/lists", "lists");
+  show(globals, answer.body, entry_change(answer.body));
+  return kOk;
+}
+
+int show_list(const CtlFlags& flags, const Globals& globals) {
+  const bool change = flags.add || flags.remove;
+  if (change && flags.key.empty()) {
+    complain(std::string(flags.add ? "--add" : "--remove") +
+             " needs a list and a key: weir ctl list NAME KEY");
+    return kUsage;
+  }
+  if (flags.add == (flags.duration.empty() && flags.until.empty())) {
+    complain(flags.add ? "--add needs --for, a duration such as 15m, or --until, a time"
+                       : "--for and --until go with --add");
+    return kUsage;
+  }
+  if (change) return change_list(flags, globals);
+  std::string target = "/v1/lists";
+  if (!flags.key.empty()) {
+    target = admin_target("/v1/lists/{}/entries", flags.name, flags.key);
+  } else if (!flags.name.empty()) {
+    target = admin_target("/v1/lists/{}", flags.name) + "?limit=" + std::to_string(flags.limit);
+  }
+  const AdminAnswer answer = ask_admin(flags.door, "GET", target);
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/lists", "lists");
+  show(globals, answer.body,
+       flags.name.empty() ? lists_table(answer.body) : entries_table(answer.body));
+  return !flags.key.empty() && !is_true(answer.body, "listed") ? kNo : kOk;
+}
+
+int show_view(const CtlFlags& flags, const Globals& globals) {
+  std::string target = "/v1/views";
+  if (!flags.name.empty()) target += "/" + flags.name + "?windows=" + std::to_string(flags.windows);
+  const AdminAnswer answer = ask_admin(flags.door, "GET", target);
+  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/views", "views");
+  show(globals, answer.body,
+       flags.name.empty() ? views_table(answer.body) : view_windows(answer.body));
+  return kOk;
+}
+
+int reload(const CtlFlags& flags, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(flags.door, "POST", "/v1/reload");
+  // A configuration with errors is an answer, and the reason why one asked.
+  const bool refused = answer.status == 422;
+  if (answer.code != kOk && !refused) return complain_of(answer);
+  show(globals, answer.body, reload_text(answer.body));
+  return refused ? kNo : kOk;
+}
+
+int drain(const CtlFlags& flags, const Globals& globals) {
+  if (flags.begin == flags.end) {
+    complain("drain needs --begin or --end");
+    return kUsage;
+  }
+  const AdminAnswer answer = ask_admin(flags.door, "POST", "/v1/drain",
+                                       flags.begin ? R"({"begin":true})" : R"({"begin":false})");
+  if (answer.code != kOk) return complain_of(answer);
+  show(globals, answer.body, drain_text(answer.body));
+  return kOk;
+}
+
+/// The lines of kCtlExamples that are about one command, under a heading of their own.
+std::string examples_of(std::string_view command) {
+  std::string out = "Examples:\n";
+  for (std::string_view rest = kCtlExamples; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string wanted = " " + std::string(command);
+    const std::size_t at = line.starts_with("  weir ctl") ? line.find(wanted) : std::string_view::npos;
+    if (at == std::string_view::npos) continue;
+    const std::size_t after = at + wanted.size();
+    if (after == line.size() || line[after] == ' ') out.append(line).append("\n");
+  }
+  return out + "\nMore: weir ctl --help";
+}
+
+using Run = int (*)(const CtlFlags&, const Globals&);
+using Runs = std::vector<std::pair<CLI::App*, Run>>;
+
+void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
+  const auto command = [&](const char* name, const char* help, Run run) {
+    runs.emplace_back(app.add_subcommand(name, help), run);
+    return runs.back().first;
+  };
+  command("status", "What is running: configuration, workers, memory", show_status);
+  CLI::App* policy =
+      command("policy", "All policies with what they have done, or one", show_policy);
+  policy->add_option("name", flags->name, "The policy")->type_name("NAME");
+
+  CLI::App* counter =
+      command("counter", "What a policy has counted for a key; never counts", show_counter);
+  counter->add_option("policy", flags->name, "The policy, or one of its metrics: POLICY.METRIC")
+      ->type_name("POLICY")
+      ->required();
+  counter->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
+  CLI::Option* reset =
+      counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
+  counter
+      ->add_flag("--here", flags->here,
+                 "What this replica has counted itself, of counters that replicas share")
+      ->excludes(reset);
+
+  CLI::App* list = command("list", "All lists, the entries of one, or those of a key", show_list);
+  list->add_option("name", flags->name, "The list, or a policy for the list of its own")
+      ->type_name("NAME");
+  list->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
+  CLI::Option* add = list->add_flag("--add", flags->add, "Put the key on the list, or extend it");
+  list->add_flag("--remove", flags->remove, "Take the key off the list")->excludes(add);
+  CLI::Option* duration =
+      list->add_option("--for", flags->duration, "For so long")->type_name("DURATION");
+  list->add_option("--until", flags->until, "Until then (RFC 3339)")
+      ->type_name("TIME")
+      ->excludes(duration);
+  list->add_option("--why", flags->why, "The reason, for people")->type_name("TEXT")->needs(add);
+  list->add_option("--effect", flags->effect, "Which one, if a policy has several lists")
+      ->type_name("EFFECT")
+      ->needs(add);
+  list->add_option("--limit", flags->limit, "So many entries at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+
+  CLI::App* view =
+      command("view", "What views have counted: all, or the windows of one", show_view);
+  view->add_option("name", flags->name, "The view")
+      ->type_name("NAME")
+      ->check([](const std::string& s) {
+        const bool name = config::is_name(s, true);
+        return name ? std::string() : "\"" + s + "\" is no name of a view";
+      });
+  view->add_option("--windows", flags->windows, "So many complete windows at most")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+}
+
+void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
+  CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
+  runs.emplace_back(top,
+                    [](const CtlFlags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
+  CLI::App* tail = app.add_subcommand("tail", "Verdicts and listings as they come");
+  runs.emplace_back(
+      tail, [](const CtlFlags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });
+  for (CLI::App* each : {top, tail}) {
+    each->add_option("--interval", flags->watch.interval, "Ask so often")
+        ->type_name("DURATION")
+        ->default_str(each == top ? "2s" : "500ms");
+    each->add_option("-n,--count", flags->watch.count,
+                     each == top ? "So many times; else until Ctrl-C, or once if it is no terminal"
+                                 : "So many verdicts; else until Ctrl-C")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000));
+  }
+}
+
+std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<CtlFlags>();
+  const config::Environment environment = process_environment();
+  const auto from = [&](const char* name, const char* otherwise) {
+    const auto found = environment.find(name);
+    return found == environment.end() || found->second.empty() ? std::string(otherwise)
+                                                               : found->second;
+  };
+  flags->door.address = from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481");
+  flags->door.token_file = from("WEIR_ADMIN_TOKEN_FILE", "");
+  app.add_option("--admin", flags->door.address, "The admin door; else $WEIR_ADMIN_LISTEN")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--token-file", flags->door.token_file, "Its token; else $WEIR_ADMIN_TOKEN_FILE")
+      ->type_name("FILE");
+  app.require_subcommand(1);
+  app.fallthrough();
+  Runs runs;
+  declare_lookups(app, flags, runs);
+  declare_watches(app, flags, runs);
+  runs.emplace_back(app.add_subcommand("reload", "Load the configuration again, now"), reload);
+  CLI::App* leave =
+      app.add_subcommand("drain", "Leave the load balancer's list, but go on serving");
+  auto* begin = leave->add_flag("--begin", flags->begin, "Not ready any more (for a preStop hook)");
+  leave->add_flag("--end", flags->end, "Ready again")->excludes(begin);
+  runs.emplace_back(leave, drain);
+  for (const auto& [command, run] : runs) command->footer(examples_of(command->get_name()));
+  return [flags, runs, &globals] {
+    for (const auto& [command, run] : runs) {
+      if (command->parsed()) return run(*flags, globals);
+    }
+    return int{kUsage};
+  };
+}
+
+}  // namespace
+
+const Command kCtl{"ctl", "Ask and steer a running weir", kCtlExamples, declare_ctl};
+
+}  // namespace weir::app

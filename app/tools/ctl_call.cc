@@ -1,0 +1,137 @@
+#include "app/tools/ctl_call.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <optional>
+
+#include "app/support/columns.h"
+#include "app/support/exit_code.h"
+#include "app/support/files.h"
+#include "app/support/http_client.h"
+#include "app/support/webhook.h"
+#include "core/json_numbers.h"
+#include "core/text.h"
+#include "core/visible.h"
+
+namespace weir::app {
+namespace {
+
+constexpr milliseconds kCallTimeout{10'000};
+
+struct Found {
+  net::SocketAddress address;
+  std::string authority;
+};
+
+std::optional<Found> find_door(std::string given, std::string& problem) {
+  if (given.starts_with("unix:")) {
+    const auto address = net::SocketAddress::unix_path(given.substr(5));
+    if (address) return Found{*address, "localhost"};
+    problem = "\"" + given + "\": " + address.error().message();
+    return std::nullopt;
+  }
+  if (given.starts_with(':')) given.insert(0, "127.0.0.1");
+  const auto url = Url::parse(given.find("://") == std::string::npos ? "http://" + given : given);
+  if (!url || url->tls) {
+    problem = "\"" + given + "\" is neither HOST:PORT nor unix:/path";
+    return std::nullopt;
+  }
+  std::string why;
+  const auto address = resolve(url->host, url->port_number(), &why);
+  if (!address) {
+    problem = "can't resolve " + url->host + ": " + (why.empty() ? address.error().message() : why);
+    return std::nullopt;
+  }
+  return Found{*address, url->authority()};
+}
+
+AdminAnswer failed(ExitCode code, std::string problem) {
+  AdminAnswer out;
+  out.code = code;
+  out.problem = std::move(problem);
+  return out;
+}
+
+}  // namespace
+
+AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,
+                      const std::string& body) {
+  std::string problem;
+  const auto found = find_door(door.address, problem);
+  if (!found) return failed(kUsage, problem);
+  std::string lines;
+  if (!door.token_file.empty()) {
+    auto token = read_file(door.token_file, 4096);
+    if (!token) return failed(kUnreachable, door.token_file + ": " + token.error().message());
+    while (!token->empty() && static_cast<unsigned char>(token->back()) <= ' ') token->pop_back();
+    lines += "Authorization: Bearer " + *token + "\r\n";
+  }
+  // The admin door wants it of every change, with a body or without.
+  if (method != "GET") lines += "Content-Type: application/json\r\n";
+  const auto answer =
+      http_request(found->address, method, target, found->authority, lines, body, kCallTimeout);
+  if (!answer) {
+    return failed(kUnreachable, door.address + " does not answer: " + answer.error().message() +
+                                    " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)");
+  }
+  AdminAnswer out;
+  out.status = answer->status;
+  boost::system::error_code broken;
+  out.body = boost::json::parse(answer->body, broken);
+  if (broken) out.body = nullptr;
+  if (out.status / 100 == 2 && !broken) return out;
+  out.code = kNo;
+  if (out.status == 401 || out.status == 403) out.code = kRefused;
+  if (out.status == 504) out.code = kUnreachable;  // weir is there, and what it asked is not
+  for (const char* name : {"detail", "title"}) {
+    if (out.problem.empty()) out.problem = cell(out.body, name);
+  }
+  if (out.problem.empty()) out.problem = "status " + std::to_string(out.status);
+  if (out.status == 401) out.problem += " (--token-file or WEIR_ADMIN_TOKEN_FILE name the token)";
+  return out;
+}
+
+int complain_of(const AdminAnswer& answer) {
+  if (answer.code != kOk) complain(answer.problem);
+  return answer.code;
+}
+
+std::string admin_target(std::string_view path, std::string_view part,
+                         const std::vector<std::string>& keys) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out(path);
+  const auto append = [&](std::string_view text) {
+    for (const char c : text) {
+      const bool bare = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                        (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+      const auto byte = static_cast<unsigned char>(c);
+      if (bare) {
+        out += c;
+      } else {
+        out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+      }
+    }
+  };
+  const std::size_t hole = out.find("{}");
+  const std::string rest = hole == std::string::npos ? std::string() : out.substr(hole + 2);
+  if (hole != std::string::npos) out.resize(hole);
+  append(part);
+  out += rest;
+  char mark = '?';
+  for (const std::string& key : keys) {
+    out += mark;
+    out += "key=";
+    append(key);
+    mark = '&';
+  }
+  return out;
+}
+
+void show(const Globals& globals, const boost::json::value& body, const std::string& text) {
+  print(globals.output == Output::human
+            ? text
+            : escape_hidden(plain_numbers(boost::json::serialize(body))) + "\n");
+}
+
+}  // namespace weir::app

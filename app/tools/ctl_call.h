@@ -1,0 +1,39 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/support/command.h"
+
+/// How `weir ctl` speaks to the admin door of a running weir.
+namespace weir::app {
+
+struct AdminDoor {
+  std::string address;     ///< HOST:PORT, :PORT or unix:/path
+  std::string token_file;  ///< empty: none
+};
+
+struct AdminAnswer {
+  int code = 0;    ///< an ExitCode; kOk: the answer is 2xx
+  int status = 0;  ///< 0: there was none
+  boost::json::value body;
+  std::string problem;  ///< what is wrong, fit to be shown; empty if code is kOk
+};
+
+/// One request; blocks for ten seconds at most.
+AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,
+                      const std::string& body = {});
+
+/// Says on stderr what is wrong, if something is, and gives the exit code.
+int complain_of(const AdminAnswer& answer);
+
+/// A path with `part` in the place of its `{}`, and a parameter for each key; both percent-encoded.
+std::string admin_target(std::string_view path, std::string_view part = {},
+                         const std::vector<std::string>& keys = {});
+
+/// JSON on one line for programs, `text` for people.
+void show(const Globals& globals, const boost::json::value& body, const std::string& text);
+
+}  // namespace weir::app

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <string>
+
+#include "app/support/news.h"
+
+/// What the admin API answers, for people: `weir ctl`. Pure; what comes from elsewhere is made
+/// plain.
+namespace weir::app {
+
+/// GET /v1/policies: a row for each.
+std::string policies_table(const boost::json::value& answer);
+/// GET /v1/lists
+std::string lists_table(const boost::json::value& answer);
+/// GET /v1/lists/{list}, and /v1/lists/{list}/entries: a row for each entry.
+std::string entries_table(const boost::json::value& answer);
+/// POST and DELETE /v1/lists/{list}/entries
+std::string entry_change(const boost::json::value& answer);
+/// GET and DELETE /v1/counters/{policy}
+std::string counters_table(const boost::json::value& answer);
+std::string counters_emptied(const boost::json::value& answer);
+/// POST /v1/reload, taken or refused (then with `problems`).
+std::string reload_text(const boost::json::value& answer);
+/// `problems` of an answer: a line for each, a hint below it, and how many more there are.
+std::string problems_text(const boost::json::value& answer);
+/// POST /v1/drain
+std::string drain_text(const boost::json::value& answer);
+
+/// Policies by how busy they are: what each has decided since the answer before, by the second,
+/// and in all. `before`: null the first time.
+std::string top_table(const boost::json::value& answer, const boost::json::value& before,
+                      double seconds);
+
+/// A row of GET /v1/verdicts, as `weir dev` shows it.
+News news_of(const boost::json::value& row);
+
+}  // namespace weir::app

@@ -1,0 +1,152 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/support/command.h"
+#include "app/tools/dev_ports.h"
+#include "app/support/exit_code.h"
+#include "app/support/line_writer.h"
+#include "app/support/recipes.h"
+#include "app/support/verdict_line.h"
+#include "app/serve/wiring.h"
+#include "config/text/units.h"
+#include "core/text.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kDevExamples =
+    "Examples:\n"
+    "  weir dev 3000                    before the app on port 3000; policies that only flag\n"
+    "  weir dev 3000 --recipe login     also against password guessing\n"
+    "  weir dev http://10.0.0.7:8080 --listen :9000\n"
+    "\n"
+    "Then send requests to http://127.0.0.1:8480 and watch the verdicts. No file is read or "
+    "written;\n"
+    "whoever sends X-Forwarded-For from this machine is believed, so that one can play many "
+    "callers.";
+
+struct DevFlags {
+  std::string target;
+  std::vector<std::string> recipes;
+  std::string listen = "127.0.0.1:8480";
+};
+
+std::string upstream_of(const std::string& target) {
+  const bool port = !target.empty() && target.size() <= 5 &&
+                    target.find_first_not_of("0123456789") == std::string::npos;
+  if (port) return "http://127.0.0.1:" + target;
+  const bool whole = target.find("://") != std::string::npos || target.starts_with("unix:");
+  return whole ? target : "http://" + target;
+}
+
+std::string banner(const config::Model& model, const DevFlags& flags, bool colour) {
+  const auto bold = [&](const std::string& text) {
+    return colour ? "\x1b[1m" + text + "\x1b[0m" : text;
+  };
+  const auto at = [](const config::Endpoint& e) {
+    if (e.is_unix()) return "unix:" + e.path;
+    const std::string host = e.host == "0.0.0.0" || e.host == "::" ? "127.0.0.1" : e.host;
+    return "http://" + (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
+           std::to_string(e.port);
+  };
+  std::string names;
+  for (const config::PolicyDef& policy : model.policies)
+    names += (names.empty() ? "" : ", ") + policy.name.value;
+  std::string out = "\n  " + bold("weir " + std::string(kVersion)) + "\n";
+  out += "  send requests to  " + bold(at(model.server.proxy.listen.value)) + "\n";
+  out += "  the app           " + upstream_of(flags.target) + "\n";
+  out += "  policies          " + names + "\n";
+  out += "  lists, counters   " + at(model.server.admin.listen.value) + "/v1/status\n";
+  out += "  metrics           " + at(model.server.health.listen.value) + "/metrics\n";
+  out += "\n  Verdicts appear below; Ctrl-C ends it.\n\n";
+  if (model.server.proxy.upstream && !accepts_connections(model.server.proxy.upstream->value)) {
+    out += "  Nobody answers at " + upstream_of(flags.target) +
+           " yet: until the app is started, requests get 502.\n\n";
+  }
+  return out;
+}
+
+/// Where a door of dev's own listens: where it always does, or where nobody else does.
+std::string door_at(const char* host, std::uint16_t port) {
+  const config::Endpoint at = listenable({host, port, ""});
+  return at.host + ":" + std::to_string(at.port);
+}
+
+int dev(const DevFlags& flags, const Globals& globals) {
+  // Here, where it was written: of the environment, in which it is handed on, nobody has heard.
+  const auto app = config::parse_upstream(upstream_of(flags.target));
+  const auto listen = config::parse_listen(flags.listen);
+  if (!app || !listen) {
+    const auto& wrong = app ? listen : app;
+    complain((app ? "--listen: " : "APP: ") + wrong.message +
+             (wrong.hint.empty() ? "" : "; " + wrong.hint));
+    return kUsage;
+  }
+  std::vector<config::SourceText> texts{{"dev_defaults.yaml", std::string(dev_defaults())}};
+  for (const std::string& name : flags.recipes) {
+    const Recipe* recipe = find_recipe(name);
+    if (recipe == nullptr) {
+      complain(no_recipe(name));
+      return kUsage;
+    }
+    const std::string file = "recipes/" + name + ".yaml";
+    const bool again = std::any_of(texts.begin(), texts.end(),
+                                   [&](const config::SourceText& text) { return text.name == file; });
+    if (again) continue;
+    texts.push_back({file, std::string(recipe->text)});
+  }
+  config::Environment environment = process_environment();
+  environment["WEIR_PROXY_UPSTREAM"] = upstream_of(flags.target);
+  environment["WEIR_PROXY_LISTEN"] = flags.listen;
+  // What the user's own environment says goes before these.
+  for (const auto& [name, value] :
+       {std::pair{"WEIR_PROXY_CLIENT_IP_TRUST", "127.0.0.1/32,::1/128"},
+        std::pair{"WEIR_DRAIN_DELAY", "0s"},
+        std::pair{"WEIR_DRAIN_TIMEOUT", "2s"}, std::pair{"WEIR_LIMITS_MEMORY", "64MiB"},
+        std::pair{"WEIR_LOG_FORMAT", "text"}, std::pair{"WEIR_LOG_LEVEL", "error"}}) {
+    environment.emplace(name, value);
+  }
+  // Another weir may stand on this machine: the doors that nobody has named give way.
+  environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", 8481));
+  environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", 8482));
+  const bool colour = globals.colours(STDOUT_FILENO);
+  Wiring::Options options;
+  options.colours = globals.colours(STDERR_FILENO);
+  options.watch_files = false;
+  options.load = [texts, environment] { return compile(config::load_texts(texts, environment)); };
+  // A terminal that is stopped (Ctrl-S) stops what it shows and nothing else.
+  const auto lines = std::make_shared<LineWriter>(STDOUT_FILENO, [](std::uint64_t lost) {
+    return "(" + std::to_string(lost) + " lines were lost: the terminal did not keep up)\n";
+  });
+  options.viewer = [colour, lines](const News& news) {
+    // An entry that grows longer with every request would bury the rest.
+    if (news.kind == News::Kind::listed && !news.created) return;
+    lines->push(verdict_line(news, colour));
+  };
+  options.started = [&flags, colour](const config::Model& model) {
+    print(banner(model, flags, colour));
+  };
+  return Wiring(std::move(options)).run();
+}
+
+std::function<int()> declare_dev(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<DevFlags>();
+  app.add_option("APP", flags->target, "The app: a port on this machine, or a URL")->required();
+  app.add_option("--recipe", flags->recipes,
+                 "Policies to add; may be repeated; \"weir init\" lists them")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--listen", flags->listen, "Where requests come in")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  return [flags, &globals] { return dev(*flags, globals); };
+}
+
+}  // namespace
+
+const Command kDev{"dev", "Try weir before an app, without a file", kDevExamples, declare_dev};
+
+}  // namespace weir::app

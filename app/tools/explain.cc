@@ -1,0 +1,135 @@
+#include "policies/judge/explain.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/support/command.h"
+#include "app/support/configuration.h"
+#include "app/support/exit_code.h"
+#include "app/support/files.h"
+#include "app/support/request_draft.h"
+#include "config/text/render.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kExplainExamples =
+    "Examples:\n"
+    "  weir explain -c weir.yaml -X POST -d '{\"username\":\"alice\"}' --ip 203.0.113.7 "
+    "/api/login\n"
+    "  weir explain -H 'X-User-Id: 17' -H 'X-Os: android' http://shop.example/api/items?page=2\n"
+    "\n"
+    "Nothing is sent: the request is judged as the first one of a weir that has just started, and "
+    "what\n"
+    "only the app's answer can tell stays open. Exit codes: 0 it passes, 1 it is refused.";
+
+struct ExplainFlags {
+  std::string config, method, body, ip = "127.0.0.1", url;
+  std::vector<std::string> headers;
+};
+
+/// The header lines of the flags as names and values; `wrong` says what is wrong with one.
+std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& flags,
+                                                            std::string& wrong) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const std::string& line : flags.headers) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || colon == 0 ||
+        line.find_first_of("\r\n") != std::string::npos) {
+      wrong = "a header looks like 'Name: value', not \"" + line + "\"";
+      return {};
+    }
+    std::string value = line.substr(colon + 1);
+    value.erase(0, std::min(value.find_first_not_of(" \t"), value.size()));
+    while (value.ends_with(' ') || value.ends_with('\t')) value.pop_back();
+    out.emplace_back(line.substr(0, colon), std::move(value));
+  }
+  return out;
+}
+
+/// What is wrong with the flags; empty: `draft` is the request they mean.
+std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t body_max) {
+  RequestText text;
+  text.method = flags.method;
+  text.url = flags.url;
+  text.body = flags.body;
+  std::string wrong;
+  text.headers = headers_of(flags, wrong);
+  if (!wrong.empty()) return wrong;
+  if (text.body.starts_with('@')) {
+    auto read = read_file(text.body.substr(1), std::size_t{64} << 20);
+    if (!read) return text.body.substr(1) + ": " + read.error().message();
+    text.body = std::move(*read);
+  }
+  const auto client = Address::parse(flags.ip);
+  if (!client) return "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
+  text.client = *client;
+  return draft.fill(std::move(text), body_max);
+}
+
+int explain(const ExplainFlags& flags, const Globals& globals) {
+  const config::Environment environment = process_environment();
+  if (flags.config.empty() && no_default_config(environment)) return kNo;
+  const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
+  const Configuration configuration = compile(config::load_file(path, environment));
+  if (!configuration.good()) {
+    const std::string text =
+        config::render_human(configuration.loaded.problems, configuration.loaded.views(),
+                             globals.colours(STDERR_FILENO));
+    static_cast<void>(write_all(STDERR_FILENO, text).has_value());
+    return kNo;
+  }
+  const config::Server::Limits& limits = configuration.model().server.limits;
+  RequestDraft draft;
+  if (const std::string wrong = fill(draft, flags, limits.body); !wrong.empty()) {
+    complain(wrong);
+    return kUsage;
+  }
+  const HashSecret secret = HashSecret::random();
+  limiter::Bank counters({limits.memory, limits.keys});
+  limiter::ListBank lists;
+  policies::StatsBank stats(1);
+  if (auto attached = configuration.set->attach(counters, lists, secret); !attached) {
+    complain("the counters do not fit into limits.memory; \"weir check\" says what each needs");
+    return kNo;
+  }
+  policies::Evaluator evaluator(counters, lists, secret);
+  evaluator.use(policies::load_on_worker(configuration.set, stats, 0));
+  Request request = draft.request();
+  request.time = Clock::wall();
+  const policies::Explanation explanation =
+      policies::explain(evaluator, request, {request.time, request.time});
+  std::string text = globals.output == Output::json
+                         ? explanation.to_json()
+                         : explanation.to_text(globals.colours(STDOUT_FILENO));
+  if (!text.ends_with('\n')) text += '\n';
+  print(text);
+  return explanation.status != 0 ? kNo : kOk;
+}
+
+std::function<int()> declare_explain(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<ExplainFlags>();
+  app.add_option("-c,--config", flags->config,
+                 "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
+      ->type_name("FILE");
+  app.add_option("-X,--request", flags->method, "The method; GET, or POST with -d")
+      ->type_name("METHOD");
+  app.add_option("-H,--header", flags->headers, "A header, 'Name: value'; may be repeated")
+      ->type_name("HEADER")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("-d,--data", flags->body, "The body, or @FILE")->type_name("BODY");
+  app.add_option("--ip", flags->ip, "Who asks")->type_name("ADDRESS")->capture_default_str();
+  app.add_option("URL", flags->url, "What is asked for: a URL or a path")->required();
+  return [flags, &globals] { return explain(*flags, globals); };
+}
+
+}  // namespace
+
+const Command kExplain{"explain",
+                       "Say which policies a request meets, with which values and verdict",
+                       kExplainExamples, declare_explain};
+
+}  // namespace weir::app

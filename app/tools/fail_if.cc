@@ -1,0 +1,68 @@
+#include "app/tools/fail_if.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "policies/set/actions.h"
+
+namespace weir::app {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem) {
+  FailIf out;
+  out.text = text;
+  const std::size_t sign = text.find('>');
+  if (sign == std::string_view::npos) {
+    problem = "write an action and a bound, such as 'deny>0.5%' or 'flag>=100'";
+    return std::nullopt;
+  }
+  std::string_view word = trimmed(text.substr(0, sign));
+  if (word == "gray") word = "graylist";  // one word to every reader
+  std::string known;
+  bool found = false;
+  for (const policies::ActionRow& row : policies::action_rows()) {
+    if (row.action == policies::Action::none) continue;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+    if (row.name != word) continue;
+    out.action = row.action;
+    found = true;
+  }
+  if (!found) {
+    problem = "\"" + std::string(word) + "\" is no action; known are " + known;
+    return std::nullopt;
+  }
+  std::string_view rest = text.substr(sign + 1);
+  if (rest.starts_with('=')) {
+    out.inclusive = true;
+    rest.remove_prefix(1);
+  }
+  rest = trimmed(rest);
+  if (rest.ends_with('%')) {
+    out.percent = true;
+    rest = trimmed(rest.substr(0, rest.size() - 1));
+  }
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.bound);
+  if (error != std::errc{} || end != rest.data() + rest.size() || !std::isfinite(out.bound) ||
+      out.bound < 0) {
+    problem = "\"" + std::string(rest) + "\" is no number";
+    return std::nullopt;
+  }
+  return out;
+}
+
+bool FailIf::holds(std::uint64_t hits, std::uint64_t events) const noexcept {
+  if (percent && events == 0) return false;
+  const double value = percent ? 100 * static_cast<double>(hits) / static_cast<double>(events)
+                               : static_cast<double>(hits);
+  return inclusive ? value >= bound : value > bound;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,397 @@
+#include "replay/replay.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/support/command.h"
+#include "app/support/configuration.h"
+#include "app/support/exit_code.h"
+#include "app/tools/fail_if.h"
+#include "app/support/files.h"
+#include "app/tools/progress.h"
+#include "app/tools/replay_bounds.h"
+#include "app/tools/replay_store.h"
+#include "app/tools/replay_sweep.h"
+#include "config/text/render.h"
+#include "config/text/units.h"
+#include "core/time_pattern.h"
+#include "replay/report.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kReplayExamples =
+    "Examples:\n"
+    "  weir replay -c weir.yaml --event request=access.log.gz\n"
+    "  weir replay -c shop.yaml --event order=orders.csv --event receipt=receipts.csv --lateness "
+    "10s\n"
+    "  weir replay --event request=access.log --against next.yaml --fail-if 'deny>0.5%'\n"
+    "  weir replay --event login=logins.ndjson -o ndjson --readings login-per-user\n"
+    "  weir replay --event request=app.ndjson --map ts=time,ip=client,method=verb,path=uri,status=code\n"
+    "  weir replay --event request=access.log --labels bots.txt --sweep login-per-ip=5..50:5\n"
+    "\n"
+    "The policies judge the rows of files as they would have judged the traffic, at the time that "
+    "each\n"
+    "row says. Files may be compressed (gzip, zstd); - is the standard input. See docs/replay.md.\n"
+    "Exit codes: 0 ok, 1 problems in the configuration, no row that can be read, or a --fail-if or\n"
+    "--max-bad that holds, 2 usage, 4 a file can't be read, 5 this configuration can't be replayed.";
+
+struct ReplayFlags {
+  std::string config, order = "arrival", lateness, against, from, to, log_format, report, store,
+      map, labels, sweep, max_bad;
+  std::vector<std::string> events, readings, fail_if;
+  bool flush = false;
+};
+
+int wrong(const std::string& message) {
+  complain(message + "\ntry \"weir replay --help\"");
+  return kUsage;
+}
+
+std::optional<Configuration> load(const std::string& path, const config::Environment& environment,
+                                  const Globals& globals) {
+  Configuration configuration = compile(config::load_file(path, environment));
+  if (configuration.good()) return configuration;
+  const std::string text = config::render_human(
+      configuration.loaded.problems, configuration.loaded.views(), globals.colours(STDERR_FILENO));
+  static_cast<void>(write_all(STDERR_FILENO, text).has_value());
+  return std::nullopt;
+}
+
+/// `2026-11-21`, `2026-11-21T08:00:00Z`, `2026-11-21 08:00:00.5 +0800`, or Unix milliseconds.
+std::optional<TimePoint> parse_time(std::string_view text) {
+  for (const std::string_view pattern :
+       {"%Y-%m-%dT%H:%M:%S%t%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S%t%z", "%Y-%m-%d %H:%M:%S",
+        "%Y-%m-%d"}) {
+    TimePattern::Problem problem;
+    std::size_t used = 0;
+    const auto compiled = TimePattern::compile(pattern, problem);
+    const auto time = compiled->read(text, used);
+    if (time && used == text.size()) return time;
+  }
+  return read_epoch_millis(text);
+}
+
+/// What the flags ask for; what is wrong with them if the text is not empty.
+std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
+  for (const std::string& event : flags.events) {
+    const std::size_t equals = event.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == event.size()) {
+      return "--event looks like NAME=FILE, not \"" + event + "\"";
+    }
+    plan.sources.push_back({event.substr(0, equals), event.substr(equals + 1)});
+  }
+  const auto is_input = [](const replay::Plan::Source& source) { return source.path == "-"; };
+  if (std::count_if(plan.sources.begin(), plan.sources.end(), is_input) > 1)
+    return "- is standard input, which can be one event's only";
+  if (flags.order != "arrival") return "--order must be arrival, not \"" + flags.order + "\"";
+  if (!flags.lateness.empty()) {
+    const auto lateness = config::parse_duration(flags.lateness);
+    if (!lateness) return "--lateness: " + lateness.message;
+    plan.lateness = *lateness.value;
+  }
+  for (const auto& [text, to, flag] :
+       {std::tuple{&flags.from, &plan.from, "--from"}, std::tuple{&flags.to, &plan.to, "--to"}}) {
+    if (text->empty()) continue;
+    *to = parse_time(*text);
+    if (!*to)
+      return std::string(flag) + " wants a time such as 2026-11-21T08:00:00Z, not \"" + *text +
+             "\"";
+  }
+  if (plan.from && plan.to && *plan.from >= *plan.to) return "--from is not before --to";
+  plan.flush = flags.flush;
+  plan.log_format = flags.log_format;
+  if (!flags.map.empty()) {
+    std::string problem;
+    if (!flags.log_format.empty()) return "--log and --map both say how requests are written";
+    plan.mapping = replay::Mapping::parse(flags.map, problem);
+    if (!plan.mapping) return "--map: " + problem;
+  }
+  return {};
+}
+
+std::string select_readings(const ReplayFlags& flags, const policies::PolicySet& set,
+                            std::vector<bool>& out) {
+  out.assign(set.policies.size(), false);
+  for (const std::string& name : flags.readings) {
+    const policies::Policy* policy = set.find_policy(name);
+    if (policy == nullptr) {
+      std::vector<std::string_view> known;
+      for (const policies::Policy& each : set.policies) known.push_back(each.name);
+      const std::string hint = config::suggest(name, known);
+      return "there is no policy \"" + name + "\"" + (hint.empty() ? "" : "; " + hint);
+    }
+    out[policy->index] = true;
+    for (const policies::PolicyIndex meter : policy->meters) out[meter] = true;
+  }
+  return {};
+}
+
+void tell_faults(const replay::Report& report) {
+  for (const replay::FileReport& file : report.files) {
+    for (const std::string& fault : file.faults) complain(fault);
+    if (file.bad > file.faults.size()) {
+      complain(file.path + ": and " + std::to_string(file.bad - file.faults.size()) +
+               " more bad rows");
+    }
+  }
+}
+
+int run(replay::Replay& replay, const ReplayFlags& flags, const Globals& globals,
+        const std::vector<FailIf>& conditions, const std::vector<replay::Plan::Source>& sources,
+        replay::RowWriter* rows) {
+  Progress progress(::isatty(STDERR_FILENO) == 1);
+  while (replay.run(20'000)) {
+    const auto now = replay.progress();
+    progress.show(now.rows, now.bytes, now.bytes_total);
+  }
+  progress.clear();
+  const replay::Report report = replay::make_report(replay, sources, flags.against);
+  if (rows != nullptr) {
+    rows->line(replay.summary_json());
+    rows->flush();
+    tell_faults(report);
+  } else if (globals.output == Output::json) {
+    print(replay::report_json(report));
+  } else {
+    print(replay::report_text(report, globals.colours(STDOUT_FILENO)));
+  }
+  if (!flags.report.empty()) {
+    const auto written = write_file(flags.report, replay::report_html(report, "weir replay"));
+    if (!written) {
+      complain(flags.report + ": can't be written: " + written.error().message());
+      return kUnreachable;
+    }
+  }
+  if (const std::string error = replay.read_error(); !error.empty()) {
+    complain(error);
+    return kUnreachable;
+  }
+  bool failed = tell_unread(report, flags.from.empty() && flags.to.empty());
+  if (const auto bound = BadBound::parse(flags.max_bad); bound && !bound->allows(report)) {
+    complain("--max-bad " + flags.max_bad + ": " + std::to_string(report.bad) + " of " +
+             std::to_string(rows_read(report)) + " rows are bad");
+    failed = true;
+  }
+  for (const replay::Tally* tally : {&replay.tally(), replay.other_tally()}) {
+    if (tally == nullptr) continue;
+    const std::string by = tally == &replay.tally() ? "" : " by " + flags.against;
+    for (const FailIf& condition : conditions) {
+      const std::uint64_t hits = tally->effect(condition.action);
+      if (!condition.holds(hits, report.events)) continue;
+      complain("--fail-if " + condition.text + ": " + std::to_string(hits) + " of " +
+               std::to_string(report.events) + " events" + by);
+      failed = true;
+    }
+  }
+  return failed ? kNo : kOk;
+}
+
+int replay_command(const ReplayFlags& flags, const Globals& globals) {
+  replay::Plan plan;
+  if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
+  if (plan.sources.empty())
+    return wrong("nothing to replay: name a file, such as --event request=access.log");
+  const bool gives_rows = globals.output == Output::ndjson || globals.output == Output::csv;
+  if (!flags.readings.empty() && !gives_rows)
+    return wrong("--readings are rows of -o ndjson: give both");
+  if (!flags.max_bad.empty() && !BadBound::parse(flags.max_bad))
+    return wrong("--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad + "\"");
+  if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty()) {
+    return wrong("--against is told in reports, and -o ndjson has rows only: add --report FILE");
+  }
+  std::vector<FailIf> conditions;
+  for (const std::string& text : flags.fail_if) {
+    std::string problem;
+    const auto condition = FailIf::parse(text, problem);
+    if (!condition) return wrong("--fail-if: " + problem);
+    conditions.push_back(*condition);
+  }
+  std::optional<Sweep> sweep;
+  if (!flags.sweep.empty()) {
+    std::string problem;
+    sweep = Sweep::parse(flags.sweep, problem);
+    if (!sweep) return wrong("--sweep: " + problem);
+    for (const replay::Plan::Source& source : plan.sources) {
+      if (source.path == "-") return wrong("--sweep reads its files several times, and - only once");
+    }
+    if (!flags.against.empty() || !flags.fail_if.empty() || !flags.report.empty() ||
+        !flags.store.empty() || globals.output == Output::ndjson) {
+      return wrong("--sweep prints a table of its own (also -o csv, -o json), and nothing else");
+    }
+  }
+  std::optional<replay::Labels> labels;
+  if (!flags.labels.empty()) {
+    std::string problem;
+    labels = read_labels(flags.labels, problem);
+    if (!labels) {
+      complain("--labels: " + problem);
+      return kUnreachable;
+    }
+  }
+  const config::Environment environment = process_environment();
+  if (flags.config.empty() && no_default_config(environment)) return kNo;
+  const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
+  const auto configuration = load(path, environment, globals);
+  if (!configuration) return kNo;
+  std::optional<Configuration> against;
+  if (!flags.against.empty()) {
+    against = load(flags.against, environment, globals);
+    if (!against) return kNo;
+  }
+  std::vector<bool> readings;
+  if (std::string problem = select_readings(flags, *configuration->set, readings);
+      !problem.empty()) {
+    return wrong(problem);
+  }
+  std::string problem;
+  const auto order = plan.lateness ? replay::Engine::Order::time : replay::Engine::Order::arrival;
+  const auto engine =
+      replay::Engine::make(configuration->model(), configuration->set, order, problem);
+  std::unique_ptr<replay::Engine> other;
+  if (engine != nullptr && against)
+    other = replay::Engine::make(against->model(), against->set, order, problem);
+  if (!problem.empty()) {
+    complain(path + ": " + problem);
+    return kRefused;
+  }
+  std::unique_ptr<ReplayStore> store;
+  if (!flags.store.empty()) {
+    store = ReplayStore::connect(flags.store, problem);
+    if (store == nullptr) {
+      complain("--store: " + problem);
+      return parse_redis_url(flags.store) ? kUnreachable : kUsage;
+    }
+    for (replay::Engine* each : {engine.get(), other.get()}) {
+      if (each == nullptr) continue;
+      each->share(store->sharing(),
+                  [&store](policies::Asking& asking, TimePoint now) { store->ask(asking, now); });
+    }
+  }
+  std::optional<replay::RowWriter> rows;
+  if (gives_rows) {
+    rows.emplace([](std::string_view text) { print(text); }, readings,
+                 globals.output == Output::csv ? replay::RowWriter::Form::csv
+                                               : replay::RowWriter::Form::ndjson);
+  }
+  const std::vector<replay::Plan::Source> sources = plan.sources;
+  bool any_log = false;
+  for (const replay::Plan::Source& source : sources) {
+    const auto kind = engine->find_event(source.event);
+    any_log = any_log || (kind && kind->request);
+    if (!kind) {
+      std::vector<std::string_view> known;
+      for (const policies::Event& event : engine->set().events) known.push_back(event.name);
+      const std::string hint = config::suggest(source.event, known);
+      return wrong("there is no event \"" + source.event + "\"" +
+                   (hint.empty() ? "" : "; " + hint));
+    }
+  }
+  if (!plan.log_format.empty() && !any_log) {
+    return wrong(
+        "--log is how access logs are written, and no --event is one: they have a `source`");
+  }
+  if (plan.mapping && !any_log)
+    return wrong("--map is for HTTP requests, and no --event is one: they have a `source`");
+  if (sweep)
+    return run_sweep(*sweep, plan, configuration->loaded, labels ? &*labels : nullptr, globals);
+  const auto replay =
+      replay::Replay::make(std::move(plan), *engine, other.get(), rows ? &*rows : nullptr, problem);
+  if (replay == nullptr) {
+    complain(problem);
+    return kUnreachable;
+  }
+  if (labels) replay->use_labels(&*labels);
+  const int code = run(*replay, flags, globals, conditions, sources, rows ? &*rows : nullptr);
+  if (store != nullptr && !store->failure().empty()) {
+    complain("--store: " + store->failure() + "; some events were counted without it");
+    return kUnreachable;
+  }
+  return code;
+}
+
+std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<ReplayFlags>();
+  const auto repeated = [](CLI::Option* option, const char* type) {
+    option->type_name(type)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  app.add_option("-c,--config", flags->config,
+                 "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
+      ->type_name("FILE");
+  repeated(
+      app.add_option("--event", flags->events,
+                     "Rows of FILE are this event; request, or an event with `match`: lines of an "
+                     "access log are HTTP requests. May be repeated"),
+      "NAME=FILE");
+  app.add_option("--log", flags->log_format,
+                 "How such access logs are written: common, combined, vhost_combined or directives "
+                 "such as '%h %t \"%r\" %>s'")
+      ->type_name("FORMAT");
+  app.add_option("--map", flags->map,
+                 "JSON lines or csv as HTTP requests: which of their names is which part, such as "
+                 "ts=time,ip=remote_addr,method=verb,path=uri,status=code,header.x_user_id=user,"
+                 "body.username=login")
+      ->type_name("PART=NAME,...");
+  const auto something = [](const std::string& text) {
+    return text.empty() ? std::string("it is empty") : std::string();
+  };
+  CLI::Option* const order =
+      app.add_option("--order", flags->order,
+                     "arrival: rows count when they come, at the largest time so far")
+          ->type_name("ORDER")
+          ->capture_default_str();
+  app.add_option("--lateness", flags->lateness,
+                 "Sort rows by time instead, waiting so long for stragglers; later ones are "
+                 "dropped and counted")
+      ->type_name("DURATION")
+      ->check(something)
+      ->excludes(order);
+  app.add_option(
+         "--store", flags->store,
+         "Ask this Redis about policies with share: redis, at the rows' times and under keys "
+         "of this run; else they are counted here")
+      ->type_name("redis://HOST:PORT");
+  app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
+  app.add_option("--from", flags->from,
+                 "Leave out rows before this time: 2026-11-21T08:00:00Z, 2026-11-21, or Unix "
+                 "milliseconds")
+      ->type_name("TIME")
+      ->check(something);
+  app.add_option("--to", flags->to, "Leave out rows from this time on")
+      ->type_name("TIME")
+      ->check(something);
+  repeated(app.add_option("--readings", flags->readings,
+                          "With -o ndjson: a row for every event that POLICY counts or reads"),
+           "POLICY");
+  app.add_option("--against", flags->against,
+                 "Judge by this configuration too, and say where they differ")
+      ->type_name("FILE");
+  app.add_option("--labels", flags->labels,
+                 "Keys that are known to be bad, one a line: says how many of them each policy "
+                 "hits (recall), and how many of the keys that it hits are among them (precision)")
+      ->type_name("FILE");
+  app.add_option("--sweep", flags->sweep,
+                 "Replay with this threshold at each of several values: login-per-ip=5,10,20 or "
+                 "login-per-ip:2=10..50:10 (rung 2 from 0, steps of 10)")
+      ->type_name("POLICY[:RUNG]=LIMITS");
+  app.add_option("--max-bad", flags->max_bad,
+                 "Exit with 1 if more rows than this can't be read: 1%, or a number")
+      ->type_name("BOUND");
+  repeated(app.add_option("--fail-if", flags->fail_if,
+                          "Exit with 1 if so many events end so, by either configuration: "
+                          "'deny>0.5%', 'flag>=100'"),
+           "CONDITION");
+  app.add_option("--report", flags->report, "Write the report as one HTML page too")
+      ->type_name("FILE");
+  return [flags, &globals] { return replay_command(*flags, globals); };
+}
+
+}  // namespace
+
+const Command kReplay{"replay",
+                      "Judge yesterday's traffic: rows of files, at the times that they say",
+                      kReplayExamples, declare_replay};
+
+}  // namespace weir::app

@@ -1,0 +1,486 @@
+#include "config/checks/policy_checks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/checks/exactness.h"
+#include "config/sections/patterns.h"
+#include "config/checks/rung_order.h"
+#include "config/sections/sections.h"
+#include "config/sections/share.h"
+#include "config/text/units.h"
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+/// The smallest whole reading at which an upward rung with a number holds.
+std::optional<double> holds_from(const Rung& rung) {
+  const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+  if (limit == nullptr) return std::nullopt;
+  const double number = limit->value.as_real();
+  if (rung.compare == Rung::Compare::over) return std::floor(number) + 1;
+  if (rung.compare == Rung::Compare::at) return std::ceil(number);
+  return std::nullopt;
+}
+
+std::string threshold(const Rung& rung) {
+  const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+  const std::string_view word = rung.compare == Rung::Compare::over ? "over: "
+                                : rung.compare == Rung::Compare::at ? "at: "
+                                                                    : "under: ";
+  return std::string(word) + limit->value.to_string();
+}
+
+/// A reading that is kept member by member cannot pass the number of members kept.
+void check_keep(Reader& reader, const PolicyDef& policy) {
+  for (const Rung& rung : policy.then) {
+    const WindowDef* const window = window_of(policy, rung);
+    const auto from = holds_from(rung);
+    if (!from || !window || window->kind != WindowDef::Kind::events) continue;
+    const bool bounded = policy.metric.kind == MetricDef::Kind::count ||
+                         policy.metric.kind == MetricDef::Kind::distinct;
+    if (!bounded || *from <= static_cast<double>(window->events)) continue;
+    reader.problems().error(std::get<Located<Number>>(rung.limit).where,
+                            "\"" + threshold(rung) + "\" can never hold: the window has at most " +
+                                std::to_string(window->events) + " events");
+  }
+  for (const Rung& rung : policy.then) {
+    const WindowDef* const window = window_of(policy, rung);
+    const bool sliding = window && window->kind == WindowDef::Kind::last;
+    const bool by_under = sliding && is_read_by_under(policy, window);
+    const bool members =
+        policy.metric.kind == MetricDef::Kind::distinct ||
+        (policy.metric.kind == MetricDef::Kind::count && sliding &&
+         (window->exact || by_under || policy.retain || radius_of(policy.key) != nullptr));
+    const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+    if (!members || limit == nullptr) continue;
+    const std::size_t keep = keep_of(policy, window);
+    const auto from = holds_from(rung);
+    const double needs = from ? *from : std::ceil(limit->value.as_real());
+    const bool is_under = rung.compare == Rung::Compare::under;
+    if (!(from || is_under) || needs <= static_cast<double>(keep)) continue;
+    std::string hint = needs <= static_cast<double>(kKeepMost)
+                           ? "write keep: " + std::to_string(static_cast<std::int64_t>(needs))
+                           : "keep is at most 50000 of a key here";
+    if (by_under && !is_under && !window->exact && !policy.keep) {
+      hint = "a rung with \"under\" makes the window exact, and an exact window keeps at most " +
+             std::to_string(keep) + " events of a key: give one of the two a policy of its own";
+    }
+    reader.problems().error(limit->where,
+                            "\"" + threshold(rung) + "\" " +
+                                (is_under ? "always holds" : "can never hold") +
+                                ": this metric reads at most keep, which is " +
+                                std::to_string(keep),
+                            hint);
+  }
+}
+
+/// Metrics that have bounds of their own. A leaky bucket holds its capacity at most, and reads one
+/// more when an event overflows it; only what is in flight comes on top of that.
+void check_bounds(Reader& reader, const PolicyDef& policy) {
+  using Kind = MetricDef::Kind;
+  const Kind kind = policy.metric.kind;
+  const bool counts = kind == Kind::count || kind == Kind::distinct || kind == Kind::in_flight ||
+                      kind == Kind::exists;
+  for (const Rung& rung : policy.then) {
+    const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+    if (limit == nullptr || !counts) continue;
+    const bool over = rung.compare == Rung::Compare::over;
+    const auto never_from = [&](double most) {
+      return over ? limit->value.as_real() >= most
+                  : rung.compare == Rung::Compare::at && limit->value.as_real() > most;
+    };
+    const WindowDef* const window = window_of(policy, rung);
+    const bool leaks = window && window->kind == WindowDef::Kind::leaky;
+    std::string why, hint;
+    if (kind == Kind::exists && never_from(1)) {
+      why = "can never hold: exists reads 1, or 0 if there is none";
+    } else if (leaks && never_from(window->capacity.as_real() + 1)) {
+      why = "is above what the bucket reads: its capacity of " + window->capacity.to_string() +
+            ", and 1 more";
+    } else if (rung.compare == Rung::Compare::under && limit->value.as_real() <= 0) {
+      why = "can never hold: nothing is counted below 0";
+    } else if ((over && limit->value.as_real() < 0) ||
+               (rung.compare == Rung::Compare::at && limit->value.as_real() <= 0)) {
+      why = "always holds: nothing is counted below 0";
+      hint = "for every event write over: 0";
+    }
+    // No errors: such a rung may stand there for the readings only.
+    if (!why.empty()) {
+      reader.problems().warning(limit->where, "\"" + threshold(rung) + "\" " + why, hint);
+    }
+  }
+}
+
+/// With `charge: when_allowed` a refused request is not counted: the reading stays at the value
+/// where the lowest refusing rung holds. Amounts of a sum can jump over any rung, so sums are left
+/// alone; a policy with a guard refuses other requests than it counts; one that resets by `clear`
+/// still reads no more than this.
+void check_refused_before(Reader& reader, const PolicyDef& policy) {
+  const bool grows_by_one = policy.metric.kind == MetricDef::Kind::count ||
+                            policy.metric.kind == MetricDef::Kind::distinct ||
+                            policy.metric.kind == MetricDef::Kind::in_flight;
+  const bool leaks = policy.window && policy.window->kind == WindowDef::Kind::leaky;
+  if (policy.charge.value == Charge::always || !grows_by_one || leaks || !policy.guard.empty())
+    return;
+  for (const Rung& rung : policy.then) {
+    const auto from = holds_from(rung);
+    if (!from) continue;
+    for (const Rung& refusing : policy.then) {
+      const Action action = refusing.action.value;
+      const bool refuses = (action == Action::deny || action == Action::challenge) &&
+                           !refusing.condition &&
+                           (!refusing.mode || refusing.mode->value == Mode::enforce);
+      const auto refuses_from = refuses ? holds_from(refusing) : std::nullopt;
+      if (!refuses_from || *refuses_from >= *from ||
+          !reads(policy, rung, window_of(policy, refusing)))
+        continue;
+      reader.problems().error(std::get<Located<Number>>(rung.limit).where,
+                              "\"" + threshold(rung) + "\" can never hold: \"" +
+                                  threshold(refusing) +
+                                  "\" refuses before, and refused requests are not counted",
+                              "write charge: always to count them");
+      break;
+    }
+  }
+}
+
+/// Where a rung empties the counter, what is counted by ones does not get beyond it, but for what
+/// is in flight.
+void check_cleared_before(Reader& reader, const PolicyDef& policy) {
+  const MetricDef::Kind kind = policy.metric.kind;
+  if (kind != MetricDef::Kind::count && kind != MetricDef::Kind::distinct) return;
+  for (const Rung& rung : policy.then) {
+    const auto from = holds_from(rung);
+    if (!from) continue;
+    for (const Rung& clearing : policy.then) {
+      const bool clears = clearing.clear && !clearing.condition &&
+                          (!clearing.mode || clearing.mode->value == policy.mode.value);
+      const auto clears_from = clears ? holds_from(clearing) : std::nullopt;
+      if (!clears_from || *clears_from >= *from ||
+          !reads(policy, rung, window_of(policy, clearing)))
+        continue;
+      reader.problems().warning(std::get<Located<Number>>(rung.limit).where,
+                                "\"" + threshold(rung) + "\" is hardly ever reached: \"" +
+                                    threshold(clearing) + "\" empties the counter before");
+      break;
+    }
+  }
+}
+
+std::string refill_of(const WindowDef& window) {
+  return "1/" + format_duration(window.drain);
+}
+
+/// Over a rate a rung without threshold is over the burst, and `do: delay` without `hold` holds a
+/// request until the rate would have let it through.
+void read_rate_rungs(Reader& reader, PolicyDef& policy) {
+  constexpr double kHoldMost = 60'000;  // ms
+  for (Rung& rung : policy.then) {
+    const WindowDef* const window = window_of(policy, rung);
+    const bool is_rate = window && window->is_rate;
+    if (rung.paces && !is_rate) {
+      reader.problems().error(*rung.paces, "\"delay\" needs \"hold\", a duration such as 2s");
+      continue;
+    }
+    if (!is_rate) continue;
+    if (rung.compare == Rung::Compare::none) {
+      rung.compare = Rung::Compare::over;
+      rung.limit = Located<Number>{window->capacity, rung.where};
+    }
+    if (!rung.paces) continue;
+    const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+    if (!rung.durations.empty()) {
+      reader.problems().error(*rung.paces, "with \"for\" a delay needs \"hold\", a duration such as 2s");
+    } else if (limit == nullptr || rung.compare != Rung::Compare::over ||
+               !(limit->value < window->capacity)) {
+      reader.problems().error(*rung.paces,
+                              "without \"hold\" a delay paces: it needs \"over\" with a number "
+                              "below the burst, so that something can wait",
+                              "write {over: 1, do: delay}, and {do: deny} beside it");
+    } else {
+      const double ms = static_cast<double>(window->drain.count()) / window->drains;
+      const double longest = (window->capacity.as_real() + 1 - limit->value.as_real()) * ms;
+      if (longest > kHoldMost) {
+        reader.problems().error(*rung.paces,
+                                "this could hold a request for " +
+                                    format_duration(milliseconds{static_cast<std::int64_t>(longest)}) +
+                                    ", and 1m is the longest",
+                                "lower the burst, or raise \"over\"");
+      }
+    }
+    const bool bounded = std::any_of(policy.then.begin(), policy.then.end(), [](const Rung& r) {
+      return r.action.value == Action::deny || r.action.value == Action::challenge;
+    });
+    if (!bounded) {
+      reader.problems().warning(*rung.paces,
+                                "beyond the burst requests are held no longer, and all pass",
+                                "add {do: deny}, which refuses what is over the burst");
+    }
+  }
+}
+
+/// A leaky bucket that overflows starts again empty: refusing only what overflows it refuses one of
+/// many.
+void warn_of_overflow(Reader& reader, const PolicyDef& policy) {
+  for (const Rung& rung : policy.then) {
+    const WindowDef* const window = window_of(policy, rung);
+    const bool leaks = window && window->kind == WindowDef::Kind::leaky && !window->is_rate;
+    const Action action = rung.action.value;
+    const bool refuses = action == Action::deny || action == Action::challenge;
+    if (!leaks || !refuses || rung.compare != Rung::Compare::none || !rung.durations.empty()) continue;
+    const double capacity = std::floor(window->capacity.as_real());
+    reader.problems().warning(
+        rung.where,
+        "a bucket that overflows is emptied: of a flood this refuses one request in " +
+            std::to_string(static_cast<std::int64_t>(capacity) + 1) + ", and the others pass",
+        "write window: {rate: " + refill_of(*window) + ", burst: " + window->capacity.to_string() +
+            "}, which refuses all that is above; or give the rung a \"for\"");
+  }
+}
+
+/// A ban that ends before what was counted leaves the window: the next event bans again.
+void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
+  for (const Rung& rung : policy.then) {
+    const WindowDef* const window = window_of(policy, rung);
+    const bool stays = window != nullptr && (window->kind == WindowDef::Kind::last ||
+                                             (window->kind == WindowDef::Kind::every));
+    const bool threshold = rung.compare == Rung::Compare::over || rung.compare == Rung::Compare::at;
+    if (!stays || !threshold || rung.condition || rung.clear || rung.list ||
+        rung.action.value != Action::deny || rung.durations.empty() ||
+        (policy.metric.kind != MetricDef::Kind::count && policy.metric.kind != MetricDef::Kind::sum &&
+         policy.metric.kind != MetricDef::Kind::distinct)) {
+      continue;
+    }
+    const Duration& ban = rung.durations.front();
+    if (ban.value >= window->length) continue;
+    reader.problems().warning(
+        ban.where,
+        "the end of this ban is not freedom: what was counted stays in the window of " +
+            format_duration(window->length) + ", so that the next event bans again",
+        "add clear: true to the rung, or write for: " + format_duration(window->length) + " or more");
+  }
+}
+
+/// The request's score, which is no counter.
+void check_score(Reader& reader, const PolicyDef& policy) {
+  if (policy.metric.kind != MetricDef::Kind::score) return;
+  for (const Rung& rung : policy.then) {
+    if (rung.score) {
+      reader.problems().error(rung.score->where,
+                              "this policy reads the request's score, and adds nothing to it",
+                              "give the score by another policy");
+    }
+    if (rung.in) {
+      reader.problems().error(rung.in->where, "the score has no window: it is the request's");
+    }
+  }
+}
+
+/// What a rung needs of its policy.
+void check_rungs(Reader& reader, const PolicyDef& policy) {
+  for (const Rung& rung : policy.then) {
+    const WindowDef* const window = window_of(policy, rung);
+    const bool leaks = window && window->kind == WindowDef::Kind::leaky;
+    if (rung.compare == Rung::Compare::none && !rung.condition && !leaks && !policy.pattern) {
+      reader.problems().error(rung.where,
+                              "a rung needs a threshold (\"over\", \"at\" or \"under\") or \"if\"");
+    }
+    const bool ends = window && ((window->kind == WindowDef::Kind::every && !window->from_first) ||
+                                 window->kind == WindowDef::Kind::calendar);
+    const bool counts =
+        policy.window || rung.in || policy.metric.kind == MetricDef::Kind::in_flight;
+    const bool scored = policy.metric.kind == MetricDef::Kind::score;
+    if (rung.clear && !counts && !policy.pattern) {
+      reader.problems().error(
+          rung.where,
+          policy.metrics.empty() ? "this policy counts nothing that \"clear\" could empty"
+                                 : "\"clear\" empties a policy's own counter, not its metrics",
+          policy.metrics.empty() ? "" : "write reset: EVENT, which empties them");
+    }
+    if (rung.for_window && !ends) {
+      reader.problems().error(
+          rung.where,
+          "\"for: window\" needs a window that ends for all keys at once: every or calendar",
+          "write a duration, such as for: 15m");
+    }
+    if (rung.compare != Rung::Compare::none && !policy.metrics.empty() && !policy.window &&
+        !scored && policy.metric.kind != MetricDef::Kind::in_flight) {
+      reader.problems().error(
+          rung.where, "this policy has several metrics and none of its own to compare",
+          "name them in \"if\", such as if: '" + policy.metrics.front().name.value + " > 5'");
+    }
+  }
+}
+
+/// Without a key there is one entry, and it stands for every caller.
+void check_keyless_memory(Reader& reader, const PolicyDef& policy) {
+  if (!policy.key.empty()) return;
+  for (const Rung& rung : policy.then) {
+    const bool remembers = !rung.durations.empty() || rung.for_window;
+    const Action action = rung.action.value;
+    if (!remembers || rung.list || action < Action::graylist) continue;
+    const std::string_view what = action == Action::deny        ? "denied"
+                                  : action == Action::challenge ? "challenged"
+                                  : action == Action::delay     ? "delayed"
+                                                                : "gray-listed";
+    reader.problems().warning(
+        rung.durations.empty() ? rung.where : rung.durations.front().where,
+        "this policy has no key: once the rung holds, everybody is " + std::string(what) +
+            (rung.for_window ? " until the window ends"
+                             : " for " + format_duration(rung.durations.front().value)),
+        "add key: ip, or leave out \"for\": then it ends as soon as the count has fallen");
+  }
+}
+
+/// Only what trails can be kept longer than it is read.
+void check_retain(Reader& reader, const PolicyDef& policy) {
+  if (!policy.retain) return;
+  bool trails = false;
+  const auto look = [&](const std::optional<WindowDef>& window) {
+    if (!window || window->kind != WindowDef::Kind::last) return;
+    trails = true;
+    if (policy.retain->value >= window->length) return;
+    reader.problems().error(
+        policy.retain->where,
+        "\"retain\" is shorter than a window of this policy, which is kept anyway",
+        "write retain: " + format_duration(window->length) + " or more");
+  };
+  look(policy.window);
+  for (const Rung& rung : policy.then) {
+    if (rung.in) look(rung.in->value);
+  }
+  for (const NamedMetricDef& metric : policy.metrics) look(metric.window);
+  if (policy.pattern) {
+    reader.problems().error(policy.retain->where,
+                            "a pattern retains nothing: what waits is kept for \"within\"");
+  } else if (!trails) {
+    reader.problems().error(
+        policy.retain->where,
+        "\"retain\" needs a window of the last so long: others keep what they count",
+        "write window: 10m");
+  }
+}
+
+/// What brings its own time can be counted where a window can be told of any time, and nowhere
+/// else.
+void check_clock(Reader& reader, const PolicyDef& policy) {
+  const bool event = policy.clock && policy.clock->value == PolicyClock::event;
+  if (policy.late && !event) {
+    reader.problems().error(policy.late->where, "by the wall clock nothing comes late",
+                            "write clock: event beside \"late\", if events bring their own times");
+  }
+  if (!event) return;
+  if (policy.retain) {
+    reader.problems().error(
+        policy.retain->where,
+        "\"retain\" keeps by the wall clock, and this policy counts by the times of its events",
+        "leave it out: they are kept for the window, and \"late\" more");
+  }
+  if (policy.pattern) {
+    reader.problems().error(policy.clock->where, "a pattern waits by the wall clock",
+                            "weir replay goes by the times of the rows");
+    return;
+  }
+  const Where* in_flight =
+      policy.metric.kind == MetricDef::Kind::in_flight ? &policy.clock->where : nullptr;
+  bool counts = policy.window.has_value();
+  const auto look = [&](const WindowDef& window) {
+    counts = true;
+    const bool leaks = window.kind == WindowDef::Kind::leaky;
+    if (!leaks && !window.from_first) return;
+    reader.problems().error(
+        window.where,
+        leaks ? "a leaky bucket drains by the wall clock, not by the times of events"
+              : "where a key's window begins would depend on what comes late",
+        leaks ? "write window: {last: 10m}, or leave out clock: event"
+              : "leave out \"from: first\"");
+  };
+  if (policy.window) look(*policy.window);
+  for (const Rung& rung : policy.then) {
+    if (rung.in) look(rung.in->value);
+  }
+  for (const NamedMetricDef& metric : policy.metrics) {
+    if (metric.metric.kind == MetricDef::Kind::in_flight) in_flight = &metric.metric.where;
+    if (metric.window) look(*metric.window);
+  }
+  if (in_flight != nullptr) {
+    reader.problems().error(*in_flight,
+                            "in_flight is what is under way now: that has no time of its own",
+                            "leave out clock: event");
+  } else if (!counts) {
+    reader.problems().error(policy.clock->where,
+                            "this policy counts nothing, so it needs no clock");
+  }
+}
+
+/// What a policy in shadow mode counts is kept apart, so that nothing of it reaches an enforced
+/// rung: such a rung would have nothing to read.
+void check_modes(Reader& reader, const PolicyDef& policy) {
+  if (policy.mode.value != Mode::shadow) return;
+  for (const Rung& rung : policy.then) {
+    if (!rung.mode || rung.mode->value != Mode::enforce) continue;
+    reader.problems().error(
+        rung.mode->where,
+        "a rung cannot be enforced in a policy with mode: shadow, whose counts are kept apart",
+        "give the policy mode: enforce, and mode: shadow to each rung that shall not act");
+  }
+}
+
+}  // namespace
+
+void check_policy(Reader& reader, PolicyDraft& draft) {
+  PolicyDef& policy = draft.policy;
+  const std::size_t errors = reader.problems().errors();
+  check_modes(reader, policy);
+  check_pattern(reader, draft);
+  if (draft.sound) read_rate_rungs(reader, policy);
+  if (draft.sound) check_near(reader, policy);
+  if (draft.sound) check_retain(reader, policy);
+  if (draft.sound) check_share(reader, policy);
+  if (draft.sound) check_clock(reader, policy);
+  if (draft.sound) check_keyless_memory(reader, policy);
+  if (draft.pattern.key != nullptr) {
+    if (draft.sound && reader.problems().errors() == errors)
+      check_rung_order(reader.problems(), policy);
+    return;
+  }
+  if (!draft.has_watch) reader.error(*draft.map, "a policy needs \"watch\"");
+  const bool counts = draft.metric != nullptr ||
+                      std::any_of(policy.then.begin(), policy.then.end(),
+                                  [](const Rung& r) { return r.compare != Rung::Compare::none; });
+  const bool in_flight = policy.metric.kind == MetricDef::Kind::in_flight;
+  const bool scored = policy.metric.kind == MetricDef::Kind::score;
+  if (in_flight && draft.window != nullptr) {
+    reader.error(*draft.window, "in_flight has no window: it is what is under way now");
+  } else if (scored && draft.window != nullptr) {
+    reader.error(*draft.window, "the score has no window: it is the request's");
+  } else if (!in_flight && !scored && !draft.has_window && counts) {
+    reader.error(*draft.map, "a policy that counts needs \"window\", such as window: 10m");
+  }
+  if (in_flight) {
+    for (const Rung& rung : policy.then) {
+      if (rung.in)
+        reader.problems().error(rung.in->where,
+                                "in_flight has no window: it is what is under way now");
+    }
+  } else if (!draft.has_window && !counts) {
+    for (const Rung& rung : policy.then) {
+      if (rung.in)
+        reader.problems().error(rung.in->where, "a rung's own window needs a policy that counts");
+    }
+  }
+  if (!draft.sound) return;
+  check_rungs(reader, policy);
+  check_score(reader, policy);
+  warn_of_overflow(reader, policy);
+  warn_of_short_bans(reader, policy);
+  check_keep(reader, policy);
+  check_bounds(reader, policy);
+  check_refused_before(reader, policy);
+  check_cleared_before(reader, policy);
+  if (reader.problems().errors() == errors) check_rung_order(reader.problems(), policy);
+}
+
+}  // namespace weir::config

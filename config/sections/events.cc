@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <array>
+
+#include "config/text/merge.h"
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+/// Words of the expression language that a field may not hide: a policy that reads `ip` must mean
+/// the caller's address wherever it stands.
+constexpr std::array<std::string_view, 22> kReserved = {
+    "method", "path",  "url",    "host",     "scheme", "ip",    "query", "header",
+    "cookie", "body",  "status", "response", "time",   "event", "value", "limit",
+    "true",   "false", "null",   "in",       "and",    "or"};
+
+}  // namespace
+
+bool is_reserved(std::string_view name) {
+  return name == "not" || std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end();
+}
+
+namespace {
+
+/// Segments as other routers spell them, which are literal text here: `:id`, `<id>`, `[0-9]+`.
+void check_segments(Reader& reader, const Member& m, std::string_view route) {
+  for (std::string_view rest = route.substr(1); !rest.empty();) {
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view segment = rest.substr(0, slash);
+    rest.remove_prefix(std::min(slash + 1, rest.size()));
+    if (segment.size() < 2) continue;
+    std::string_view name = segment;
+    if (name.front() == '<' && name.back() == '>') name.remove_suffix(1);
+    const bool named = std::string_view(":<$@").find(name.front()) != std::string_view::npos &&
+                       is_name(name.substr(1), false);
+    const bool pattern = segment.find_first_of("^()[]") != std::string_view::npos ||
+                         segment.find(".*") != std::string_view::npos;
+    if (!named && !pattern) continue;
+    const std::string message = quoted(segment) + " is matched letter by letter";
+    if (named) {
+      const std::string hint = "for any segment write {" + std::string(name.substr(1)) + "}";
+      // In angle brackets no path in its normal form has it.
+      name.size() == segment.size() ? reader.problems().warning(m.value->where, message, hint)
+                                    : reader.error(*m.value, message, hint);
+    } else {
+      reader.problems().warning(
+          m.value->where, message,
+          "routes are no patterns: write {name} for a segment, * at the end, or test the path under "
+          "\"when\"");
+    }
+  }
+}
+
+/// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`.
+void check_match(Reader& reader, const Member& m, const Text& match) {
+  const std::string_view all = match.value;
+  const std::size_t blank = all.find(' ');
+  const std::string_view method = all.substr(0, blank);
+  const std::string_view route =
+      blank == std::string_view::npos ? std::string_view{} : all.substr(blank + 1);
+  if (blank == std::string_view::npos && all.starts_with('/')) {
+    reader.error(*m.value, "\"match\" needs a method before the route",
+                 "write \"* " + std::string(all.substr(0, 60)) + "\" for any method");
+    return;
+  }
+  const bool method_ok =
+      method == "*" || (!method.empty() && std::all_of(method.begin(), method.end(), [](char c) {
+        return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+      }));
+  if (!method_ok) {
+    reader.error(*m.value, quoted(method) + " is no method",
+                 "a method is written in capitals; * means any");
+  } else if (route.empty() || route.front() != '/' ||
+             route.find_first_of(" ?#") != std::string_view::npos) {
+    reader.error(*m.value, quoted(route) + " is no route",
+                 "a route begins with / and has no blanks, ? or #");
+  } else {
+    check_segments(reader, m, route);
+  }
+}
+
+constexpr Row<EventDef> kEvent[] = {
+    {{"match", shape::kText, "`METHOD /route`; `*` = any method; `{name}` segments become fields",
+      "",
+      "Which requests this event is; `GET` covers HEAD, too; a path in its normal form, as "
+      "`/caf%C3%A9`; segments stay as they stand there."},
+     [](Reader& r, const Member& m, EventDef& out) {
+       out.match = r.text(m);
+       if (out.match) check_match(r, m, *out.match);
+     }},
+    {{"is", shape::kName, "an event", "", "Another event that this one is a kind of."},
+     [](Reader& r, const Member& m, EventDef& out) { out.is = r.name(m, "an event", false); }},
+    {{"when", shape::kExpression, "expression", "true",
+      "Only requests for which this holds; may read the answer."},
+     [](Reader& r, const Member& m, EventDef& out) { out.when = r.expression(m); }},
+    {{"fields", shape::kFields, "map name: expression", "",
+      "What the event knows beside the built-in attributes."},
+     [](Reader& r, const Member& m, EventDef& out) { read_fields(r, m, out.fields); }},
+    {{"body", R"({"enum":["json","form","multipart"]})", "`json`, `form` or `multipart`",
+      "as Content-Type says",
+      "The only kind of body that the app reads here: another kind is unreadable. With `json` also "
+      "a body whose Content-Type names no kind."},
+     [](Reader& r, const Member& m, EventDef& out) {
+       set(m,
+           r.choice<BodyKind>(m, {{"json", BodyKind::json},
+                                  {"form", BodyKind::form},
+                                  {"multipart", BodyKind::multipart}}),
+           out.body);
+     }},
+    {{"source", R"({"$ref":"#/$defs/source"})", "map, see Sources", "",
+      "Records of a file instead of requests."},
+     [](Reader& r, const Member& m, EventDef& out) { read_source(r, m, out.source); }},
+};
+
+void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
+  EventDef event;
+  set(reader.name(Member{m.key, m.key}, "an event", false), event.name);
+  if (m.key->text == "request" || is_reserved(m.key->text)) {
+    reader.error(*m.key, quoted(m.key->text) + " is built in", "choose another name for the event");
+  }
+  const std::size_t errors = reader.problems().errors();
+  reader.walk(*m.value, "an event", kEvent, event);
+  const bool sound = reader.problems().errors() == errors;
+  const int kinds = (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0);
+  if (sound && kinds == 0) {
+    reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"", "write match: POST /api/login");
+  } else if (kinds > 1) {
+    reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
+  } else if (sound && !event.match && event.body.value != BodyKind::none) {
+    reader.error(*m.key, "\"body\" stands beside \"match\" only",
+                 event.is ? "say it of the event with the route" : "records have columns");
+  }
+  event.spelling = spelling(*m.value);
+  if (!event.name.value.empty()) out.push_back(std::move(event));
+}
+
+}  // namespace
+
+void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
+  if (!reader.is_map(*section.value, "\"fields\"")) return;
+  for (const Member& m : section.value->items) {
+    const auto name = reader.name(Member{m.key, m.key}, "a field", false);
+    if (name && is_reserved(name->value)) {
+      reader.error(*m.key, quoted(name->value) + " is built in",
+                   "choose another name for the field");
+      continue;
+    }
+    const auto expression = reader.expression(m);
+    if (name && expression) out.push_back({*name, *expression});
+  }
+}
+
+void read_events(Reader& reader, const Member& section, std::vector<EventDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
+  if (!reader.is_map(*section.value, "\"events\"")) return;
+  for (const Member& m : section.value->items) read_event(reader, m, out);
+}
+
+void add_event_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kEvent>(
+      "event", "an event", "Events",
+      "`events:` maps names to these keys. `request` is built in: every HTTP request."));
+  add_source_tables(out);
+}
+
+}  // namespace weir::config

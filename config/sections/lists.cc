@@ -1,0 +1,224 @@
+#include "config/text/merge.h"
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+
+std::optional<Action> read_effect(Reader& reader, const Member& m) {
+  return reader.choice<Action>(m, {{"none", Action::none},
+                                   {"flag", Action::flag},
+                                   {"delay", Action::delay},
+                                   {"challenge", Action::challenge},
+                                   {"deny", Action::deny}});
+}
+
+std::optional<Tell> read_tell(Reader& reader, const Member& m) {
+  return reader.choice<Tell>(
+      m, {{"full", Tell::full}, {"retry", Tell::retry}, {"nothing", Tell::nothing}});
+}
+
+std::optional<int> read_status(Reader& reader, const Member& m) {
+  const auto value = reader.integer(m, 400, 599);
+  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+namespace {
+
+/// The list as it is read: its entries wait until `of` is known, wherever it stands in the map.
+struct ListDraft {
+  ListDef list;
+  const Member* entries = nullptr;
+  const Node* hold = nullptr;
+  const Node* effect = nullptr;
+};
+
+constexpr Row<ListDraft> kList[] = {
+    {{"of", shape::kTexts, "a field, or a list of fields; `ip/24,56` masks IPv4,IPv6 as in keys",
+      "required", "Whose values the entries are. A policy's entry is then of the whole network; one "
+                  "in the file covers what it says."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.of = read_list_fields(r, m); }},
+    {{"kind", R"({"enum":["allow","gray","graylist","deny"]})", "`allow`, `gray` (or `graylist`) or `deny`", "required",
+      "An allow entry ends judging, a deny entry refuses, a gray entry has the list's effect."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       if (is_word(m, "graylist")) {
+         d.list.kind = located(m, ListKind::gray);
+         return;
+       }
+       set(m,
+           r.choice<ListKind>(
+               m, {{"allow", ListKind::allow}, {"gray", ListKind::gray}, {"deny", ListKind::deny}}),
+           d.list.kind);
+     }},
+    {{"effect", shape::kEffect, "`flag`, `none`, `delay`, `challenge` or `deny`", "`flag`",
+      "What becomes of requests whose key is on a gray list."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       d.effect = m.value;
+       set(m, read_effect(r, m), d.list.effect);
+     }},
+    {{"hold", shape::kDuration, "duration, 1ms to 1m", "",
+      "How long `effect: delay` holds a request."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       d.hold = m.key;
+       set(r.duration(m, milliseconds{1}, std::chrono::minutes{1}), d.list.hold);
+     }},
+    {{"trusted", shape::kBoolean, "`true` or `false`", "`false`",
+      "Accept an allow list of a field that the client itself asserts."},
+     [](Reader& r, const Member& m, ListDraft& d) { set(r.boolean(m), d.list.trusted); }},
+    {{"max", shape::kCount, "1 to 10000000", "100000", "Entries at most."},
+     [](Reader& r, const Member& m, ListDraft& d) { set(r.integer(m, 1, 10'000'000), d.list.max); }},
+    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`nothing`",
+      "How much a refused caller is told."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
+    {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.status = read_status(r, m); }},
+    {{"entries",
+      R"({"type":"array","items":{"anyOf":[{"type":["string","number"]},{"type":"array"},{"$ref":"#/$defs/entry"}]}})",
+      "list of keys, of lists of keys (several fields), or of maps `{key, until, why}`", "",
+      "Entries that stand in the file; addresses and CIDR blocks for `ip`."},
+     [](Reader&, const Member& m, ListDraft& d) { d.entries = &m; }},
+    {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
+      "Whose entries they are: this process's, or those of all replicas, who tell each other "
+      "through Redis (those that stand in the file stay local)."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       const auto redis = r.choice<bool>(m, {{"local", false}, {"redis", true}});
+       if (redis && *redis) d.list.share = m.value->where;
+     }},
+    {{"release", shape::kName, "an event", "",
+      "An event that has the list's fields and lifts the entry, such as a solved captcha; a list that "
+      "challenges or denies lets such requests through. Not of an allow list."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
+    {{"forget", shape::kDuration, "duration, 1s to 366d", "",
+      "After so long without an entry an escalation begins anew, where its rung does not say."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366});
+       if (v) d.list.forget = located(m, *v);
+     }},
+};
+
+void read_key(Reader& reader, const Member& m, const std::vector<KeyPart>& of, ListEntryDef& out) {
+  out.key = reader.texts(m);
+  if (out.key.empty() || of.empty()) return;
+  if (out.key.size() != of.size()) {
+    reader.error(*m.value,
+                 "this entry has " + std::to_string(out.key.size()) +
+                     (out.key.size() == 1 ? " part" : " parts") + ", the list is of " +
+                     std::to_string(of.size()) + (of.size() == 1 ? " field" : " fields"),
+                 of.size() == 1 ? "write one value per entry"
+                                : "write an entry as a list, such as [alice, 10.0.0.1]");
+    return;
+  }
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const std::string& text = out.key[i].value;
+    if (of[i].field.value != "ip" || Cidr::parse(text)) continue;
+    const std::size_t slash = text.find('/');
+    const auto address = Address::parse(text.substr(0, slash));
+    const auto bits =
+        slash == std::string::npos ? Parsed<std::int64_t>{} : parse_integer(text.substr(slash + 1));
+    std::string hint = "write 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32";
+    if (address && bits && *bits.value >= 0 && *bits.value <= (address->is_v4() ? 32 : 128)) {
+      const auto n = static_cast<unsigned>(*bits.value);
+      hint = "the bits after the prefix must be zero: " + address->masked(n, n).to_string() + "/" +
+             std::to_string(n);
+    }
+    reader.problems().error(out.key[i].where, quoted(text) + " is no address or CIDR block", hint);
+  }
+}
+
+struct EntryDraft {
+  ListEntryDef entry;
+  const std::vector<KeyPart>* of = nullptr;
+};
+constexpr Row<EntryDraft> kEntry[] = {
+    {{"key", shape::kTexts, "a value, or a list of one per field", "required",
+      "Whom the entry is about."},
+     [](Reader& r, const Member& m, EntryDraft& d) { read_key(r, m, *d.of, d.entry); }},
+    {{"until", shape::kText, "`2027-01-01` or RFC 3339", "for ever", "When the entry ends."},
+     [](Reader& r, const Member& m, EntryDraft& d) {
+       const auto word = r.scalar(m);
+       if (!word) return;
+       if (const auto at = r.take(*m.value, parse_date(*word))) d.entry.until = located(m, *at);
+     }},
+    {{"why", shape::kText, "text", "", "The reason, for people."},
+     [](Reader& r, const Member& m, EntryDraft& d) {
+       if (const auto word = r.scalar(m)) d.entry.why = *word;
+     }},
+};
+
+void read_entries(Reader& reader, const Member& entries, ListDef& list) {
+  if (!entries.value->is_list()) {
+    reader.error(*entries.value, "\"entries\" must be a list", "write entries: [10.0.0.0/8]");
+    return;
+  }
+  for (const Member& item : entries.value->items) {
+    EntryDraft draft{{}, &list.of};
+    if (item.value->is_map()) {
+      reader.walk(*item.value, "an entry", kEntry, draft);
+    } else {
+      read_key(reader, item, list.of, draft.entry);
+    }
+    if (!draft.entry.key.empty()) list.entries.push_back(std::move(draft.entry));
+  }
+  if (list.entries.size() > list.max) {
+    reader.error(*entries.key,
+                 "more entries than \"max\" allows: " + std::to_string(list.entries.size()),
+                 "max is " + std::to_string(list.max));
+  }
+}
+
+void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
+  const ListDef& list = draft.list;
+  const ListKind kind = list.kind.value;
+  if (draft.effect != nullptr && kind != ListKind::gray &&
+      !(kind == ListKind::deny && list.effect.value == Action::deny)) {
+    reader.error(*draft.effect, kind == ListKind::allow
+                                    ? "an allow list has no effect: its entries end judging"
+                                    : "a deny list has no other effect than deny");
+  }
+  const bool delays = list.effect.value == Action::delay;
+  if (delays && draft.hold == nullptr) {
+    reader.error(*draft.effect, "\"delay\" needs \"hold\", a duration such as 2s");
+  } else if (!delays && draft.hold != nullptr) {
+    reader.error(*draft.hold, "\"hold\" stands only with effect: delay");
+  }
+  bool of_ip = false;
+  for (const KeyPart& part : list.of) of_ip = of_ip || part.field.value == "ip";
+  if (kind == ListKind::allow && !of_ip && !list.trusted && !list.of.empty()) {
+    reader.error(
+        name,
+        "an allow list of " + quoted(list.of.front().field.value) + ", which the client asserts itself",
+        "add trusted: true if something before weir vouches for it");
+  }
+}
+
+}  // namespace
+
+void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
+  if (!reader.is_map(*section.value, "\"lists\"")) return;
+  for (const Member& m : section.value->items) {
+    ListDraft draft;
+    set(reader.name(Member{m.key, m.key}, "a list", true), draft.list.name);
+    const std::size_t errors = reader.problems().errors();
+    const Seen seen = reader.walk(*m.value, "a list", kList, draft);
+    if (draft.effect == nullptr) {
+      const ListKind kind = draft.list.kind.value;
+      draft.list.effect.value = kind == ListKind::deny   ? Action::deny
+                                : kind == ListKind::gray ? Action::flag
+                                                         : Action::none;
+    }
+    if (draft.entries != nullptr) read_entries(reader, *draft.entries, draft.list);
+    if (reader.problems().errors() == errors || Reader::has(seen, kList, "kind"))
+      check_list(reader, *m.key, draft);
+    draft.list.spelling = spelling(*m.value);
+    if (!draft.list.name.value.empty()) out.push_back(std::move(draft.list));
+  }
+}
+
+void add_list_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kList>("list", "a list", "Lists", "`lists:` maps names to these keys."));
+  out.push_back(
+      doc_of<kEntry>("entry", "an entry", "Entries of a list", "The long form of an entry."));
+}
+
+}  // namespace weir::config

@@ -1,0 +1,203 @@
+#include <algorithm>
+
+#include "config/text/foreign_words.h"
+#include "config/sections/sections.h"
+#include "config/text/yaml_text.h"
+
+/// What policies, their metrics and views have in common: a metric, a key, events.
+namespace weir::config {
+namespace {
+
+/// Splits `a, f(b, c)` at its own commas; each part keeps its place where the text shows it.
+std::vector<Text> split_arguments(const Text& whole, std::size_t begin, std::size_t end) {
+  std::vector<Text> out;
+  const std::string_view text = whole.value;
+  std::size_t from = begin;
+  int depth = 0;
+  char quote = '\0';
+  for (std::size_t i = begin; i <= end; ++i) {
+    const char c = i < end ? text[i] : ',';
+    if (quote != '\0' && i < end) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == quote) {
+        quote = '\0';
+      }
+      continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (i < end && (c != ',' || depth > 0)) continue;
+    std::size_t first = from, last = i;
+    while (first < last && text[first] == ' ') ++first;
+    while (last > first && text[last - 1] == ' ') --last;
+    out.push_back(
+        {std::string(text.substr(first, last - first)), within(whole, first, last - first)});
+    from = i + 1;
+  }
+  return out;
+}
+
+struct MetricRow {
+  std::string_view name;
+  MetricDef::Kind kind;
+  std::size_t least, most;  // arguments
+};
+constexpr MetricRow kMetrics[] = {
+    {"count", MetricDef::Kind::count, 0, 0},
+    {"sum", MetricDef::Kind::sum, 1, 1},
+    {"distinct", MetricDef::Kind::distinct, 1, 8},
+    {"in_flight", MetricDef::Kind::in_flight, 0, 0},
+    {"avg", MetricDef::Kind::average, 1, 1},
+    {"min", MetricDef::Kind::minimum, 1, 1},
+    {"max", MetricDef::Kind::maximum, 1, 1},
+    {"exists", MetricDef::Kind::exists, 1, 8},
+    {"last", MetricDef::Kind::last, 1, 1},
+    {"score", MetricDef::Kind::score, 0, 0},
+};
+
+}  // namespace
+
+void read_metric(Reader& reader, const Member& m, MetricDef& out) {
+  const auto text = reader.expression(m);
+  if (!text) return;
+  const std::string_view all = text->value;
+  const std::size_t paren = all.find('(');
+  const std::string_view name = all.substr(0, paren);
+  const auto* row = std::find_if(std::begin(kMetrics), std::end(kMetrics),
+                                 [&](const MetricRow& r) { return r.name == name; });
+  if (row == std::end(kMetrics)) {
+    std::vector<std::string_view> allowed;
+    for (const MetricRow& r : kMetrics) allowed.push_back(r.name);
+    const ForeignWord foreign = foreign_word("metric", name);
+    reader.error(*m.value, quoted(name) + " is no metric",
+                 foreign.hint.empty() ? suggest(name, allowed) : std::string(foreign.hint));
+    return;
+  }
+  out.kind = row->kind;
+  out.where = m.value->where;
+  out.arguments.clear();
+  if (paren != std::string_view::npos) {
+    if (all.back() != ')' || open_brackets(all) != 0) {
+      return reader.error(*m.value, "the brackets of this metric do not match");
+    }
+    out.arguments = split_arguments(*text, paren + 1, all.size() - 1);
+    if (out.arguments.size() == 1 && out.arguments[0].value.empty()) out.arguments.clear();
+  }
+  const bool blank = std::any_of(out.arguments.begin(), out.arguments.end(),
+                                 [](const Text& t) { return t.value.empty(); });
+  if (out.arguments.size() < row->least || out.arguments.size() > row->most || blank) {
+    reader.error(*m.value, row->most == 0 ? std::string(name) + " takes no argument"
+                           : row->most == 1
+                               ? std::string(name) + " takes one argument, as in " +
+                                     std::string(name) + "(gold)"
+                               : std::string(name) + " takes one to eight arguments, as in " +
+                                     std::string(name) + "(user)");
+  }
+}
+
+namespace {
+
+/// `24`, `48` or `24,56`, as they stand behind the slash. False: it is none of them, and reported.
+bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart& part) {
+  const std::size_t comma = masks.find(',');
+  const bool both = comma != std::string_view::npos;
+  const auto first = parse_integer(masks.substr(0, comma));
+  const auto second =
+      both ? parse_integer(masks.substr(comma + 1)) : Parsed<std::int64_t>{0, "", ""};
+  // One number applies to its family: what fits IPv4 is IPv4's.
+  const bool v4 = first && *first.value >= 0 && *first.value <= 32;
+  const bool v6 = first && !both && *first.value > 32 && *first.value <= 128;
+  if (!(v4 || v6) || !second || *second.value < 0 || *second.value > 128) {
+    reader.error(*m.value, quoted(masks) + " is no mask",
+                 "write ip/24 (IPv4, 0 to 32), ip/48 (IPv6, 33 to 128) or ip/24,56 (both)");
+    return false;
+  }
+  if (v4) part.v4_bits = static_cast<unsigned>(*first.value);
+  if (v6) part.v6_bits = static_cast<unsigned>(*first.value);
+  if (both) part.v6_bits = static_cast<unsigned>(*second.value);
+  return true;
+}
+
+/// `user`, `header.x_user_id`, `ip/24`, `ip/24,56`.
+void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
+  if (m.value->is_map()) {
+    for (const Member& inner : m.value->items) {
+      if (inner.key->text != "near" || m.value->items.size() != 1) continue;
+      KeyPart part;
+      part.near = read_near(reader, inner);
+      if (!part.near) return;
+      part.field = {"near", part.near->where};
+      const auto place = [](const KeyPart& other) { return other.near.has_value(); };
+      if (std::any_of(out.begin(), out.end(), place)) {
+        return reader.error(*inner.key, "a key has one place at most");
+      }
+      out.push_back(std::move(part));
+      return;
+    }
+  }
+  const auto text = reader.text(m);
+  if (!text) return;
+  const std::string_view all = text->value;
+  const std::size_t slash = all.find('/');
+  const std::string_view field = all.substr(0, slash);
+  KeyPart part;
+  std::size_t from = 0;
+  bool ok = true;
+  while (ok && from <= field.size()) {
+    const std::size_t dot = std::min(field.find('.', from), field.size());
+    ok = is_name(field.substr(from, dot - from), true);
+    from = dot + 1;
+  }
+  if (!ok) {
+    return reader.error(
+        *m.value, quoted(field) + " is no field",
+        "a key names fields; give an expression a name under \"fields\" of the event");
+  }
+  part.field = {std::string(field), within(*text, 0, field.size())};
+  if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part)) return;
+  for (const KeyPart& other : out) {
+    if (other.field.value == part.field.value)
+      return reader.error(*m.value, quoted(field) + " stands twice in the key");
+  }
+  out.push_back(std::move(part));
+}
+
+}  // namespace
+
+void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
+  if (!m.value->is_list()) return read_key_part(reader, m, out);
+  if (m.value->items.empty()) reader.error(*m.value, "\"key\" is an empty list");
+  if (m.value->items.size() > 8) return reader.error(*m.value, "a key has at most 8 parts");
+  for (const Member& item : m.value->items) read_key_part(reader, item, out);
+}
+
+std::vector<KeyPart> read_list_fields(Reader& reader, const Member& m) {
+  std::vector<KeyPart> out;
+  for (const Text& text : reader.texts(m)) {
+    KeyPart part;
+    const std::string_view all = text.value;
+    const std::size_t slash = all.find('/');
+    const std::size_t end = std::min(slash, all.size());
+    part.field = {std::string(all.substr(0, end)), within(text, 0, end)};
+    if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part)) {
+      return {};
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+std::vector<Text> read_event_names(Reader& reader, const Member& m) {
+  std::vector<Text> out = reader.texts(m);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::size_t j = 0; j < i && i < 64; ++j) {
+      if (out[i].value == out[j].value)
+        reader.problems().error(out[i].where, quoted(out[i].value) + " stands twice");
+    }
+  }
+  return out;
+}
+
+}  // namespace weir::config

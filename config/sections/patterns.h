@@ -1,0 +1,15 @@
+#pragma once
+
+#include "config/checks/policy_checks.h"
+
+/// The words of patterns, as they stand in a policy: sequence, pair, within, strict, among, overlap.
+namespace weir::config {
+
+void read_sequence(Reader& reader, const Member& m, PatternDraft& draft);
+void read_pair(Reader& reader, const Member& m, PatternDraft& draft);
+void read_within(Reader& reader, const Member& m, PatternDraft& draft);
+
+/// What goes together and what does not; also where a policy without pattern has a word of one.
+void check_pattern(Reader& reader, const PolicyDraft& draft);
+
+}  // namespace weir::config

@@ -1,0 +1,226 @@
+#include <algorithm>
+
+#include "config/sections/defaults.h"
+#include "config/sections/patterns.h"
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/sections/share.h"
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+
+std::optional<Mode> read_mode(Reader& reader, const Member& m) {
+  return reader.choice<Mode>(
+      m, {{"enforce", Mode::enforce}, {"shadow", Mode::shadow}, {"disabled", Mode::disabled}});
+}
+
+namespace {
+
+constexpr Row<PolicyDraft> kPolicy[] = {
+    {{"name", shape::kName, "name", "required", "In verdicts, metrics and lists."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       set(r.name(m, "a policy", true), d.policy.name);
+     }},
+    {{"watch", shape::kNames, "an event, or a list of events", "required, but for patterns",
+      "What is counted or judged."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.watch = read_event_names(r, m); }},
+    {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
+    {{"key", shape::kKey,
+      "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: "
+      "1000m}}` "
+      "or `{near: {lon, lat, cell: 6}}`",
+      "one counter for all", "Whose events are counted together."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
+    {{"metric",
+      R"({"type":"string","pattern":"^(count|in_flight|score|(sum|avg|min|max|distinct|exists|last)\\(.+\\))(\\(\\))?$"})",
+      "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`, `exists(f)` (1 if f "
+      "equals f of an earlier event in the window), `last(f)` (f of the event before), `in_flight`, "
+      "`score` (what the rungs of all policies give this request)",
+      "`count`", "What is measured."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.metric = m.key;
+       read_metric(r, m, d.policy.metric);
+     }},
+    {{"window", shape::kWindow, "duration, or a window (below)", "required with a metric",
+      "Over which time."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.window = m.key;
+       d.policy.window = read_window(r, m);
+     }},
+    {{"reset", shape::kName, "an event", "",
+      "An event of the same key whose answer empties the settled count."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reset = r.text(m); }},
+    {{"then", R"({"type":"array","minItems":1,"items":{"$ref":"#/$defs/rung"}})",
+      "list of rungs (below)", "required",
+      "Thresholds and what follows; the severest rung that holds wins."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_rungs(r, m, d.policy.then); }},
+    {{"charge", R"({"enum":["when_allowed","always"]})", "`when_allowed` or `always`",
+      "`when_allowed`", "Whether refused requests count."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       set(m,
+           r.choice<Charge>(m,
+                            {{"when_allowed", Charge::when_allowed}, {"always", Charge::always}}),
+           d.policy.charge);
+     }},
+    {{"missing", R"({"enum":["skip","same","deny"]})", "`skip`, `same` or `deny`", "`skip`",
+      "When a key part or amount is missing or unreadable, or a condition asks for an answer that "
+      "cannot be read: the event is not counted; counted all the same (an amount by `reserve`); or "
+      "the request is refused, and of an answer the event counted."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       set(m,
+           r.choice<Missing>(
+               m, {{"skip", Missing::skip}, {"same", Missing::same}, {"deny", Missing::deny}}),
+           d.policy.missing);
+     }},
+    {{"guard", shape::kNames, "an event, or a list of events", "`watch`",
+      "The requests that the verdict applies to."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.guard = read_event_names(r, m); }},
+    {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "`enforce`",
+      "Shadow judges and counts apart, and changes nothing."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { set(m, read_mode(r, m), d.policy.mode); }},
+    {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})",
+      "1 to 50000; 1 to 100000 of a pattern", "1000; 100 of a pattern with `share`",
+      "Members, log entries or open matches per key at most."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto n = r.integer(m, 1, 100'000))
+         d.policy.keep = located(m, static_cast<std::size_t>(*n));
+     }},
+    {{"keys", shape::kCount, "1 to 1000000000", "`limits.keys`", "Keys of this counter at most."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto n = r.integer(m, 1, 1'000'000'000))
+         d.policy.keys = located(m, static_cast<std::size_t>(*n));
+     }},
+    {{"announce", shape::kBoolean, "`true` or `false`", "`false`",
+      "RateLimit headers on passing answers as well."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { set(r.boolean(m), d.policy.announce); }},
+    {{"metrics", R"({"type":"object","additionalProperties":{"$ref":"#/$defs/metric"}})",
+      "map of names to metrics (below)", "",
+      "Several numbers, each with its own events, key and window, for rungs that compare them."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       read_named_metrics(r, m, d.policy.metrics);
+     }},
+    {{"reserve", shape::kExpression, "expression", "0",
+      "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`; "
+      "also what an answer counts that cannot be read or was cut short."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reserve = r.expression(m); }},
+    {{"retain", shape::kDuration, "duration, up to 31d", "the window",
+      "Keep this much although the window is shorter: policies over the same thing whose window "
+      "fits start with that history."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto time = r.duration(m, milliseconds(1), milliseconds(2'678'400'000)))
+         d.policy.retain = located(m, *time);
+     }},
+    {{"clock", R"({"enum":["wall","event"]})", "`wall` or `event`",
+      "`wall`; in replay the times of the rows",
+      "By which time is counted: weir's, or the one that each event brings."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto clock = r.choice<PolicyClock>(
+               m, {{"wall", PolicyClock::wall}, {"event", PolicyClock::event}}))
+         d.policy.clock = located(m, *clock);
+     }},
+    {{"late", shape::kDuration, "duration, 0s to 24h", "`0s`",
+      "With `clock: event`: how much older than the newest an event may be; what comes later is "
+      "not counted."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto time = r.duration(m, milliseconds(0), milliseconds(86'400'000)))
+         d.policy.late = located(m, *time);
+     }},
+    {{"version", shape::kCount, "1 to 1000000", "1",
+      "Part of the counter's identity: another number starts afresh."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       if (const auto n = r.integer(m, 1, 1'000'000)) d.policy.version = located(m, *n);
+     }},
+    {{"sequence",
+      R"({"type":"array","minItems":2,"maxItems":8,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
+      "2 to 8 steps (below)", "",
+      "Events of one key, one after the other; `[a, no b]`: an a, and no b in time."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_sequence(r, m, d.pattern); }},
+    {{"pair",
+      R"({"type":"array","minItems":2,"maxItems":2,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
+      "two steps (below)", "", "Two events of one key that belong together, one to one."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_pair(r, m, d.pattern); }},
+    {{"within", R"({"anyOf":[{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/within"}]})",
+      "duration, 1ms to 31d; of a pair also both sides (below)", "required with `sequence`",
+      "How long a match may take, inclusive."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_within(r, m, d.pattern); }},
+    {{"strict", shape::kBoolean, "`true` or `false`", "`false`",
+      "Of a sequence: no other event of `among` stands between its steps."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.pattern.strict = m.key;
+       set(r.boolean(m), d.pattern.def.strict);
+     }},
+    {{"among", shape::kNames, "an event, or a list of events", "the steps",
+      "What ends a strict sequence when it comes between its steps."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.pattern.among = m.key;
+       d.pattern.def.among = read_event_names(r, m);
+     }},
+    {{"overlap", shape::kBoolean, "`true` or `false`", "`true`",
+      "Of a sequence: an event may end one match and begin the next."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.pattern.overlap = m.key;
+       set(r.boolean(m), d.pattern.def.overlap);
+     }},
+    {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
+      "`local`, `redis` or `{redis: {sync: 200ms}}`", "`local`",
+      "Whose count (or pattern) it is: of this process, or of all replicas, who ask Redis each "
+      "time or exchange their counts."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_share(r, m, d.policy.share); }},
+    {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
+      "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",
+      "While Redis is away: this replica's own count (against a part of the limits), as if there "
+      "were no policy, or 503."},
+     [](Reader& r, const Member& m, PolicyDraft& d) { read_on_error(r, m, d.policy.on_error); }},
+};
+
+}  // namespace
+
+void read_policies(Reader& reader, const Member& section, const PolicyDefaults& defaults,
+                   std::vector<PolicyDef>& out) {
+  if (section.value->is_null()) {  // all of it commented out
+    reader.problems().warning(section.key->where, "\"policies\" is empty: nothing is judged",
+                              "write policies: [] if that is meant");
+    return;
+  }
+  if (!section.value->is_list()) {
+    reader.error(*section.value, "\"policies\" must be a list",
+                 "begin each policy with - name: ...");
+    return;
+  }
+  for (const Member& item : section.value->items) {
+    PolicyDraft draft;
+    draft.map = item.value;
+    const std::size_t errors = reader.problems().errors();
+    const Seen seen = reader.walk(*item.value, "a policy", kPolicy, draft);
+    // A misspelt key is told once: what its absence would bring about is not told as well.
+    draft.has_window = Reader::has(seen, kPolicy, "window") ||
+                       Reader::has(seen, kPolicy, "sequence") ||
+                       Reader::has(seen, kPolicy, "pair") || Reader::has(seen, kPolicy, "metrics");
+    draft.has_watch = Reader::has(seen, kPolicy, "watch");
+    if (draft.pattern.key != nullptr) draft.policy.pattern = draft.pattern.def;
+    draft.sound = reader.problems().errors() == errors;
+    const auto said = [&](std::string_view key) { return Reader::has(seen, kPolicy, key); };
+    apply_defaults(defaults, {said("share"), said("missing"), said("mode"), said("on_error")},
+                   draft.policy);
+    check_policy(reader, draft);
+    draft.policy.sound = reader.problems().errors() == errors;
+    if (!draft.policy.name.value.empty()) out.push_back(std::move(draft.policy));
+  }
+}
+
+void add_policy_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kPolicy>("policy", "a policy", "Policies",
+                                "`policies:` is a list of maps with these keys. A policy reads as "
+                                "one sentence: *watch* this event, "
+                                "*when* a filter holds, per *key*, take this *metric* over this "
+                                "*window*; *then* these rungs."));
+  add_default_tables(out);
+  add_window_tables(out);
+  add_near_tables(out);
+  add_named_metric_tables(out);
+  add_pattern_tables(out);
+  add_share_tables(out);
+}
+
+}  // namespace weir::config

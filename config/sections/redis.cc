@@ -1,0 +1,144 @@
+#include <algorithm>
+
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+#include "core/redis_url.h"
+
+/// `redis:`: how to reach the store of shared counters.
+namespace weir::config {
+namespace {
+
+using Redis = Server::Redis;
+
+template <std::optional<Text> Redis::*Field>
+void read_text(Reader& r, const Member& m, Redis& out) {
+  out.*Field = r.text(m);
+}
+
+template <std::uint16_t Port>
+void read_nodes(Reader& r, const Member& m, std::vector<Located<RedisEndpoint>>& out) {
+  out.clear();
+  for (const Text& text : r.texts(m)) {
+    if (const auto node = parse_redis_endpoint(text.value, Port)) {
+      out.push_back({*node, text.where});
+    } else {
+      r.problems().error(text.where, quoted(text.value) + " is no host with a port",
+                         "write redis-0.redis:" + std::to_string(Port));
+    }
+  }
+}
+
+constexpr Row<Redis> kSentinel[] = {
+    {{"name", shape::kText, "text", "required", "The name that the Sentinels know the master by."},
+     read_text<&Redis::master>},
+    {{"nodes", shape::kTexts, "list of `HOST:PORT`", "required", "Some of the Sentinels."},
+     [](Reader& r, const Member& m, Redis& out) { read_nodes<26379>(r, m, out.sentinels); }},
+    {{"user", shape::kText, "text", "", "Of the Sentinels' ACL."},
+     read_text<&Redis::sentinel_user>},
+    {{"password_file", shape::kText, "path", "", "File of the Sentinels' password."},
+     read_text<&Redis::sentinel_password_file>},
+};
+
+constexpr Row<Redis> kTls[] = {
+    {{"ca", shape::kText, "path of a PEM file", "the system's", "Whose certificates are believed."},
+     read_text<&Redis::ca>},
+    {{"cert", shape::kText, "path of a PEM file", "", "Our certificate, with its chain."},
+     read_text<&Redis::cert>},
+    {{"key", shape::kText, "path of a PEM file", "", "Its private key."}, read_text<&Redis::key>},
+    {{"server_name", shape::kText, "host name", "the host", "The name that the server must prove."},
+     read_text<&Redis::server_name>},
+};
+
+constexpr Row<Redis> kRedis[] = {
+    {{"url", shape::kText, "`redis://HOST:PORT/DB`, `rediss://...` or `unix:///path`", "",
+      "One server; `rediss` is TLS."},
+     [](Reader& r, const Member& m, Redis& out) {
+       out.url = r.text(m);
+       if (!out.url) return;
+       std::string why;
+       const auto url = parse_redis_url(out.url->value, &why);
+       // The text may hold a password: it is not repeated.
+       if (!url) return r.error(*m.value, "this is no URL of a Redis server: " + why);
+       out.parsed_url = *url;
+       if (!url->password.empty())
+         r.problems().warning(m.value->where, "a password stands in the configuration",
+                              "write \"password_file\"");
+     }},
+    {{"sentinel", R"({"$ref":"#/$defs/sentinel"})", "map (below)", "",
+      "The master that Sentinels name, instead of `url`."},
+     [](Reader& r, const Member& m, Redis& out) {
+       out.sentinel = m.key->where;
+       r.walk(*m.value, "\"sentinel\"", kSentinel, out);
+     }},
+    {{"cluster", shape::kTexts, "list of `HOST:PORT`", "",
+      "Some nodes of a Cluster, instead of `url`."},
+     [](Reader& r, const Member& m, Redis& out) { read_nodes<6379>(r, m, out.cluster); }},
+    {{"user", shape::kText, "text", "that of `url`", "Of Redis' ACL."}, read_text<&Redis::user>},
+    {{"password", shape::kText, "text", "that of `url`",
+      "Of that user; rather from the environment, or a file."},
+     read_text<&Redis::password>},
+    {{"password_file", shape::kText, "path", "",
+      "File of the password; read again with each reload."},
+     read_text<&Redis::password_file>},
+    {{"tls", R"({"$ref":"#/$defs/redis_tls"})", "map (below)", "as `url` says",
+      "TLS, and with which certificates."},
+     [](Reader& r, const Member& m, Redis& out) {
+       out.tls = m.key->where;
+       r.walk(*m.value, "\"tls\"", kTls, out);
+       if (out.cert.has_value() != out.key.has_value())
+         r.error(*m.key, "\"cert\" and \"key\" go together");
+     }},
+    {{"timeout", shape::kDuration, "duration, 5ms to 10s", "`50ms`",
+      "Without any answer for so long a connection is given up."},
+     [](Reader& r, const Member& m, Redis& out) {
+       set(r.duration(m, milliseconds{5}, milliseconds{10'000}), out.timeout);
+     }},
+    {{"budget", shape::kDuration, "duration, 1ms to 10s", "`5ms`",
+      "What a request waits for Redis at most; then `on_error`."},
+     [](Reader& r, const Member& m, Redis& out) {
+       set(r.duration(m, milliseconds{1}, milliseconds{10'000}), out.budget);
+     }},
+    {{"secret", shape::kText, "text", "",
+      "Keys the hashes of keys; the same on every replica. Rather from the environment, or a "
+      "file."},
+     read_text<&Redis::secret>},
+    {{"secret_file", shape::kText, "path", "", "File of the secret."},
+     read_text<&Redis::secret_file>},
+    {{"keys", R"({"enum":["hashed","readable"]})", "`hashed` or `readable`", "`hashed`",
+      "How keys stand in Redis."},
+     [](Reader& r, const Member& m, Redis& out) {
+       set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
+     }},
+    {{"functions", shape::kBoolean, "`true` or `false`", "`false`",
+      "Scripts as a library of Redis Functions (Redis 7 or newer), instead of by EVALSHA."},
+     [](Reader& r, const Member& m, Redis& out) { set(r.boolean(m), out.functions); }},
+};
+
+}  // namespace
+
+void read_redis(Reader& r, const Member& m, std::optional<Redis>& out) {
+  out = Redis{};  // (emplace: clang 16 does not see, inside of Server, that it can be made)
+  Redis& redis = *out;
+  redis.where = m.key->where;
+  r.walk(*m.value, "\"redis\"", kRedis, redis);
+  const int ways = (redis.url ? 1 : 0) + (redis.sentinel ? 1 : 0) + (redis.cluster.empty() ? 0 : 1);
+  if (m.value->is_map() && ways != 1) {
+    r.error(*m.key,
+            ways == 0 ? "\"redis\" does not say where it is"
+                      : "\"redis\" says in several ways where it is",
+            "write one of \"url\", \"sentinel\" and \"cluster\"");
+  }
+  if (redis.budget > redis.timeout) {
+    r.error(*m.key, "\"budget\" is longer than \"timeout\"",
+            "a request cannot wait longer than the connection");
+  }
+}
+
+void add_redis_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kRedis>("redis", "\"redis\"", "redis", ""));
+  out.push_back(doc_of<kSentinel>("sentinel", "\"sentinel\"", "redis.sentinel", ""));
+  out.push_back(doc_of<kTls>("redis_tls", "\"tls\"", "redis.tls", ""));
+}
+
+}  // namespace weir::config

@@ -1,0 +1,217 @@
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+struct RungDraft {
+  Rung rung;
+  const Node* threshold = nullptr;  // keys, where they stand
+  const Node* action = nullptr;
+  const Node* durations = nullptr;
+  const Node* forget = nullptr;
+  const Node* hold = nullptr;
+  const Node* list = nullptr;
+  const Node* status = nullptr;
+  const Node* tell = nullptr;
+};
+
+template <Rung::Compare Compare>
+void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
+  if (draft.threshold != nullptr) {
+    return reader.error(*m.key, "a rung has one of \"over\", \"at\" and \"under\"");
+  }
+  draft.threshold = m.key;
+  draft.rung.compare = Compare;
+  const auto text = reader.expression(m);
+  if (!text) return;
+  if (const auto number = parse_number(text->value)) {
+    draft.rung.limit = Located<Number>{*number.value, m.value->where};
+  } else {
+    draft.rung.limit = *text;
+  }
+}
+
+void read_durations(Reader& reader, const Member& m, RungDraft& draft) {
+  constexpr milliseconds kShortest{1'000};
+  constexpr milliseconds kLongest = std::chrono::hours{24 * 366};
+  draft.durations = m.key;
+  const auto one = [&](const Member& item) {
+    if (const auto d = reader.duration(item, kShortest, kLongest))
+      draft.rung.durations.push_back(located(item, *d));
+  };
+  if (m.value->is_scalar() && m.value->text == "window") {
+    draft.rung.for_window = true;
+    return;
+  }
+  if (!m.value->is_list()) return one(m);
+  if (m.value->items.empty()) reader.error(*m.value, "\"for\" is an empty list");
+  if (m.value->items.size() > 16)
+    return reader.error(*m.value, "an escalation has at most 16 steps");
+  for (const Member& item : m.value->items) one(item);
+  const auto& steps = draft.rung.durations;
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    if (steps[i].value < steps[i - 1].value) {
+      reader.problems().error(steps[i].where, "an escalation never gets shorter");
+    }
+  }
+}
+
+constexpr Row<RungDraft> kRung[] = {
+    {{"over", shape::kLimit, "number, table or expression", "", "Holds when the value is greater."},
+     read_threshold<Rung::Compare::over>},
+    {{"at", shape::kLimit, "number, table or expression", "",
+      "Holds when the value is greater or equal."},
+     read_threshold<Rung::Compare::at>},
+    {{"under", shape::kLimit, "number, table or expression", "",
+      "Holds when the value is less; the window is then exact."},
+     read_threshold<Rung::Compare::under>},
+    {{"if", shape::kExpression, "expression", "",
+      "Holds only when this does; knows `value` and `limit`."},
+     [](Reader& r, const Member& m, RungDraft& d) { d.rung.condition = r.expression(m); }},
+    {{"in", shape::kWindow,
+      "duration, or a window", "the policy's window",
+      "A window of its own, on the same key and metric."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       if (const auto window = read_window(r, m)) d.rung.in = located(m, *window);
+     }},
+    {{"do", shape::kAction,
+      "`flag`, `graylist` (or `gray`), `delay`, `challenge` or `deny`", "", "The action."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.action = m.key;
+       if (is_word(m, "gray")) {
+         d.rung.action = located(m, Action::graylist);
+         return;
+       }
+       set(m,
+           r.choice<Action>(m, {{"flag", Action::flag},
+                                {"graylist", Action::graylist},
+                                {"delay", Action::delay},
+                                {"challenge", Action::challenge},
+                                {"deny", Action::deny}}),
+           d.rung.action);
+     }},
+    {{"for",
+      R"({"anyOf":[{"$ref":"#/$defs/duration"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/duration"}}]})",
+      "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window ends", "", "How long the key is remembered."},
+     read_durations},
+    {{"forget", shape::kDuration, "duration, 1s to 366d", "that of the list, else the longest `for`",
+      "After so long without a firing an escalation begins anew."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.forget = m.key;
+       if (const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366}))
+         d.rung.forget = located(m, *v);
+     }},
+    {{"hold", shape::kDuration, "duration, 1ms to 1m", "over a `rate`: until its turn comes",
+      "How long `do: delay` holds a request."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.hold = m.key;
+       if (const auto v = r.duration(m, milliseconds{1}, std::chrono::minutes{1}))
+         d.rung.hold = located(m, *v);
+     }},
+    {{"list", shape::kName, "a list", "a list of the policy's own",
+      "The list that the key goes on."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.list = m.key;
+       d.rung.list = r.text(m);
+     }},
+    {{"score", R"({"type":"integer","minimum":1,"maximum":1000000})", "1 to 1000000", "",
+      "Added to the request's score, which goes upstream."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       if (const auto n = r.integer(m, 1, 1'000'000)) d.rung.score = located(m, *n);
+     }},
+    {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the window that the rung reads, for all rungs of the policy that read it; no policy without the same `clear` shares it. Not of metrics."},
+     [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
+    {{"notify", shape::kName, "a notification", "", "Whom to tell."},
+     [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
+    {{"status", shape::kStatus, "400 to 599", "429", "Status of the refusal."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.status = m.key;
+       if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
+     }},
+    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`retry`; to who is listed already: `nothing`",
+      "How much a refused caller is told."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.tell = m.key;
+       if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
+     }},
+    {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
+      "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: shadow` no rung can be enforced."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       if (const auto v = read_mode(r, m)) d.rung.mode = located(m, *v);
+     }},
+};
+
+void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
+  const Rung& rung = d.rung;
+  const Action action = rung.action.value;
+  if (d.action == nullptr) {
+    if (!rung.score && !rung.clear && !rung.notify) {
+      reader.error(map, "a rung needs \"do\"",
+                   "allowed are flag, graylist, delay, challenge and deny");
+    }
+  }
+  if (action == Action::graylist && d.durations == nullptr) {
+    reader.error(*d.action, "\"graylist\" needs \"for\", a duration such as 15m");
+  }
+  if (d.hold != nullptr && action != Action::delay && d.action != nullptr) {
+    reader.error(*d.hold, "\"hold\" stands only with do: delay");
+  }
+  const bool remembers = action == Action::graylist || action == Action::challenge ||
+                         action == Action::deny || action == Action::delay;
+  if (d.durations != nullptr && !remembers) {
+    reader.error(*d.durations, "\"for\" needs an action that remembers the key",
+                 "do: graylist passes requests on and remembers");
+  }
+  if (d.list != nullptr && d.durations == nullptr && action != Action::graylist) {
+    reader.error(*d.list, "\"list\" needs \"for\", a duration such as 15m");
+  }
+  if (d.forget != nullptr && (d.durations == nullptr || rung.durations.size() < 2)) {
+    reader.error(*d.forget,
+                 "\"forget\" stands only with an escalation, such as for: [15m, 4h, 24h]");
+  }
+  const bool refuses = action == Action::deny || action == Action::challenge;
+  if (d.status != nullptr && !refuses)
+    reader.error(*d.status, "\"status\" stands only with do: deny or do: challenge");
+  if (d.tell != nullptr && !refuses && action != Action::graylist) {
+    reader.error(*d.tell, "\"tell\" stands only with do: deny, challenge or graylist");
+  }
+}
+
+}  // namespace
+
+void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
+  constexpr std::size_t kMost = 64;
+  if (!then.value->is_list()) {
+    return reader.error(*then.value, "\"then\" must be a list of rungs",
+                        "write then: [{over: 5, do: flag}]");
+  }
+  if (then.value->items.empty()) return reader.error(*then.value, "\"then\" is an empty list");
+  if (then.value->items.size() > kMost)
+    return reader.error(*then.value, "a policy has at most 64 rungs");
+  for (const Member& item : then.value->items) {
+    RungDraft draft;
+    draft.rung.where = item.value->where;
+    const std::size_t errors = reader.problems().errors();
+    reader.walk(*item.value, "a rung", kRung, draft);
+    const bool sound = reader.problems().errors() == errors;
+    // Under an unknown key or a broken value the rung's own rules would only repeat it.
+    if (item.value->is_map() && sound) check_rung(reader, *item.value, draft);
+    const bool delays = draft.rung.action.value == Action::delay;
+    if (delays && draft.hold == nullptr) draft.rung.paces = draft.action->where;
+    out.push_back(std::move(draft.rung));
+  }
+}
+
+void add_rung_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kRung>(
+      "rung", "a rung", "Rungs",
+      "`then:` is a list of maps with these keys: one threshold with its action each. Of those that "
+      "hold the severest acts, alone: flag < graylist (its list's effect) < delay < challenge < deny; "
+      "of equally severe ones the later. A rung without `do` (`score`, `clear`, `notify`) is the least "
+      "severe: beside others that hold, give it their `do` as well. Several policies each have their "
+      "say."));
+}
+
+}  // namespace weir::config

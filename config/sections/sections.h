@@ -1,0 +1,76 @@
+#pragma once
+
+#include "config/text/reader.h"
+
+/// One function per section of a file; each appends what it read to the model's part. The names of
+/// a section are unique across files: the caller (parse.cc) checks that once all files are read.
+namespace weir::config {
+
+void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& out);
+void read_events(Reader& reader, const Member& section, std::vector<EventDef>& out);
+void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out);
+void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& out);
+void read_policies(Reader& reader, const Member& section, const PolicyDefaults& defaults,
+                   std::vector<PolicyDef>& out);
+void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out);
+void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out);
+/// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
+bool read_server(Reader& reader, const Member& section, Server& out);
+void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
+
+// Parts that more than one section reads.
+inline constexpr milliseconds kWindowShortest{1};
+inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
+void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
+void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
+void read_defaults(Reader& reader, const Member& m, PolicyDefaults& out);
+std::optional<WindowDef> read_window(Reader& reader, const Member& m);
+std::optional<WindowDef> read_view_window(Reader& reader, const Member& m);
+void read_metric(Reader& reader, const Member& m, MetricDef& out);
+void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
+/// What a list is of: names of fields, `ip` also with a mask.
+std::vector<KeyPart> read_list_fields(Reader& reader, const Member& m);
+/// A word of the expression language, which nothing else may be named.
+bool is_reserved(std::string_view name);
+std::optional<NearDef> read_near(Reader& reader, const Member& m);
+/// The place with a radius in a key, or null.
+const NearDef* radius_of(const std::vector<KeyPart>& key);
+void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetricDef>& out);
+std::vector<Text> read_event_names(Reader& reader, const Member& m);
+/// Whether the value is this word: another spelling of one that is read.
+inline bool is_word(const Member& m, std::string_view word) {
+  return m.value->is_scalar() && m.value->text == word;
+}
+std::optional<Action> read_effect(Reader& reader, const Member& m);
+std::optional<Tell> read_tell(Reader& reader, const Member& m);
+std::optional<Mode> read_mode(Reader& reader, const Member& m);
+std::optional<int> read_status(Reader& reader, const Member& m);
+
+// Each source's tables, for all_tables().
+void add_event_tables(std::vector<TableDoc>& out);
+void add_source_tables(std::vector<TableDoc>& out);
+void add_list_tables(std::vector<TableDoc>& out);
+void add_table_tables(std::vector<TableDoc>& out);
+void add_policy_tables(std::vector<TableDoc>& out);
+void add_default_tables(std::vector<TableDoc>& out);
+void add_window_tables(std::vector<TableDoc>& out);
+void add_near_tables(std::vector<TableDoc>& out);
+void add_named_metric_tables(std::vector<TableDoc>& out);
+void add_pattern_tables(std::vector<TableDoc>& out);
+void add_rung_tables(std::vector<TableDoc>& out);
+void add_view_tables(std::vector<TableDoc>& out);
+void add_notify_tables(std::vector<TableDoc>& out);
+void add_redis_tables(std::vector<TableDoc>& out);
+void add_server_tables(std::vector<TableDoc>& out);
+
+/// A TableDoc of a table of rows.
+template <const auto& Rows>
+TableDoc doc_of(std::string_view id, std::string_view what, std::string_view title,
+                std::string_view intro) {
+  return {id, what, title, intro, std::size(Rows), [](std::size_t i, KeyDoc& doc) {
+            doc = Rows[i].doc;
+            return Rows[i].read != nullptr;
+          }};
+}
+
+}  // namespace weir::config

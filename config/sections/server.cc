@@ -1,0 +1,397 @@
+#include <algorithm>
+#include <cctype>
+
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+constexpr milliseconds kMs{1};
+constexpr milliseconds kHour = std::chrono::hours{1};
+
+void read_listen(Reader& r, const Member& m, Located<Endpoint>& out) {
+  const auto word = r.text(m);
+  if (word) set(m, r.take(*m.value, parse_listen(word->value)), out);
+}
+
+/// Names as a Host field has them, without port: a page in a browser that knows none of them cannot
+/// speak to the door.
+void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
+  out.clear();
+  for (const Text& text : r.texts(m)) {
+    std::string name = text.value;
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool good =
+        !name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+        });
+    if (good) {
+      out.push_back(std::move(name));
+    } else {
+      r.problems().error(text.where, quoted(text.value) + " is no host name",
+                         "write weir.example or weir, without a port");
+    }
+  }
+}
+
+/// No network of one's own is wider than 10.0.0.0/8 or fc00::/7.
+void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
+  const unsigned widest = block.base.is_v4() ? 8 : 7;
+  if (block.bits >= widest) return;
+  r.problems().warning(text.where,
+                       quoted(text.value) +
+                           " trusts strangers: anybody there chooses the address that is counted",
+                       "name the networks of your load balancers, such as 10.0.0.0/8");
+}
+
+constexpr Row<Server::Proxy> kClientIp[] = {
+    {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "nobody",
+      "Hops whose forwarding header is believed."},
+     [](Reader& r, const Member& m, Server::Proxy& out) {
+       out.trust.clear();
+       for (const Text& text : r.texts(m)) {
+         if (const auto block = Cidr::parse(text.value)) {
+           out.trust.push_back(*block);
+           warn_of_wide_trust(r, text, *block);
+         } else {
+           r.problems().error(text.where, quoted(text.value) + " is no address or CIDR block",
+                              "write 10.0.0.0/8; bits after the prefix are zero");
+         }
+       }
+     }},
+    {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
+      "The header that the trusted hops set."},
+     [](Reader& r, const Member& m, Server::Proxy& out) {
+       const auto text = r.text(m);
+       if (!text) return;
+       std::string name = text->value;
+       for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+       const bool token = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+                            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                          });
+       if (!token) return r.error(*m.value, quoted(text->value) + " is no header name");
+       out.client_header = std::move(name);
+     }},
+};
+
+template <milliseconds Server::Proxy::*Field>
+void read_timeout(Reader& r, const Member& m, Server::Proxy& out) {
+  set(r.duration(m, kMs, kHour), out.*Field);
+}
+constexpr Row<Server::Proxy> kTimeouts[] = {
+    {{"connect", shape::kDuration, "duration, 1ms to 1h", "`5s`", "To connect to the upstream."},
+     read_timeout<&Server::Proxy::connect>},
+    {{"head", shape::kDuration, "duration, 1ms to 1h", "`10s`", "To receive a request's head."},
+     read_timeout<&Server::Proxy::head>},
+    {{"body", shape::kDuration, "duration, 1ms to 1h", "`30s`", "Between two reads of a body."},
+     read_timeout<&Server::Proxy::body>},
+    {{"answer", shape::kDuration, "duration, 1ms to 1h", "`1m`",
+      "Until the upstream's answer begins."},
+     read_timeout<&Server::Proxy::answer>},
+    {{"idle", shape::kDuration, "duration, 1ms to 1h", "`1m15s`",
+      "That an unused connection stays open."},
+     read_timeout<&Server::Proxy::idle>},
+};
+
+constexpr Row<Server::Proxy> kProxy[] = {
+    {{"listen", shape::kEndpoint, "`HOST:PORT`, `:PORT` or `unix:/path`", "`0.0.0.0:8480`",
+      "Where requests come in."},
+     [](Reader& r, const Member& m, Server::Proxy& out) { read_listen(r, m, out.listen); }},
+    {{"upstream", shape::kText, "`http://HOST:PORT` or `unix:/path`", "", "The application."},
+     [](Reader& r, const Member& m, Server::Proxy& out) {
+       const auto word = r.text(m);
+       if (!word) return;
+       const auto endpoint = r.take(*m.value, parse_upstream(word->value));
+       if (!endpoint) return;
+       out.upstream = located(m, *endpoint);
+       std::string_view authority =
+           endpoint->is_unix() ? "" : std::string_view(word->value).substr(7);
+       if (authority.ends_with('/')) authority.remove_suffix(1);
+       out.upstream_authority = authority;
+     }},
+    {{"client_ip", R"({"$ref":"#/$defs/client_ip"})", "map (below)", "",
+      "Whose word about the caller's address is believed."},
+     [](Reader& r, const Member& m, Server::Proxy& out) {
+       r.walk(*m.value, "\"client_ip\"", kClientIp, out);
+     }},
+    {{"timeouts", R"({"$ref":"#/$defs/timeouts"})", "map (below)", "", "Deadlines."},
+     [](Reader& r, const Member& m, Server::Proxy& out) {
+       r.walk(*m.value, "\"timeouts\"", kTimeouts, out);
+     }},
+};
+
+constexpr Row<Server::Admin> kAdmin[] = {
+    {{"listen", shape::kEndpoint, "`HOST:PORT` or `unix:/path`", "`127.0.0.1:8481`",
+      "Where the admin API listens."},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_listen(r, m, out.listen); }},
+    {{"token_file", shape::kText, "path", "",
+      "File of the bearer token; needed when not on loopback."},
+     [](Reader& r, const Member& m, Server::Admin& out) { out.token_file = r.text(m); }},
+    {{"hosts", shape::kTexts, "list of names, without port", "",
+      "Names by which the door may be asked without a token, besides `localhost` and its address. With "
+      "the token any name will do."},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); }},
+};
+
+constexpr Row<Server::Health> kHealth[] = {
+    {{"listen", shape::kEndpoint, "`HOST:PORT` or `unix:/path`", "`0.0.0.0:8482`",
+      "Where probes and metrics are answered."},
+     [](Reader& r, const Member& m, Server::Health& out) { read_listen(r, m, out.listen); }},
+};
+
+constexpr Row<Server::Api> kApi[] = {
+    {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
+      "`HOST:PORT`, `unix:/path` or `none`",
+      "`127.0.0.1:8484`, if it is free", "Where `POST /v1/events` and `POST /v1/query` listen."},
+     [](Reader& r, const Member& m, Server::Api& out) {
+       const auto word = r.text(m);
+       out.none = word && word->value == "none";
+       if (!word || out.none) return;
+       if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
+         out.listen = located(m, *endpoint);
+       }
+     }},
+    {{"token_file", shape::kText, "path", "",
+      "File of the bearer token; needed when not on loopback."},
+     [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); }},
+    {{"hosts", shape::kTexts, "list of names, without port", "",
+      "Names by which the door may be asked without a token, besides `localhost` and its address. With "
+      "the token any name will do."},
+     [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); }},
+};
+
+constexpr Row<Server::State> kState[] = {
+    {{"dir", shape::kText, "path of a directory", "",
+      "Where list entries and counters survive a restart."},
+     [](Reader& r, const Member& m, Server::State& out) { out.dir = r.text(m); }},
+};
+
+constexpr Row<Server::Drain> kDrain[] = {
+    {{"delay", shape::kDuration, "duration, 0s to 1h", "`5s`",
+      "After SIGTERM still accepting, readiness already 503."},
+     [](Reader& r, const Member& m, Server::Drain& out) {
+       set(r.duration(m, milliseconds{0}, kHour), out.delay);
+     }},
+    {{"timeout", shape::kDuration, "duration, 0s to 1h", "`30s`", "For what is in flight to end."},
+     [](Reader& r, const Member& m, Server::Drain& out) {
+       set(r.duration(m, milliseconds{0}, kHour), out.timeout);
+     }},
+};
+
+constexpr std::uint64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
+template <std::uint64_t Server::Limits::*Field, std::uint64_t Least, std::uint64_t Most>
+void read_bytes(Reader& r, const Member& m, Server::Limits& out) {
+  set(r.size(m, Least, Most), out.*Field);
+}
+template <std::uint64_t Server::Limits::*Field, std::int64_t Least, std::int64_t Most>
+void read_count(Reader& r, const Member& m, Server::Limits& out) {
+  if (const auto n = r.integer(m, Least, Most)) out.*Field = static_cast<std::uint64_t>(*n);
+}
+constexpr Row<Server::Limits> kLimits[] = {
+    {{"memory", shape::kSize, "size, 1MiB to 1024GiB", "`256MiB`",
+      "Arena of all counters and lists."},
+     read_bytes<&Server::Limits::memory, kMiB, 1024 * kGiB>},
+    {{"keys", shape::kCount, "1 to 1000000000", "1000000",
+      "Keys per counter, unless the policy says."},
+     read_count<&Server::Limits::keys, 1, 1'000'000'000>},
+    {{"body", shape::kSize, "size, 1KiB to 16MiB", "`64KiB`", "Body that policies may read."},
+     read_bytes<&Server::Limits::body, kKiB, 16 * kMiB>},
+    {{"head", shape::kSize, "size, 1KiB to 1MiB", "`32KiB`", "Head of a request or answer."},
+     read_bytes<&Server::Limits::head, kKiB, kMiB>},
+    {{"connections", shape::kCount, "1 to 1000000", "10000", "Downstream connections."},
+     read_count<&Server::Limits::connections, 1, 1'000'000>},
+    {{"buffers", shape::kSize, "size, 1MiB to 64GiB", "`64MiB`, less in a small cgroup",
+      "What all connections together keep of requests and answers; over it the oldest unfinished "
+      "requests get 503."},
+     [](Reader& r, const Member& m, Server::Limits& out) {
+       set(r.size(m, kMiB, 64 * kGiB), out.buffers);
+     }},
+    {{"held", R"({"type":"integer","minimum":0})", "0 to 1000000", "1000",
+      "Requests that `delay` holds at once, per worker."},
+     read_count<&Server::Limits::held, 0, 1'000'000>},
+    {{"views", shape::kSize, "size, 1MiB to 64GiB", "`64MiB`",
+      "Memory of all views, in equal shares; keys beyond it are dropped, and counted."},
+     read_bytes<&Server::Limits::views, kMiB, 64 * kGiB>},
+    {{"waiting", R"({"type":"integer","minimum":0})", "0 to 1000000", "1024",
+      "Requests that wait for reservations at once, per worker."},
+     read_count<&Server::Limits::waiting, 0, 1'000'000>},
+};
+
+constexpr Row<Server> kReserve[] = {
+    {{"wait", shape::kDuration, "duration, 0s to 1m", "`1s`",
+      "For others' reservations to settle."},
+     [](Reader& r, const Member& m, Server& out) {
+       set(r.duration(m, milliseconds{0}, std::chrono::minutes{1}), out.reserve_wait);
+     }},
+    {{"sums", "", "", "", "Reservations of sums."}, nullptr},
+};
+
+struct ChallengeDraft {
+  Server::Challenge* challenge;
+  const Node* status = nullptr;
+};
+std::optional<std::string> header_text(Reader& r, const Member& m) {
+  auto text = r.text(m);
+  if (!text) return std::nullopt;
+  if (std::any_of(text->value.begin(), text->value.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; })) {
+    r.error(*m.value, "a header value has no control characters");
+    return std::nullopt;
+  }
+  return std::move(text->value);
+}
+constexpr Row<ChallengeDraft> kChallenge[] = {
+    {{"status", R"({"type":"integer","minimum":300,"maximum":599})",
+      "400 to 599; with `redirect` 300 to 399", "403; with `redirect` 302",
+      "Status of a challenge."},
+     [](Reader& r, const Member& m, ChallengeDraft& d) {
+       d.status = m.value;
+       if (const auto n = r.integer(m, 300, 599)) d.challenge->status = static_cast<int>(*n);
+     }},
+    {{"body", R"({"type":"string"})", "text, at most 64 KiB", "a line of text",
+      "Body of a challenge."},
+     [](Reader& r, const Member& m, ChallengeDraft& d) {
+       const auto word = r.scalar(m);
+       if (word && word->size() > 64 * kKiB) return r.error(*m.value, "the body has at most 64KiB");
+       if (word) d.challenge->body = *word;
+     }},
+    {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
+     [](Reader& r, const Member& m, ChallengeDraft& d) {
+       set(header_text(r, m), d.challenge->content_type);
+     }},
+    {{"redirect", shape::kText, "URL or path", "", "Location to send the caller to."},
+     [](Reader& r, const Member& m, ChallengeDraft& d) {
+       set(header_text(r, m), d.challenge->redirect);
+     }},
+};
+void read_challenge(Reader& r, const Member& m, Server& out) {
+  ChallengeDraft draft{&out.challenge};
+  r.walk(*m.value, "\"challenge\"", kChallenge, draft);
+  const bool redirects = !out.challenge.redirect.empty();
+  if (draft.status == nullptr) {
+    if (redirects) out.challenge.status = 302;
+  } else if (redirects != (out.challenge.status < 400)) {
+    r.error(*draft.status, redirects ? "with \"redirect\" the status is between 300 and 399"
+                                     : "without \"redirect\" the status is between 400 and 599");
+  }
+}
+
+constexpr Row<Server::Log> kLog[] = {
+    {{"level", R"({"enum":["trace","debug","info","warn","error"]})",
+      "`trace`, `debug`, `info`, `warn` or `error`", "`info`", "Least level that is written."},
+     [](Reader& r, const Member& m, Server::Log& out) {
+       set(r.choice<std::string>(m, {{"trace", "trace"},
+                                     {"debug", "debug"},
+                                     {"info", "info"},
+                                     {"warn", "warn"},
+                                     {"error", "error"}}),
+           out.level);
+     }},
+    {{"format", R"({"enum":["json","text"]})", "`json` or `text`", "`json`",
+      "Lines for machines or people."},
+     [](Reader& r, const Member& m, Server::Log& out) {
+       set(r.choice<bool>(m, {{"json", true}, {"text", false}}), out.json);
+     }},
+    {{"keys", R"({"enum":["hashed","readable"]})", "`hashed` or `readable`", "`hashed`",
+      "How keys stand in the log."},
+     [](Reader& r, const Member& m, Server::Log& out) {
+       set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
+     }},
+    {{"verdicts_per_second", R"({"type":"integer","minimum":0,"maximum":10000})", "0 to 10000", "50",
+      "Verdicts in the log at most, and as many new list entries; a line says how many more there "
+      "were."},
+     [](Reader& r, const Member& m, Server::Log& out) {
+       if (const auto n = r.integer(m, 0, 10'000))
+         out.verdicts_per_second = static_cast<std::uint32_t>(*n);
+     }},
+};
+
+void read_proxy(Reader& r, const Member& m, Server& out) {
+  if (!m.value->is_list()) {
+    r.walk(*m.value, "\"proxy\"", kProxy, out.proxy);
+    return;
+  }
+  if (m.value->items.size() != 1)
+    return r.error(*m.value, "a list of several proxies is not supported yet");
+  r.walk(*m.value->items[0].value, "\"proxy\"", kProxy, out.proxy);
+}
+
+constexpr Row<Server> kServer[] = {
+    {{"proxy", R"({"$ref":"#/$defs/proxy"})", "map (below)", "", "The reverse proxy."}, read_proxy},
+    {{"admin", R"({"$ref":"#/$defs/admin"})", "map (below)", "", "The admin API."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"admin\"", kAdmin, out.admin);
+     }},
+    {{"health", R"({"$ref":"#/$defs/health"})", "map (below)", "", "Probes and metrics."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"health\"", kHealth, out.health);
+     }},
+    {{"api", R"({"$ref":"#/$defs/api"})", "map (below)", "", "Events that the app tells of."},
+     [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"api\"", kApi, out.api); }},
+    {{"state", R"({"$ref":"#/$defs/state"})", "map (below)", "", "What survives a restart."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"state\"", kState, out.state);
+     }},
+    {{"drain", R"({"$ref":"#/$defs/drain"})", "map (below)", "", "The graceful stop."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"drain\"", kDrain, out.drain);
+     }},
+    {{"limits", R"({"$ref":"#/$defs/limits"})", "map (below)", "", "Bounds."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"limits\"", kLimits, out.limits);
+     }},
+    {{"reserve", R"({"$ref":"#/$defs/reserve"})", "map (below)", "",
+      "Reservations of policies that watch answers."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"reserve\"", kReserve, out);
+     }},
+    {{"challenge", R"({"$ref":"#/$defs/challenge"})", "map (below)", "",
+      "What a challenged caller gets."},
+     read_challenge},
+    {{"log", R"({"$ref":"#/$defs/log"})", "map (below)", "", "The log on stderr."},
+     [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"log\"", kLog, out.log); }},
+    {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."},
+     [](Reader& r, const Member& m, Server& out) {
+       if (const auto n = r.integer(m, 1, 1024))
+         out.threads = located(m, static_cast<unsigned>(*n));
+     }},
+    {{"redis", R"({"$ref":"#/$defs/redis"})", "map (below)", "", "The store of shared counters."},
+     [](Reader& r, const Member& m, Server& out) { read_redis(r, m, out.redis); }},
+    {{"clock", "", "", "", "Event time."}, nullptr},
+};
+
+}  // namespace
+
+bool read_server(Reader& reader, const Member& section, Server& out) {
+  for (const auto& row : kServer) {
+    if (row.doc.name != section.key->text) continue;
+    if (row.read == nullptr) {
+      reader.later(*section.key, row.doc.name);
+    } else {
+      row.read(reader, section, out);
+    }
+    return true;
+  }
+  return false;
+}
+
+void add_server_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kServer>("server", "the file", "Server", "Only in the main file."));
+  out.push_back(doc_of<kProxy>("proxy", "\"proxy\"", "proxy", ""));
+  out.push_back(doc_of<kClientIp>("client_ip", "\"client_ip\"", "proxy.client_ip", ""));
+  out.push_back(doc_of<kTimeouts>("timeouts", "\"timeouts\"", "proxy.timeouts", ""));
+  out.push_back(doc_of<kAdmin>("admin", "\"admin\"", "admin", ""));
+  out.push_back(doc_of<kHealth>("health", "\"health\"", "health", ""));
+  out.push_back(doc_of<kApi>("api", "\"api\"", "api", ""));
+  out.push_back(doc_of<kState>("state", "\"state\"", "state", ""));
+  out.push_back(doc_of<kDrain>("drain", "\"drain\"", "drain", ""));
+  out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));
+  out.push_back(doc_of<kReserve>("reserve", "\"reserve\"", "reserve", ""));
+  out.push_back(doc_of<kChallenge>("challenge", "\"challenge\"", "challenge", ""));
+  add_redis_tables(out);
+  out.push_back(doc_of<kLog>("log", "\"log\"", "log", ""));
+}
+
+}  // namespace weir::config

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "config/checks/policy_checks.h"
+
+/// Counters that all replicas share: `share` and `on_error`.
+namespace weir::config {
+
+void read_share(Reader& reader, const Member& m, std::optional<ShareDef>& out);
+void read_on_error(Reader& reader, const Member& m, std::optional<OnErrorDef>& out);
+
+/// What cannot be shared; also where a policy that is not shared has a word for it. Takes `sync`
+/// away from what cannot be exchanged, with a warning.
+void check_share(Reader& reader, PolicyDef& policy);
+/// Whether the store is there. For all files together.
+void check_shared_store(const Model& model, Problems& problems);
+
+void add_share_tables(std::vector<TableDoc>& out);
+
+}  // namespace weir::config

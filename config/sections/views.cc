@@ -1,0 +1,177 @@
+#include <cmath>
+
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+/// The section `views:`.
+namespace weir::config {
+namespace {
+
+constexpr std::int64_t kTopMax = 10'000;
+constexpr std::int64_t kSketchWindowsMax = 100;
+
+struct ViewDraft {
+  ViewDef view;
+  const Node* metric = nullptr;
+  const Node* method = nullptr;
+  const Node* expect = nullptr;
+  const Node* error = nullptr;
+};
+
+constexpr Row<ViewDef> kTop[] = {
+    {{"n", R"({"type":"integer","minimum":1,"maximum":10000})", "1 to 10000", "required",
+      "So many rows of each value."},
+     [](Reader& r, const Member& m, ViewDef& out) {
+       if (const auto n = r.integer(m, 1, kTopMax)) {
+         out.top = located(m, static_cast<std::size_t>(*n));
+       }
+     }},
+    {{"per", shape::kName, "a field", "required",
+      "The rows of each value of this field are ranked apart; if `by` does not have it, it becomes "
+      "the first part of the key."},
+     [](Reader& r, const Member& m, ViewDef& out) { out.per = r.text(m); }},
+};
+
+constexpr Row<ViewDraft> kView[] = {
+    {{"name", shape::kName, "name", "required", "In results, metrics and the admin API."},
+     [](Reader& r, const Member& m, ViewDraft& d) { set(r.name(m, "a view", true), d.view.name); }},
+    {{"watch", shape::kNames, "an event, or a list of events", "required", "What is counted."},
+     [](Reader& r, const Member& m, ViewDraft& d) { d.view.watch = read_event_names(r, m); }},
+    {{"when", shape::kExpression, "expression", "`true`",
+      "Only events for which this holds; lists are read as the policies left them."},
+     [](Reader& r, const Member& m, ViewDraft& d) { d.view.when = r.expression(m); }},
+    {{"by", shape::kKey, "field, or list of fields, as a policy's `key`", "one row for all",
+      "What the events are grouped by."},
+     [](Reader& r, const Member& m, ViewDraft& d) { read_key(r, m, d.view.by); }},
+    {{"metric",
+      R"({"type":"string","pattern":"^(count|sum\\(.+\\)|avg\\(.+\\)|min\\(.+\\)|max\\(.+\\)|distinct\\(.+\\))(\\(\\))?$"})",
+      "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`", "`count`",
+      "What is measured."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       d.metric = m.value;
+       read_metric(r, m, d.view.metric);
+     }},
+    {{"window", shape::kWindow,
+      "`{last: 10m, hop: 5s}`, `{every: 1h}` or `{calendar: day, tz: Asia/Shanghai}`", "required",
+      "Over which time: `[start, end)`, named by both."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       if (const auto window = read_view_window(r, m)) d.view.window = *window;
+     }},
+    {{"top", R"({"anyOf":[{"type":"integer","minimum":1,"maximum":10000},{"$ref":"#/$defs/top"}]})",
+      "1 to 10000, or `{n: 5, per: category}`", "all rows",
+      "Only the rows with the greatest values; `total` is before that."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       if (m.value->is_map()) {
+         r.walk(*m.value, "\"top\"", kTop, d.view);
+       } else if (const auto n = r.integer(m, 1, kTopMax)) {
+         d.view.top = located(m, static_cast<std::size_t>(*n));
+       }
+     }},
+    {{"method", R"({"enum":["exact","bloom","hll"]})", "`exact`, `bloom` or `hll`", "`exact`",
+      "How distinct is counted: all members kept, a Bloom filter, or HyperLogLog."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       d.method = m.key;
+       using Method = ViewDef::Method;
+       set(r.choice<Method>(
+               m, {{"exact", Method::exact}, {"bloom", Method::bloom}, {"hll", Method::hll}}),
+           d.view.method);
+     }},
+    {{"expect", R"({"type":"integer","minimum":1,"maximum":100000000})", "1 to 100000000",
+      "1000000", "With `bloom`: distinct members of a window, those of all keys together."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       d.expect = m.key;
+       set(r.integer(m, 1, 100'000'000), d.view.expect);
+     }},
+    {{"error", R"({"type":"number","minimum":0.0001,"maximum":0.5})",
+      "0.0001 to 0.5; `hll`: from 0.002", "0.01",
+      "With `bloom` and `hll`: how far a number may be off, as a part of it."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       d.error = m.key;
+       const auto word = r.scalar(m);
+       const auto number = word ? r.take(*m.value, parse_number(*word)) : std::nullopt;
+       if (!number) return;
+       const double value = number->as_real();
+       if (!(value >= 0.0001 && value <= 0.5)) {
+         return r.error(*m.value, "an error is 0.0001 to 0.5, a part of the number");
+       }
+       d.view.error = value;
+     }},
+};
+
+void check_metric(Reader& reader, const ViewDraft& draft) {
+  using Kind = MetricDef::Kind;
+  const Kind kind = draft.view.metric.kind;
+  if (kind == Kind::in_flight || kind == Kind::exists || kind == Kind::last ||
+      kind == Kind::score) {
+    return reader.error(*draft.metric, "a view has no such metric: it sums up what has happened",
+                        "allowed: count, sum, avg, min, max, distinct");
+  }
+  if (draft.method != nullptr && kind != Kind::distinct) {
+    reader.error(*draft.method, "\"method\" stands only with metric: distinct(...)");
+  }
+}
+
+void check_method(Reader& reader, const ViewDraft& draft) {
+  const ViewDef& view = draft.view;
+  using Method = ViewDef::Method;
+  if (draft.expect != nullptr && view.method != Method::bloom) {
+    reader.error(*draft.expect, "\"expect\" stands only with method: bloom");
+  }
+  if (draft.error != nullptr && view.method == Method::exact) {
+    reader.error(*draft.error, "\"error\" stands only with method: bloom or hll");
+  }
+  if (view.method == Method::hll && view.error < 0.002) {
+    reader.error(*draft.error, "hll keeps an error from 0.002 on", "take method: exact or bloom");
+  }
+  const bool slides = view.window.kind == WindowDef::Kind::last && view.window.hop.count() > 0;
+  if (view.method != Method::exact && slides &&
+      view.window.length > kSketchWindowsMax * view.window.hop) {
+    reader.error(*draft.method, "a sketch is kept for each window that is open, here more than 100",
+                 "choose a longer hop, or method: exact");
+  }
+}
+
+void check_key(Reader& reader, const ViewDef& view) {
+  if (const NearDef* near = radius_of(view.by)) {
+    reader.problems().error(near->where, "a view groups by cells: circles overlap",
+                            "write near: {lon, lat, cell: 6}");
+  }
+  if (view.per && view.by.empty()) {
+    reader.problems().error(view.per->where, "\"per\" needs \"by\": what is ranked for each " +
+                                                 quoted(view.per->value));
+  }
+}
+
+}  // namespace
+
+void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out) {
+  if (section.value->is_null()) return;  // all of it commented out
+  if (!section.value->is_list()) {
+    reader.error(*section.value, "\"views\" must be a list", "begin each view with - name: ...");
+    return;
+  }
+  for (const Member& item : section.value->items) {
+    ViewDraft draft;
+    const std::size_t errors = reader.problems().errors();
+    reader.walk(*item.value, "a view", kView, draft);
+    if (reader.problems().errors() == errors) {
+      check_metric(reader, draft);
+      check_method(reader, draft);
+      check_key(reader, draft.view);
+    }
+    draft.view.sound = reader.problems().errors() == errors;
+    if (!draft.view.name.value.empty()) out.push_back(std::move(draft.view));
+  }
+}
+
+void add_view_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kView>(
+      "view", "a view", "Views",
+      "`views:` is a list of maps with these keys: of *these events*, *when* a filter holds, *by* "
+      "key, a *metric* over each *window*, the *top* of it."));
+  out.push_back(doc_of<kTop>("top", "\"top\"", "Top of each value",
+                             "`top: {n: 5, per: category}` of a view."));
+}
+
+}  // namespace weir::config

@@ -1,0 +1,138 @@
+#include "config/text/look_alikes.h"
+
+#include "core/utf8.h"
+
+namespace weir::config {
+namespace {
+
+struct LookAlikeRow {
+  char32_t code;
+  LookAlike says;
+};
+constexpr LookAlikeRow kLookAlikes[] = {
+    {0x00A0, {"a no-break space", " "}},
+    {0x2007, {"a figure space", " "}},
+    {0x200B, {"a zero-width space", ""}},
+    {0x202F, {"a narrow no-break space", " "}},
+    {0x2060, {"a word joiner", ""}},
+    {0x3000, {"an ideographic space", " "}},
+    {0x2018, {"a curly quote", "'"}},
+    {0x2019, {"a curly quote", "'"}},
+    {0x201C, {"a curly quote", "\""}},
+    {0x201D, {"a curly quote", "\""}},
+    {0x2013, {"an en dash", "-"}},
+    {0x2014, {"an em dash", "-"}},
+    {0x2212, {"a minus sign", "-"}},
+    {0x3001, {"an ideographic comma", ","}},
+    {0x3010, {"a black lenticular bracket", "["}},
+    {0x3011, {"a black lenticular bracket", "]"}},
+};
+
+/// U+FF01 to U+FF5E are the printable characters of ASCII in full width.
+constexpr std::string_view kAscii =
+    "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|"
+    "}~";
+constexpr char32_t kFullWidth = 0xFF01;
+
+/// Beside such a letter punctuation in full width is prose.
+bool is_wide_letter(char32_t c) {
+  const bool full_width_sign = c >= kFullWidth && c < kFullWidth + kAscii.size();
+  return c >= 0x2E80 && !full_width_sign && look_alike(c).name.empty();
+}
+
+struct Character {
+  char32_t code;
+  std::uint32_t column;  ///< from 1, in bytes
+  std::uint32_t length;
+};
+
+/// The characters of a line outside of quotes and comments. A quote begins where a value can.
+std::vector<Character> bare_characters(std::string_view line) {
+  std::vector<Character> out;
+  char quote = '\0';
+  char before = ' ';
+  for (std::size_t i = 0; i < line.size();) {
+    const Utf8 d = decode_utf8(line.substr(i));
+    if (d.length == 0) break;
+    const char c = d.length == 1 ? line[i] : 'x';
+    const bool opens = std::string_view(" [{,:(").find(before) != std::string_view::npos;
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '#' && before == ' ') {
+      break;
+    } else if ((c == '"' || c == '\'') && opens) {
+      quote = c;
+    } else {
+      out.push_back({d.code, static_cast<std::uint32_t>(i + 1),
+                     static_cast<std::uint32_t>(d.length)});
+    }
+    before = c == '\t' ? ' ' : c;
+    i += d.length;
+  }
+  return out;
+}
+
+}  // namespace
+
+LookAlike look_alike(char32_t c) {
+  for (const LookAlikeRow& row : kLookAlikes) {
+    if (row.code == c) return row.says;
+  }
+  if (c >= kFullWidth && c < kFullWidth + kAscii.size()) {
+    const std::string_view plain = kAscii.substr(c - kFullWidth, 1);
+    const bool letter = (plain[0] >= 'a' && plain[0] <= 'z') || (plain[0] >= 'A' && plain[0] <= 'Z');
+    return {letter                                    ? "a full-width letter"
+            : plain[0] >= '0' && plain[0] <= '9' ? "a full-width digit"
+            : plain == ":"                            ? "a full-width colon"
+            : plain == ","                            ? "a full-width comma"
+            : plain == "(" || plain == ")" || plain == "[" || plain == "]" || plain == "{" ||
+                    plain == "}"
+                ? "a full-width bracket"
+                : "a full-width sign",
+            plain};
+  }
+  return {};
+}
+
+std::string look_alike_text(char32_t c) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string code;
+  for (int shift = 12; shift >= 0; shift -= 4) code += kHex[(c >> shift) & 15];
+  return std::string(look_alike(c).name) + " (U+" + code + ")";
+}
+
+std::string look_alike_hint(char32_t c) {
+  const std::string_view plain = look_alike(c).plain;
+  if (plain.empty()) return "leave it out";
+  if (plain == " ") return "write a blank";
+  return plain == "\"" ? "write '\"'" : "write \"" + std::string(plain) + "\"";
+}
+
+void warn_of_look_alikes(const std::vector<SourceText>& texts, Problems& problems) {
+  constexpr std::size_t kMost = 20;
+  std::size_t told = 0;
+  for (std::uint32_t file = 0; file < texts.size(); ++file) {
+    const std::string_view text = texts[file].text;
+    std::uint32_t number = 0;
+    for (std::size_t from = 0; from < text.size() && told < kMost;) {
+      const std::size_t end = std::min(text.find('\n', from), text.size());
+      const auto characters = bare_characters(text.substr(from, end - from));
+      from = end + 1;
+      ++number;
+      for (std::size_t i = 0; i < characters.size(); ++i) {
+        const Character& c = characters[i];
+        if (look_alike(c.code).name.empty()) continue;
+        const bool prose = (i > 0 && is_wide_letter(characters[i - 1].code)) ||
+                           (i + 1 < characters.size() && is_wide_letter(characters[i + 1].code));
+        if (prose) continue;
+        problems.warning({file, number, c.column, c.length},
+                         "this is " + look_alike_text(c.code) + ": to YAML a letter like any other",
+                         look_alike_hint(c.code));
+        ++told;
+        break;  // one of a line shows what is wrong with it
+      }
+    }
+  }
+}
+
+}  // namespace weir::config

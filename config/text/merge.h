@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "config/model.h"
+#include "config/text/tree.h"
+
+namespace weir::config {
+
+/// What a node says, however it is laid out: equal texts mean the same. Flow and block style, the
+/// order of a map's keys and comments make no difference; whether a scalar is quoted does.
+std::string spelling(const Node& node);
+
+/// Files that are put together (recipes) name the same subject: a field, event, list, table or
+/// notification that a later file defines as an earlier one did is taken out. What they define
+/// differently stays, and check_references says so.
+void merge_equal(Model& model);
+
+}  // namespace weir::config

@@ -1,0 +1,337 @@
+#include "config/text/units.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "config/text/yaml_text.h"
+
+namespace weir::config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t ms;
+};
+constexpr std::array<Unit, 5> kUnits = {
+    {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
+constexpr std::int64_t kLongestMs = 36'500LL * 86'400'000;
+
+struct SizeUnit {
+  std::string_view name;
+  unsigned shift;
+};
+constexpr std::array<SizeUnit, 4> kSizeUnits = {{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}};
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Reads digits from the front; nullopt if there are none or they do not fit.
+std::optional<std::uint64_t> take_digits(std::string_view& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+std::string_view take_letters(std::string_view& text) {
+  std::size_t n = 0;
+  while (n < text.size() && !digit(text[n])) ++n;
+  const std::string_view out = text.substr(0, n);
+  text.remove_prefix(n);
+  return out;
+}
+
+Parsed<milliseconds> bad_duration(std::string_view text) {
+  return {std::nullopt, quoted(text) + " is no duration",
+          "a duration is written like 500ms, 15m or 1h30m"};
+}
+
+/// `15min` means 15m: the first letter of the word is the unit.
+std::string_view meant_unit(std::string_view word) {
+  while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
+  if (word.starts_with("ms") || word.starts_with("mil")) return "ms";
+  if (word.empty()) return {};
+  const char c = static_cast<char>(word.front() | 0x20);
+  const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) {
+    return u.name[0] == c && u.name.size() == 1;
+  });
+  return found == kUnits.end() ? std::string_view{} : found->name;
+}
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), digit))
+    return std::nullopt;
+  unsigned value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  if (value == 0 || value > 65535) return std::nullopt;
+  return static_cast<std::uint16_t>(value);
+}
+
+Parsed<Endpoint> unix_endpoint(std::string_view text) {
+  constexpr std::size_t kSunPath = 107;  // sizeof(sockaddr_un::sun_path) - 1
+  const std::string_view path = text.substr(5);
+  if (path.empty() || path.front() != '/') {
+    return {std::nullopt, "a Unix socket needs an absolute path",
+            "write unix:/run/weir/admin.sock"};
+  }
+  if (path.size() > kSunPath)
+    return {std::nullopt, "the path of a Unix socket has at most 107 bytes", ""};
+  Endpoint out;
+  out.path = path;
+  return {out, "", ""};
+}
+
+/// Host characters of RFC 1123 and underscores, which container networks use.
+bool is_host_name(std::string_view host) {
+  return !host.empty() && host.size() <= 253 && host.front() != '-' && host.front() != '.' &&
+         std::all_of(host.begin(), host.end(), [](char c) {
+           return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                  c == '.' || c == '_';
+         });
+}
+
+}  // namespace
+
+Parsed<milliseconds> parse_duration(std::string_view text) {
+  std::string_view rest = text;
+  std::int64_t total = 0;
+  std::size_t least = 0;  // index into kUnits from which the next unit may come
+  if (rest.empty()) return bad_duration(text);
+  while (!rest.empty()) {
+    if (!digit(rest.front())) return bad_duration(text);
+    const auto amount = take_digits(rest);
+    if (!amount || *amount > static_cast<std::uint64_t>(kLongestMs)) {
+      return {std::nullopt, quoted(text) + " is too long", "a duration has at most 36500d"};
+    }
+    const std::string_view word = take_letters(rest);
+    if (word.empty()) {
+      return {std::nullopt, "duration " + quoted(text) + " has no unit",
+              "write " + std::string(text) + "s or " + std::string(text) +
+                  "m; units are ms, s, m, h and d"};
+    }
+    const auto* unit =
+        std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == word; });
+    if (unit == kUnits.end()) {
+      Parsed<milliseconds> bad = bad_duration(text);
+      if (const auto meant = meant_unit(word);
+          !meant.empty() && rest.empty() && least == 0 && word.front() != '.') {
+        bad.hint = "did you mean \"" + std::to_string(*amount) + std::string(meant) + "\"?";
+      }
+      return bad;
+    }
+    const auto index = static_cast<std::size_t>(unit - kUnits.begin());
+    if (index < least)
+      return {std::nullopt, quoted(text) + " is no duration",
+              "the larger unit comes first, and each once"};
+    least = index + 1;
+    if (static_cast<std::int64_t>(*amount) > (kLongestMs - total) / unit->ms) {
+      return {std::nullopt, quoted(text) + " is too long", "a duration has at most 36500d"};
+    }
+    total += static_cast<std::int64_t>(*amount) * unit->ms;
+  }
+  return {milliseconds{total}, "", ""};
+}
+
+Parsed<std::uint64_t> parse_size(std::string_view text) {
+  std::string_view rest = text;
+  const auto amount = !rest.empty() && digit(rest.front()) ? take_digits(rest) : std::nullopt;
+  if (!amount)
+    return {std::nullopt, quoted(text) + " is no size", "a size is written like 64KiB or 256MiB"};
+  if (rest.empty()) {
+    return {std::nullopt, "size " + quoted(text) + " has no unit", "units are B, KiB, MiB and GiB"};
+  }
+  for (const SizeUnit& unit : kSizeUnits) {
+    if (unit.name != rest) continue;
+    if (*amount > (std::uint64_t{1} << 50 >> unit.shift))
+      return {std::nullopt, quoted(text) + " is too large", ""};
+    return {*amount << unit.shift, "", ""};
+  }
+  const char first = static_cast<char>(rest.front() & ~0x20);
+  const std::string_view meant = first == 'K'   ? "KiB"
+                                 : first == 'M' ? "MiB"
+                                 : first == 'G' ? "GiB"
+                                                : "";
+  return {std::nullopt, quoted(text) + " is no size",
+          meant.empty() ? "units are B, KiB, MiB and GiB"
+                        : "did you mean \"" + std::to_string(*amount) + std::string(meant) + "\"?"};
+}
+
+Parsed<double> parse_distance(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = parse_number(text.substr(0, end));
+  if (!number) {
+    return {std::nullopt, quoted(text) + " is no distance",
+            "a distance is written like 500m or 2km"};
+  }
+  const std::string_view unit = text.substr(end);
+  if (unit == "m") return {number.value->as_real(), "", ""};
+  if (unit == "km") return {number.value->as_real() * 1000, "", ""};
+  if (unit.empty())
+    return {std::nullopt, "distance " + quoted(text) + " has no unit", "units are m and km"};
+  return {std::nullopt, quoted(text) + " is no distance", "units are m and km"};
+}
+
+Parsed<TimePoint> parse_date(std::string_view text) {
+  const Parsed<TimePoint> bad{std::nullopt, quoted(text) + " is no date",
+                              "write 2027-01-01 or 2027-01-01T08:00:00+08:00"};
+  const auto number = [&](std::size_t at, std::size_t length, int least, int most) -> int {
+    int value = 0;
+    for (std::size_t i = at; i < at + length; ++i) {
+      if (i >= text.size() || !digit(text[i])) return -1;
+      value = value * 10 + (text[i] - '0');
+    }
+    return value < least || value > most ? -1 : value;
+  };
+  const int year = number(0, 4, 1970, 9999), month = number(5, 2, 1, 12), day = number(8, 2, 1, 31);
+  if (text.size() < 10 || text[4] != '-' || text[7] != '-' || year < 0 || month < 0 || day < 0)
+    return bad;
+  const std::chrono::year_month_day date{std::chrono::year{year},
+                                         std::chrono::month{static_cast<unsigned>(month)},
+                                         std::chrono::day{static_cast<unsigned>(day)}};
+  if (!date.ok()) return {std::nullopt, quoted(text) + ": there is no such day", ""};
+  TimePoint at = std::chrono::time_point_cast<milliseconds>(std::chrono::sys_days{date});
+  if (text.size() == 10) return {at, "", ""};
+  const int hour = number(11, 2, 0, 23), minute = number(14, 2, 0, 59),
+            second = number(17, 2, 0, 59);
+  if (text.size() < 20 || (text[10] | 0x20) != 't' || text[13] != ':' || text[16] != ':' ||
+      hour < 0 || minute < 0 || second < 0) {
+    return bad;
+  }
+  at += std::chrono::hours{hour} + std::chrono::minutes{minute} + std::chrono::seconds{second};
+  std::size_t i = 19;
+  if (text[i] == '.') {
+    int scale = 100;
+    const std::size_t digits = ++i;
+    for (; i < text.size() && digit(text[i]); ++i, scale /= 10)
+      at += milliseconds{(text[i] - '0') * scale};
+    if (i == digits) return bad;
+  }
+  if (i >= text.size()) return bad;
+  if ((text[i] | 0x20) == 'z') return i + 1 == text.size() ? Parsed<TimePoint>{at, "", ""} : bad;
+  const int off_hour = number(i + 1, 2, 0, 23), off_minute = number(i + 4, 2, 0, 59);
+  if ((text[i] != '+' && text[i] != '-') || i + 6 != text.size() || text[i + 3] != ':' ||
+      off_hour < 0 || off_minute < 0)
+    return bad;
+  const auto offset = std::chrono::hours{off_hour} + std::chrono::minutes{off_minute};
+  return {text[i] == '+' ? at - offset : at + offset, "", ""};
+}
+
+Parsed<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    return {std::nullopt, quoted(text) + " does not fit into 64 bits", ""};
+  if (error != std::errc{} || end != text.data() + text.size())
+    return {std::nullopt, quoted(text) + " is no whole number", ""};
+  return {value, "", ""};
+}
+
+Parsed<Number> parse_number(std::string_view text) {
+  if (const auto integer = parse_integer(text)) return {Number{*integer.value}, "", ""};
+  double value = 0;
+  const bool starts = !text.empty() && (digit(text.front()) ||
+                                        (text.size() > 1 && text.front() == '-' && digit(text[1])));
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!starts || error != std::errc{} || end != text.data() + text.size() ||
+      !std::isfinite(value)) {
+    return {std::nullopt, quoted(text) + " is no number", ""};
+  }
+  return {Number::real(value), "", ""};
+}
+
+Parsed<Endpoint> parse_listen(std::string_view text) {
+  if (text.starts_with("unix:")) return unix_endpoint(text);
+  const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no address to listen on",
+                             "write 0.0.0.0:8480, \"[::]:8480\" or unix:/run/weir/admin.sock"};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return bad;
+  const auto port = parse_port(text.substr(colon + 1));
+  if (!port) return {std::nullopt, quoted(text) + " has no port between 1 and 65535", ""};
+  std::string_view host = text.substr(0, colon);
+  Endpoint out;
+  out.port = *port;
+  if (host.empty()) {
+    out.host = "0.0.0.0";
+  } else if (host == "localhost") {
+    out.host = "127.0.0.1";
+  } else {
+    const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    if (brackets) host = host.substr(1, host.size() - 2);
+    if (!Address::parse(host) || (host.find(':') != std::string_view::npos) != brackets) return bad;
+    out.host = host;
+  }
+  return {out, "", ""};
+}
+
+Parsed<Endpoint> parse_upstream(std::string_view text) {
+  if (text.starts_with("unix:")) return unix_endpoint(text);
+  const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no upstream",
+                             "write http://127.0.0.1:3000 or unix:/run/app.sock"};
+  if (text.starts_with("https://"))
+    return {std::nullopt, "TLS to the upstream is not supported yet",
+            "the app beside weir speaks http://"};
+  if (!text.starts_with("http://")) return bad;
+  std::string_view rest = text.substr(7);
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.find('/') != std::string_view::npos)
+    return {std::nullopt, "an upstream has no path", "write http://HOST:PORT"};
+  Endpoint out;
+  out.port = 80;
+  std::string_view port;
+  if (rest.starts_with('[')) {
+    const std::size_t close = rest.find(']');
+    if (close == std::string_view::npos || !Address::parse(rest.substr(1, close - 1))) return bad;
+    out.host = rest.substr(1, close - 1);
+    port = rest.substr(close + 1);
+  } else {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    out.host = rest.substr(0, colon);
+    port = rest.substr(colon);
+    if (!is_host_name(out.host)) return bad;
+  }
+  if (port.empty()) return {out, "", ""};
+  const auto value = port.front() == ':' ? parse_port(port.substr(1)) : std::nullopt;
+  if (!value) return {std::nullopt, quoted(text) + " has no port between 1 and 65535", ""};
+  out.port = *value;
+  return {out, "", ""};
+}
+
+std::string format_duration(milliseconds duration) {
+  std::int64_t rest = duration.count();
+  std::string out;
+  for (const Unit& unit : kUnits) {
+    if (const std::int64_t n = rest / unit.ms; n != 0)
+      out += std::to_string(n) + std::string(unit.name);
+    rest %= unit.ms;
+  }
+  return out.empty() ? "0s" : out;
+}
+
+std::string format_distance(double metres) {
+  const bool kilometres = metres >= 10'000 && std::fmod(metres, 1000) == 0;
+  const double shown = kilometres ? metres / 1000 : metres;
+  return Number::real(shown).to_string() + (kilometres ? "km" : "m");
+}
+
+std::string format_size(std::uint64_t bytes) {
+  for (const SizeUnit& unit : kSizeUnits) {
+    const std::uint64_t one = std::uint64_t{1} << unit.shift;
+    if (bytes >= one && bytes % one == 0)
+      return std::to_string(bytes >> unit.shift) + std::string(unit.name);
+  }
+  return std::to_string(bytes) + "B";
+}
+
+bool is_name(std::string_view text, bool dash) {
+  constexpr std::size_t kLongest = 64;
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && text.size() <= kLongest && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || digit(c) || (dash && c == '-'); });
+}
+
+}  // namespace weir::config

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "limiter/kinds/kind.h"
+
+namespace weir::limiter {
+
+/// Names an open counter. A stale one (its counter was closed and its place given away) is
+/// harmless: every operation on it reads nothing and stores nothing.
+struct CounterId {
+  std::uint16_t index = 0;
+  std::uint16_t generation = 0;  ///< 0: no counter
+  friend bool operator==(CounterId, CounterId) = default;
+};
+
+struct BankLimits {
+  std::uint64_t memory = std::uint64_t{256} << 20;  ///< bytes of slots and blocks together, at most
+  std::uint64_t keys = 1'000'000;  ///< that the common table is sized for (at 80 % fill)
+  /// 2 MiB pages from the first key on: faster where the table will fill up, and more memory where
+  /// it will not. Otherwise maintain() asks for them when it has.
+  bool huge_pages = false;
+};
+
+struct BankStats {
+  std::uint64_t keys = 0;          ///< slots taken, expired ones included (an upper bound)
+  std::uint64_t capacity = 0;      ///< slots
+  std::uint64_t memory_used = 0;   ///< bytes of taken slots and blocks
+  std::uint64_t memory_limit = 0;  ///< bytes that will never be exceeded, locks and tables included
+  std::uint64_t evicted = 0;       ///< live keys that lost their count for want of room
+  std::uint64_t full = 0;          ///< events not stored because all their slots were in flight
+};
+
+/// All counters of the process, by identity; they outlive reloads.
+///
+/// Time is an argument. `now` is Unix ms; for Window::every and every_first the caller passes the
+/// wall clock (Clock::wall), for those with `late` the event's own time, for all others Clock::now.
+/// Threads may be some ms apart: a late event
+/// is put in its place. Times further back than a minute count as outside of everything.
+///
+/// Thread-safe. Each operation is atomic for its key: one spin lock over some 256 buckets, held for
+/// well under a microsecond; noexcept; allocates nothing. open, close_unused, maintain, snapshots
+/// and imports are for the control thread: they may allocate, and take a mutex among themselves.
+///
+/// Memory: one reservation, fixed at the start, touched page by page. A new key takes a free or
+/// expired slot, else that of a key which is neither pinned nor in flight (counted): the idlest of
+/// the counter that has the most of them near by. At most three quarters of a table are pinned, so
+/// a new key finds room whatever other counters hold.
+///
+/// Closed counters keep their keys until their windows have passed. They are given up sooner, the
+/// one closed first before the others, where a new counter finds no room otherwise. Their keys are
+/// taken out of the table by one scan for all of them, a slice for each call of maintain().
+class Bank {
+ public:
+  explicit Bank(const BankLimits& limits);
+  ~Bank();
+  Bank(const Bank&) = delete;
+  Bank& operator=(const Bank&) = delete;
+
+  /// The counter of this identity: the one that is there (also a closed one, with its counts), or a
+  /// new one. `keys` > 0: a new one gets a table of its own for so many keys, else it shares the
+  /// common one. Closed counters make room for it. Error::full: no memory for that table, or over
+  /// 16,384 counters, all of them open.
+  /// Error::unsupported: no such kind.
+  /// A new one whose window fits into what another one of the same `what` keeps, open or closed,
+  /// begins with that one's settled events (log: always; ring: where its buckets add up to the new
+  /// one's). That goes through the tables, bucket by bucket: see Opening.
+  Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
+  /// While one exists, new counters wait with what they begin with until the last one goes: then one
+  /// pass through the tables serves them all, where each would take one of its own.
+  class Opening {
+   public:
+    explicit Opening(Bank& bank);
+    ~Opening();
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+
+   private:
+    Bank& bank_;
+  };
+  /// Closes every counter not in `used`: their keys are the first to be evicted, but come back with
+  /// all they hold if the identity is opened again in time. Call it when no new request uses them;
+  /// requests still in flight may go on with their ids.
+  void close_unused(std::span<const CounterId> used);
+  /// The bytes that a table of its own for `keys` keys takes from BankLimits::memory.
+  static std::uint64_t table_bytes(std::size_t keys) noexcept;
+
+  /// Starts loading the cache lines that the next operation on this key needs.
+  void prefetch(CounterId id, const CounterKey& key) const noexcept;
+
+  /// Of a counter with `late`: it has been told of an event of this time, whatever comes of that.
+  /// False: the event is late, more than `late` behind the newest; charging it would be for
+  /// nothing. Other counters have no such events.
+  bool observe(CounterId id, Moment event) noexcept;
+  /// The same without telling it.
+  bool in_time(CounterId id, Moment event) const noexcept;
+
+  /// Adds the event unless the reading with it would break `ceiling` (null: adds always).
+  /// in_flight: the event enters; it must leave() or be uncharged. `undo` may be null.
+  Reading charge(CounterId id, const CounterKey& key, Moment now, const Amount& event,
+                 const Ceiling* ceiling, Undo* undo) noexcept;
+  /// Takes exactly that charge or reservation back. Nothing happens for Undo::What::nothing.
+  void uncharge(CounterId id, const CounterKey& key, const Undo& undo) noexcept;
+  /// The reading now, without (null) or with the event; changes nothing, costs no slot.
+  /// value counts reservations, settled does not.
+  Reading peek(CounterId id, const CounterKey& key, Moment now,
+               const Amount* event = nullptr) const noexcept;
+
+  /// Judges settled + in flight + this event; unless that breaks `ceiling`, adds it to what is in
+  /// flight and fills `undo`, which settle() wants. A key with reservations is never evicted.
+  /// "Over only because of others": refused && !ceiling.broken_by(settled).
+  Reading reserve(CounterId id, const CounterKey& key, Moment now, const Amount& event,
+                  const Ceiling* ceiling, Undo* undo) noexcept;
+  /// Ends the reservation of `undo` (if it was stored). matched: the event is counted at
+  /// `event_time`, the request's (with `late`: when it was reserved for, if it was); also if it
+  /// could not be reserved for want of room. Returns the reading after it: value == settled,
+  /// without any reservations; in_flight: how many are still open.
+  Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
+                 const Amount& event, const Undo& undo, bool matched) noexcept;
+
+  /// in_flight metric: one event of this amount has ended.
+  void leave(CounterId id, const CounterKey& key, Number amount = 1) noexcept;
+  /// Empties the settled count; reservations stay. Also unpins. With `late` only what has happened
+  /// by `now` goes; the default is all that has come.
+  void reset(CounterId id, const CounterKey& key, Moment now = {TimePoint{}, false}) noexcept;
+  /// A pinned key is not evicted for a new key until its window has passed since its last event. Of
+  /// the eight slots of a bucket six may be pinned; one more takes the pin of the idlest key of the
+  /// counter that has the most pins there. The key must be stored already, else nothing happens.
+  void pin(CounterId id, const CounterKey& key, bool pinned = true) noexcept;
+
+  BankStats stats() const noexcept;
+  /// Housekeeping, every second or so, at most some 20,000 buckets of work: gives up closed counters
+  /// whose windows have passed (after ten minutes at the soonest), asks for huge pages where a
+  /// table has become well filled.
+  void maintain(TimePoint now, TimePoint wall);
+
+  /// Writes all settled counts of all open counters, a piece per call. Holds a lock for one bucket
+  /// (8 keys) at a time; so the pieces are not of one instant, each key is. Checksummed, versioned,
+  /// independent of the table's size; holds key hashes (so it is worth nothing without the secret).
+  class Snapshot {
+   public:
+    Snapshot(const Bank& bank, TimePoint now, TimePoint wall);
+    ~Snapshot();
+    /// Appends the next piece, some `bytes` long (at least a bucket), to `out`. False: that was
+    /// all.
+    bool next(std::string& out, std::size_t bytes = 256 << 10);
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+  /// Takes in a whole snapshot: for counters that are open, what has not expired, where the key has
+  /// no count yet. A counter that was not there begins with what it inherits from one that was.
+  /// Torn or foreign input (Error::malformed) changes nothing. If the clock now stands before the
+  /// snapshot's, its times are moved back with it. Returns how many keys came back.
+  Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <list>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/counter.h"
+#include "limiter/kinds/kinds.h"
+#include "limiter/counters/neighbourhood.h"
+
+namespace weir::limiter {
+
+/// What bank.cc, heritage.cc, retirement.cc and snapshot.cc share.
+struct Bank::Impl {
+  explicit Impl(const BankLimits& limits);
+
+  struct Held {  // a counter and what only the control thread knows of it
+    Counter counter;
+    std::unique_ptr<Table> own;
+    std::size_t own_bytes = 0;
+    bool closed = false;
+    TimePoint closed_at{};      // 0: since the next maintain
+    std::uint64_t closing = 0;  // a running number: which was closed first
+    std::int64_t since = 0;     // ms: from then on it has every event; 0: from the start
+    bool is_heir = false;       // among `heirs`
+    bool gone = false;          // given up, and its keys are
+    TimePoint gone_at{};
+  };
+  /// Where the scan for the keys of counters that leave has come to.
+  struct Scan {
+    std::vector<bool> leaves;  // by index
+    std::vector<Table*> tables;
+    std::size_t table = 0, region = 0, bucket = 0;
+  };
+
+  static std::size_t common_keys(const BankLimits& limits) noexcept;
+  static std::size_t bytes_of(std::size_t keys) noexcept;
+  Counter* counter(CounterId id) const noexcept {
+    if (id.index >= kCountersMax) return nullptr;
+    Counter* c = by_index[id.index].load(std::memory_order_acquire);
+    return c != nullptr && c->generation == id.generation ? c : nullptr;
+  }
+  /// What an operation on a counter sees; `tells`: it moves the counter's clock on. A call would
+  /// cost more than the arithmetic.
+  [[gnu::always_inline]] Instant instant(Counter& c, const Moment& now, bool tells) const noexcept {
+    if (c.rule.own_time) return own_instant(c, now, tells);
+    const Instant at(c.rule, now.at);
+    if (tells) ages.advance(c.index, c.clock, at.second);
+    return at;
+  }
+  Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
+  /// The latest second that any event has told of, of those that count by the clock.
+  std::int64_t latest_ms() const noexcept {
+    return std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000;
+  }
+
+  // heritage.cc
+  struct Bequest;
+  void inherit();
+  std::vector<const Held*> sources_of(const Held& heir) const;
+  void copy_all(const std::vector<Bequest>& bequests) const;
+  void copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
+                std::vector<PlainEntry>& entries) const;
+
+  // retirement.cc
+  void give_up(Held& held);
+  void begin_scan();
+  bool scan_slice(std::size_t buckets);
+  void scan_bucket(Table& table, std::size_t region, std::size_t bucket);
+  void end_scan();
+  std::vector<Held*> closed_first_to_last() const;
+  bool find_index();
+  bool find_memory(std::size_t bytes);
+  void give_up_what_is_over(TimePoint now, TimePoint wall);
+  void free_what_is_gone(TimePoint now);
+
+  std::vector<Table*> tables() const;
+
+  /// Looks the key up under its region's lock and runs f(Subject&). False: a stale id, and nothing
+  /// ran.
+  template <class F>
+  bool with(Counter* c, const Table::Place& place, F&& f) const noexcept {
+    c->table->prefetch(place);
+    const std::scoped_lock hold(place.region->lock);
+    if (c->retired.load(std::memory_order_relaxed)) return false;
+    Subject subject{*c, place, ages, arena, c->table->find(place, c->index)};
+    f(subject);
+    return true;
+  }
+
+  template <class F>
+  bool with(Counter* c, const CounterKey& key, F&& f) const noexcept {
+    if (c->grid) return with_around(c, key, f);
+    return with(c, c->table->place(key, c->salt), f);
+  }
+
+  /// What a stale id reads.
+  static Reading itself_alone(const Amount* event) noexcept {
+    Reading r;
+    if (event != nullptr) r.value = r.settled = event->amount;
+    return r;
+  }
+  /// with() for what gives a reading. Every charge goes through here: in one piece with its caller.
+  template <class F>
+  [[gnu::always_inline]] Reading read(Counter* c, const CounterKey& key, const Amount* event,
+                                      F&& f) const noexcept {
+    if (c->grid) {
+      Reading r = itself_alone(event);
+      with_around(c, key, [&](Subject& s) { r = f(s); });
+      return r;
+    }
+    const Table::Place place = c->table->place(key, c->salt);
+    c->table->prefetch(place);
+    const std::scoped_lock hold(place.region->lock);
+    if (c->retired.load(std::memory_order_relaxed)) return itself_alone(event);
+    Subject subject{*c, place, ages, arena, c->table->find(place, c->index)};
+    return f(subject);
+  }
+
+  /// The same for a counter with a radius: with all cells about the place.
+  template <class F>
+  bool with_around(Counter* c, const CounterKey& key, F&& f) const noexcept {
+    const Neighbourhood near(*c, key);
+    const Neighbourhood::Locks hold(near);
+    if (c->retired.load(std::memory_order_relaxed)) return false;
+    const Around around = near.around();
+    Subject subject{*c, near.own(), ages, arena, c->table->find(near.own(), c->index), &around};
+    f(subject);
+    return true;
+  }
+
+  void advise_huge() noexcept {
+    common.memory().advise_huge();
+    arena.advise_huge();
+    huge = true;
+  }
+
+  const BankLimits limits;
+  mutable Ages ages;
+  Table common;
+  mutable Arena arena;
+  std::array<std::atomic<Counter*>, kCountersMax> by_index{};
+
+  mutable std::mutex control;  // guards all below, and keeps tables alive
+  std::list<Held> all;         // the given up ones included, for as long as stale ids may be in use
+  std::map<Hash128, Held*> by_identity;
+  std::map<Hash128, std::vector<Held*>> by_what;  // CounterSpec::what: who may inherit from whom
+  std::vector<std::uint16_t> free_indices;
+  std::array<std::uint16_t, kCountersMax> generations{};  // the last one of each index
+  std::uint64_t closings = 0;
+  std::vector<Held*> leaving, next_leaving;  // given up: of this scan, of the next one
+  Scan scan;
+  std::vector<Held*> heirs;  // opened, and their inheritance waits
+  unsigned openings = 0;     // Opening objects
+  std::size_t gone = 0;      // of `all`
+  TimePoint maintained{};    // when maintain() was called last
+  std::uint16_t next_index = 0;
+  bool huge = false;  // pages, behind the common table and the blocks
+};
+
+}  // namespace weir::limiter

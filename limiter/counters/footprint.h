@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "limiter/kinds/kind.h"
+
+namespace weir::limiter {
+
+/// What a key of a counter takes, its share of the table's empty slots included.
+struct Footprint {
+  std::uint64_t sparse = 0;        ///< bytes of a key with at most sparse_entries
+  std::size_t sparse_entries = 0;  ///< events (log), buckets with events (ring), members, sums
+  std::uint64_t worst = 0;         ///< bytes of a key with as many as there can be (keep, buckets)
+};
+
+/// Pure; for `weir check`. The spec must be one that find_kind() knows.
+Footprint footprint(const CounterSpec& spec) noexcept;
+
+}  // namespace weir::limiter

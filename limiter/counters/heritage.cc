@@ -1,0 +1,153 @@
+#include "limiter/counters/heritage.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "limiter/counters/bank_impl.h"
+
+namespace weir::limiter {
+
+Heritage Heritage::of(const Counter& c) noexcept {
+  const bool ring = c.spec.window == Window::ring;
+  const std::int64_t kept = std::max(c.rule.span, c.rule.kept);
+  return {c.spec.late ? Hash128{} : c.spec.what, c.spec.metric,  c.spec.window,
+          c.spec.real, c.rule.quantum, ring ? kept * c.rule.quantum : kept + 1};
+}
+
+bool Heritage::fits(const Counter& heir) const noexcept {
+  const auto trails = [](Window w) { return w == Window::log || w == Window::ring; };
+  // Times that events bring are not those that ours are kept by.
+  if (heir.spec.late || what == Hash128{} || what != heir.spec.what || metric != heir.spec.metric ||
+      real != heir.spec.real || !trails(window) || !trails(heir.spec.window)) {
+    return false;
+  }
+  return kept >= heir.rule.length && heir.rule.quantum % quantum == 0;
+}
+
+namespace {
+
+/// From so many others a counter takes what it begins with, at most: each costs a pass through the
+/// tables, of all heirs together.
+constexpr std::size_t kSourcesMost = 4;
+
+}  // namespace
+
+/// What one counter leaves, and to whom.
+struct Bank::Impl::Bequest {
+  const Counter* from;
+  Instant then;
+  struct Heir {
+    Counter* to;
+    Instant at;
+  };
+  std::vector<Heir> heirs;
+};
+
+/// Who has the longest history comes first; others fill in keys that it does not hold. Counters that
+/// are closed come last: what has happened since, they lack.
+std::vector<const Bank::Impl::Held*> Bank::Impl::sources_of(const Held& heir) const {
+  const std::int64_t now = latest_ms();
+  struct Source {
+    bool open;
+    std::int64_t history;
+    const Held* held;
+  };
+  std::vector<Source> sources;
+  const Hash128& what = heir.counter.spec.what;
+  if (what == Hash128{}) return {};
+  for (const Held* const held : by_what.at(what)) {
+    const Heritage left = Heritage::of(held->counter);
+    if (!held->is_heir && left.fits(heir.counter))
+      sources.push_back({!held->closed, std::min(left.kept, now - held->since), held});
+  }
+  std::stable_sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
+    return a.open != b.open ? a.open : a.history > b.history;
+  });
+  std::vector<const Held*> out;
+  for (const Source& source : sources) {
+    if (out.size() < kSourcesMost) out.push_back(source.held);
+  }
+  return out;
+}
+
+/// The n-th source of every heir in the n-th pass.
+void Bank::Impl::inherit() {
+  // The latest second that anybody has seen: events may be ahead of it by less than one, and none
+  // that still counts is taken for too old.
+  const TimePoint now = from_ms(latest_ms());
+  std::array<std::map<const Counter*, Bequest>, kSourcesMost> passes;
+  for (Held* const heir : heirs) {
+    const std::vector<const Held*> sources = sources_of(*heir);
+    heir->since = to_ms(now);
+    for (std::size_t n = 0; n < sources.size(); ++n) {
+      const Counter& from = sources[n]->counter;
+      const auto at = passes[n].try_emplace(&from, Bequest{&from, Instant(from.rule, now), {}}).first;
+      at->second.heirs.push_back({&heir->counter, Instant(heir->counter.rule, now)});
+      if (!sources[n]->closed) heir->since = std::min(heir->since, sources[n]->since);
+    }
+  }
+  for (Held* const heir : heirs) heir->is_heir = false;
+  heirs.clear();
+  for (auto& pass : passes) {
+    std::vector<Bequest> bequests;
+    for (auto& [from, bequest] : pass) bequests.push_back(std::move(bequest));
+    if (!bequests.empty()) copy_all(bequests);
+  }
+}
+
+void Bank::Impl::copy_all(const std::vector<Bequest>& bequests) const {
+  std::vector<const Bequest*> by_counter(kCountersMax);
+  std::vector<Table*> of;
+  for (const Bequest& bequest : bequests) {
+    by_counter[bequest.from->index] = &bequest;
+    if (std::find(of.begin(), of.end(), bequest.from->table) == of.end())
+      of.push_back(bequest.from->table);
+  }
+  std::vector<PlainEntry> entries;
+  entries.reserve(kKeepMax + kBucketsMax);  // nothing is allocated under a lock
+  for (Table* const table : of) {
+    for (std::size_t r = 0; r < table->regions(); ++r) {
+      Table::Region& region = table->region(r);
+      if (region.taken.load(std::memory_order_relaxed) == 0) continue;  // nor touch its memory
+      for (std::size_t b = 0; b < table->buckets(); ++b) {
+        Slot* const slots = table->bucket(r, b);
+        std::array<const Bequest*, Table::kWays> found{};
+        {
+          const std::scoped_lock hold(region.lock);
+          for (std::size_t i = 0; i < Table::kWays; ++i) {
+            if (slots[i].tag != 0) found[i] = by_counter[slots[i].counter];
+          }
+        }
+        for (std::size_t i = 0; i < Table::kWays; ++i) {
+          if (found[i] != nullptr && found[i]->from->table == table)
+            copy_key(*found[i], region, slots[i], entries);
+        }
+      }
+    }
+  }
+}
+
+void Bank::Impl::copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
+                          std::vector<PlainEntry>& entries) const {
+  entries.clear();
+  std::uint64_t tag = 0;
+  {
+    const std::scoped_lock hold(region.lock);
+    if (slot.tag == 0 || slot.counter != bequest.from->index) return;  // another key's by now
+    tag = slot.tag;
+    const Table::Place place{&region, nullptr, nullptr, 0, 0, tag};
+    const Subject subject{*bequest.from, place, ages, arena, &slot};
+    bequest.from->ops->take_out(subject, bequest.then, entries);
+  }
+  if (entries.empty()) return;
+  for (const Bequest::Heir& heir : bequest.heirs) {
+    if (!heir.at.covers(entries.back().ms)) continue;
+    with(heir.to, heir.to->table->place(tag, heir.to->salt), [&](Subject& s) {
+      if (s.slot == nullptr) heir.to->ops->put_in(s, heir.at, entries);
+    });
+  }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,46 @@
+#include "limiter/exchange/shared_key.h"
+
+namespace weir::limiter {
+
+void append_hashed_key(std::string& out, const Hash128& hash) {
+  constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  __extension__ using Bits = unsigned __int128;
+  Bits bits = Bits{hash.hi} << 64 | hash.lo;
+  for (int i = 0; i < 22; ++i) {
+    out += kLetters[static_cast<unsigned>(bits & 63U)];
+    bits >>= 6;
+  }
+}
+
+void ReadableKey::separate() {
+  if (out_.size() != begin_) out_ += ',';
+}
+
+void ReadableKey::add_text(std::string_view part) {
+  separate();
+  if (part.empty()) out_ += '%';
+  for (const char c : part) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == ':' || c == '@' || c == '/';
+    if (plain) {
+      out_ += c;
+      continue;
+    }
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    out_ += '%';
+    out_ += kDigits[byte >> 4U];
+    out_ += kDigits[byte & 15U];
+  }
+}
+
+void ReadableKey::add_missing() {
+  separate();
+  out_ += '!';
+}
+
+void ReadableKey::end() {
+  if (out_.size() == begin_) out_ += '~';
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "limiter/exchange/sync_table.h"
+
+namespace weir::limiter {
+
+/// The bank, for counters whose counts replicas exchange: its operations, with readings and
+/// ceilings that take in what the others are known to have counted.
+///
+/// The bound: while Redis can be reached, no trailing window holds more than the limit plus, for
+/// each replica, what that replica admitted between two of its exchanges (`interval`, one round
+/// trip and one turn of the loop). What is reserved counts on its own replica alone until it is
+/// settled. Averages and extremes are of what is known: all that was counted here, and what the
+/// others had at the last exchange. Of different members a reading is never above the truth: one
+/// that is new here may be one that the store has, so it counts beyond the others' once the store
+/// has been told, or where this replica alone has seen more. A key is exchanged soon where what
+/// may have been counted since its last exchange, here and by the others, is much of what is left
+/// of its limit, and at once where it may be all of it: so mostly it is far less. That guess
+/// decides when to ask, never what is admitted: nobody is refused for it.
+///
+/// One per worker, used by its thread alone; the table and the bank are shared. What a judgement
+/// touches is queued for the next exchange.
+class SyncedBank {
+ public:
+  SyncedBank(Bank& bank, SyncTable& table) : bank_(bank), table_(table) {}
+
+  /// The first thing of a judgement: the key will be exchanged at its next interval. False: nothing
+  /// is known of it; add() it.
+  bool touch(const SyncedCounter& counter, const CounterKey& key);
+  /// Without room in the table the key is counted here alone (SyncTable::Stats::full); once it has
+  /// room, its reading is never below what is known here, nor below what the store has.
+  void add(const SyncedCounter& counter, const CounterKey& key, std::string_view name,
+           TimePoint now);
+
+  // As Bank has them. `enforced`: the ceiling refuses; else it says only where the key nears its
+  // limit.
+  Reading charge(const SyncedCounter& counter, const CounterKey& key, Moment now,
+                 const Amount& event, const Ceiling* ceiling, bool enforced, Undo* undo);
+  Reading reserve(const SyncedCounter& counter, const CounterKey& key, Moment now,
+                  const Amount& event, const Ceiling* ceiling, bool enforced, Undo* undo);
+  Reading peek(const SyncedCounter& counter, const CounterKey& key, Moment now,
+               const Amount* event) noexcept;
+  Reading settle(const SyncedCounter& counter, const CounterKey& key, TimePoint event_time,
+                 Moment now, const Amount& event, const Undo& undo, bool matched);
+  void uncharge(const SyncedCounter& counter, const CounterKey& key, const Undo& undo) noexcept;
+  /// in_flight: one event of this amount has ended.
+  void leave(const SyncedCounter& counter, const CounterKey& key, Number amount);
+  /// Everywhere: the store is told at the end of the turn, the other replicas learn it from there.
+  void reset(const SyncedCounter& counter, const CounterKey& key, Moment now);
+
+  /// What both clocks say, for counters of either.
+  struct Times {
+    TimePoint now, wall;
+    TimePoint of(const SyncedCounter& counter) const noexcept {
+      return counter.wall_clock ? wall : now;
+    }
+  };
+  /// One key's exchange, to be submitted and answered with told().
+  struct Push {
+    Hash128 key;
+    SharedVerb verb = SharedVerb::read;  ///< or add, reset
+    Number amount;                       ///< of an add
+    std::uint64_t member = 0;            ///< of an add of members, which are told one by one
+    bool last = true;                    ///< of a key's members
+    milliseconds lifetime{0};            ///< of a gauge, for when this replica dies
+    SharedId id;
+    bool again = false;  ///< the same event may have reached the store before
+    std::uint32_t resets = 0;
+    std::shared_ptr<const SharedCounter> counter;
+    std::string name;
+  };
+  /// When there is something to take; none: nothing is queued. What was touched since the last call
+  /// is touched at `now`, and due then if it can't wait.
+  std::optional<TimePoint> next(TimePoint now) noexcept;
+  /// Those of the queues that are due at `now` (all: of every queue) wait to be taken, hot keys
+  /// first.
+  void begin_round(TimePoint now, bool all = false);
+  /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
+  /// which is moved on.
+  /// Reuses what is in `out`; returns how many of it count.
+  std::size_t take(Times at, SharedId& id, std::size_t most, std::vector<Push>& out);
+  /// What is left of the round waits for the next one.
+  void end_round();
+  /// The store's answer, or its error: then the same is sent again at the next interval.
+  void told(const Push& push, const SharedReply& reply, Times at);
+
+  struct Stats {
+    std::uint64_t queued = 0;     ///< keys that wait for their exchange
+    std::uint64_t exchanged = 0;  ///< pushes that were answered
+    std::uint64_t overshoot = 0;  ///< counted before it was known that others had reached the limit
+  };
+  Stats stats() const noexcept;
+
+ private:
+  struct Queue {
+    milliseconds interval;
+    std::optional<TimePoint> due;  // by Clock::now; none: see next()
+    std::vector<Hash128> keys;
+  };
+  enum class Haste : std::uint8_t { none, soon, now };
+  void queue(SyncEntry& entry);
+  void hasten(SyncEntry& entry, TimePoint now, Haste haste);
+  static Haste haste_for(double counted, double left, double limit) noexcept;
+  void note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event, TimePoint now);
+  void note_growth(SyncEntry& entry, Number others, TimePoint now);
+  Reading admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
+                const Amount& event, const Ceiling* ceiling, bool enforced, bool reserves,
+                Undo* undo);
+  static void begin_push(SyncEntry& entry, TimePoint now, Push& out);
+  void fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
+  void fill_sum(SyncEntry& entry, TimePoint now);
+  void take_total(SyncEntry& entry, const SharedReply& reply, bool emptied, TimePoint now);
+  std::optional<TimePoint> join_window(SyncEntry& entry, const SharedReply& reply, TimePoint now);
+  static TimePoint window_end(const SyncEntry& entry, TimePoint now);
+  void note_overshoot(const SyncEntry& entry, Number before, Number after, Number ours) noexcept;
+  void take_extreme(SyncEntry& entry, const Push& push, const Reading& there, TimePoint now);
+
+  // Of members (synced_members.cc).
+  Number told_of(const SyncEntry& entry, TimePoint now) const noexcept;
+  void take_in_members(Reading& reading, const SyncEntry& entry, Number told,
+                       TimePoint now) const noexcept;
+  Reading admit_member(SyncEntry& entry, const CounterKey& key, Moment now, const Amount& event,
+                       const Ceiling* ceiling, bool enforced, bool reserves, Undo* undo);
+  Reading settle_member(SyncEntry& entry, const CounterKey& key, TimePoint event_time, Moment now,
+                        const Amount& event, const Undo& undo, bool matched);
+  void uncharge_member(SyncEntry& entry, const Undo& undo) noexcept;
+  void note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now);
+  std::size_t fill_members(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,
+                           std::size_t most, std::vector<Push>& out);
+  void told_member(SyncEntry& entry, const Push& push, bool done) noexcept;
+  void take_members(SyncEntry& entry, Number total, TimePoint now);
+  void forget_told(SyncEntry& entry, TimePoint now);
+
+  // Of gauges (synced_gauge.cc).
+  static milliseconds gauge_lifetime(const SyncedCounter& counter) noexcept;
+  void fill_gauge(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
+  void take_gauge(SyncEntry& entry, const Push& push, Number total, TimePoint now);
+
+  // An average's, by those of its two sums (synced_average.cc).
+  Reading admit_average(const SyncedAverage& parts, const CounterKey& key, Moment now,
+                        const Amount& event, const Ceiling* ceiling, bool reserves, Undo* undo);
+  Reading peek_average(const SyncedAverage& parts, const CounterKey& key, Moment now,
+                       const Amount* event) noexcept;
+  Reading settle_average(const SyncedAverage& parts, const CounterKey& key, TimePoint event_time,
+                         Moment now, const Amount& event, const Undo& undo, bool matched);
+  static Undo of_one(const Undo& undo) noexcept;
+
+  Bank& bank_;
+  SyncTable& table_;
+  std::vector<Queue> queues_;  // one for each interval
+  std::vector<Hash128> urgent_;
+  bool urgent_now_ = false;              // one of them can't wait
+  std::optional<TimePoint> urgent_due_;  // by Clock::now; none: see next()
+  struct Due {
+    double pending;
+    Hash128 key;
+  };
+  std::vector<Due> round_;  // hottest last
+  std::uint64_t exchanged_ = 0, overshoot_ = 0;
+  double own_growth_ = 0, others_growth_ = 0;  // of all keys, of late: how many others there are
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <utility>
+
+#include "limiter/exchange/synced_bank.h"
+
+/// Different members that are exchanged. The store has the set; each replica tells it, one by one,
+/// the members that it sees, and hears how many there are. Own members that the store has been told
+/// of are in that number, so what is left of it are the others'.
+///
+/// A member that is new here may be one of theirs. It is counted beyond them when the store has
+/// said so: a device with three accounts that comes to this replica for the first time has three of
+/// them, and not six. (Counting it at once was rejected for that: whoever moves from replica to
+/// replica would be listed for reaching his limit.) What this replica alone has seen always counts.
+///
+/// A member that goes on being seen is told again where the window slides, at most sixty times a
+/// window: for the others it leaves the window that much earlier.
+namespace weir::limiter {
+namespace {
+
+constexpr int kToldPerWindow = 60;
+/// A key tells so many in one exchange; where as many wait, they don't wait for the interval.
+constexpr std::size_t kMembersOfPush = 256;
+
+Number greater(Number a, Number b) noexcept { return a < b ? b : a; }
+
+Number number(std::size_t n) noexcept { return Number{static_cast<std::int64_t>(n)}; }
+
+/// A member that is seen is told again where the last time was in an earlier slot than this. All
+/// slots begin at the same times, so nothing is kept of when one was told.
+milliseconds slot_of(const SyncedCounter& counter) noexcept {
+  return std::max(counter.interval, counter.shared->spec.length / kToldPerWindow);
+}
+
+/// `former`: when it was seen last.
+bool is_due(const SyncedCounter& counter, std::uint32_t former, TimePoint now) noexcept {
+  const CounterSpec& spec = counter.shared->spec;
+  if (spec.window != Window::log) return false;
+  const std::int64_t slot = slot_of(counter).count(), ms = to_ms(now);
+  const std::int64_t age = static_cast<std::uint32_t>(ms) - former;
+  return age > 0 && age <= spec.length.count() && (ms - age) / slot != ms / slot;
+}
+
+}  // namespace
+
+/// Those of ours that the store has.
+Number SyncedBank::told_of(const SyncEntry& entry, TimePoint now) const noexcept {
+  const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
+  return greater(own - number(entry.fresh), Number{0});
+}
+
+/// `told`: told_of() before the event.
+void SyncedBank::take_in_members(Reading& reading, const SyncEntry& entry, Number told,
+                                 TimePoint now) const noexcept {
+  const Number known = told + amount_of(entry.others_at(now));
+  const Number keep = number(entry.counter.shared->spec.keep);
+  const Number all = keep < known ? keep : known;
+  reading.settled = greater(reading.settled, all);
+  reading.value = greater(reading.value, all);
+}
+
+Reading SyncedBank::admit_member(SyncEntry& entry, const CounterKey& key, Moment now,
+                                 const Amount& event, const Ceiling* ceiling, bool enforced,
+                                 bool reserves, Undo* undo) {
+  const CounterId id = entry.counter.id;
+  const Number told = told_of(entry, now.at);
+  if (undo != nullptr) *undo = Undo{};
+  if (ceiling != nullptr) entry.ceiling = *ceiling;
+  if (ceiling != nullptr && enforced) {
+    Reading with = bank_.peek(id, key, now, &event);
+    take_in_members(with, entry, told, now.at);
+    if (ceiling->broken_by(with.value)) {
+      with.refused = true;
+      return with;
+    }
+  }
+  Undo own;
+  Undo& kept = undo != nullptr ? *undo : own;
+  Reading reading = reserves ? bank_.reserve(id, key, now, event, nullptr, &kept)
+                             : bank_.charge(id, key, now, event, nullptr, &kept);
+  if (kept.what == Undo::What::charge) {
+    if (kept.fresh || is_due(entry.counter, kept.former, now.at))
+      table_.keep_untold(entry, event.member, kept.fresh);
+  }
+  take_in_members(reading, entry, told, now.at);
+  note_fresh(entry, reading, now.at);
+  return reading;
+}
+
+Reading SyncedBank::settle_member(SyncEntry& entry, const CounterKey& key, TimePoint event_time,
+                                  Moment now, const Amount& event, const Undo& undo, bool matched) {
+  const CounterId id = entry.counter.id;
+  const Number told = told_of(entry, now.at);
+  const bool is_new = bank_.peek(id, key, now, &event).settled > bank_.peek(id, key, now).settled;
+  Reading reading = bank_.settle(id, key, event_time, now, event, undo, matched);
+  if (matched) {
+    table_.keep_untold(entry, event.member, is_new);
+    queue(entry);
+  }
+  take_in_members(reading, entry, told, now.at);
+  note_fresh(entry, reading, now.at);
+  return reading;
+}
+
+/// The bank has taken it back. What the store has been told stays there.
+void SyncedBank::uncharge_member(SyncEntry& entry, const Undo& undo) noexcept {
+  if (!undo.fresh) return;
+  for (std::size_t i = 0; i < entry.untold.size(); ++i) {
+    Untold& untold = entry.untold[i];
+    if (untold.member != undo.amount.member) continue;
+    if (!untold.sent) return table_.drop_untold(entry, i);
+    entry.fresh -= untold.fresh;
+    untold.fresh = false;
+    return;
+  }
+}
+
+/// Members that may bring the key beyond its limit are told at once.
+void SyncedBank::note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now) {
+  if (entry.untold.size() >= kMembersOfPush) return hasten(entry, now, Haste::now);
+  if (!entry.ceiling || entry.fresh == 0) return;
+  const double limit = entry.ceiling->limit.as_real();
+  const double value = reading.settled.as_real();
+  if (value > limit + 1) return;
+  if (haste_for(entry.fresh, std::max(limit - value, 0.0), limit) != Haste::none)
+    hasten(entry, now, Haste::now);  // until the store has said so, they do not count
+}
+
+/// How many pushes it made: one for each member, or one that asks.
+std::size_t SyncedBank::fill_members(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,
+                                     std::size_t most, std::vector<Push>& out) {
+  const CounterKey key = entry.key_in_bank();
+  const Number own = bank_.peek(entry.counter.id, key, now).settled;
+  const auto is_gone = [&](std::uint64_t member) {
+    const Amount event{1, member, nullptr};
+    return bank_.peek(entry.counter.id, key, now, &event).settled > own;
+  };
+  entry.flying = {};
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < entry.untold.size() && n < std::min(kMembersOfPush, most);) {
+    Untold& untold = entry.untold[i];
+    if (is_gone(untold.member)) {  // from our own window: it is nobody's business any more
+      table_.drop_untold(entry, i);
+      continue;
+    }
+    ++i;
+    untold.sent = true;
+    if (at + n == out.size()) out.emplace_back();
+    Push& push = out[at + n++];
+    begin_push(entry, now, push);
+    push.verb = SharedVerb::add;
+    push.amount = Number{1};
+    push.member = untold.member;
+    push.last = false;
+    ++id.sequence;
+    push.id = id;
+    if (untold.fresh) entry.flying = amount_of(entry.flying) + Number{1};
+  }
+  if (n != 0) {
+    out[at + n - 1].last = true;
+    return n;
+  }
+  if (at == out.size()) out.emplace_back();
+  begin_push(entry, now, out[at]);
+  ++id.sequence;
+  out[at].id = id;
+  return 1;
+}
+
+/// The answer to one of them.
+void SyncedBank::told_member(SyncEntry& entry, const Push& push, bool done) noexcept {
+  for (std::size_t i = 0; i < entry.untold.size(); ++i) {
+    Untold& untold = entry.untold[i];
+    if (untold.member != push.member) continue;
+    const bool again = !std::exchange(untold.sent, false);  // seen once more meanwhile
+    if (!done) return;
+    if (!again) return table_.drop_untold(entry, i);
+    entry.fresh -= untold.fresh;
+    untold.fresh = false;
+    return;
+  }
+}
+
+/// How many the store has. Where those are less than it must have of ours alone, somebody has
+/// emptied it, or it has lost them: then only what is still to be told is ours.
+void SyncedBank::take_members(SyncEntry& entry, Number total, TimePoint now) {
+  const bool slides = entry.counter.shared->spec.window == Window::log;
+  // What it may have seen leave before we do, it need not have any more.
+  const TimePoint sure = slides ? now + slot_of(entry.counter) : now;
+  const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), sure).settled;
+  if (own.is_zero()) entry.untold_lost = false;
+  if (!entry.untold_lost && total < own - number(entry.untold.size())) forget_told(entry, now);
+  entry.others = greater(total - told_of(entry, now), Number{0});
+  entry.others_until = window_end(entry, now);
+  entry.told_at = now;
+  const Number ours = amount_of(entry.flying);
+  note_overshoot(entry, total - ours, total, ours);
+  if (entry.untold.size() >= kMembersOfPush) hasten(entry, now, Haste::now);
+}
+
+void SyncedBank::forget_told(SyncEntry& entry, TimePoint now) {
+  const CounterKey key = entry.key_in_bank();
+  bank_.reset(entry.counter.id, key, now);
+  for (Untold& untold : entry.untold) {
+    bank_.charge(entry.counter.id, key, now, {1, untold.member, nullptr}, nullptr, nullptr);
+    untold.fresh = true;
+  }
+  entry.fresh = static_cast<std::uint32_t>(entry.untold.size());
+}
+
+}  // namespace weir::limiter

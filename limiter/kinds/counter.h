@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "core/key.h"
+#include "limiter/kinds/place_grid.h"
+#include "limiter/kinds/table.h"
+#include "limiter/kinds/windows.h"
+
+namespace weir::limiter {
+
+struct Kind;
+struct KindOps;
+
+/// An open (or closed) counter, resolved: all that an operation needs, on a few cache lines.
+/// Immutable but for the flags; never freed while the bank lives, so a stale id reads a stale
+/// counter and nothing worse.
+struct Counter {
+  Hash128 identity;
+  CounterSpec spec;
+  Rule rule;
+  const Kind* kind = nullptr;
+  const KindOps* ops = nullptr;
+  Table* table = nullptr;
+  std::uint64_t salt = 0;
+  std::uint32_t idle_seconds = 0;  ///< after its last event a key holds nothing
+  std::uint16_t index = 0;
+  std::uint16_t generation = 0;
+  std::uint8_t clock = 0;         ///< Ages::kNow, kWall or kOwnTime
+  std::uint8_t inline_words = 4;  ///< of a slot's payload; the last one counts reservations
+  std::uint8_t delta_bits = 0;    ///< of a packed ring entry; the rest of 16 is its count
+  std::optional<PlaceGrid> grid;  ///< of a counter with a radius
+  /// Entries at most; no bound where entries merge. Grows when a policy wants more.
+  std::atomic<std::uint32_t> keep{0};
+  /// Its keys and, maybe, its table are gone. Checked under a region's lock.
+  std::atomic<bool> retired{false};
+  /// own_time: ms, of the latest of all events. On a line of its own: every event may write it.
+  alignas(64) std::atomic<std::int64_t> newest{0};
+
+  /// Moves `newest` on; what it is then.
+  std::int64_t observe(std::int64_t ms) noexcept {
+    std::int64_t known = newest.load(std::memory_order_relaxed);
+    while (ms > known && !newest.compare_exchange_weak(known, ms, std::memory_order_relaxed)) {
+    }
+    return std::max(known, ms);
+  }
+  bool holds_reservations() const noexcept { return inline_words == 3; }
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "limiter/kinds/counter.h"
+
+namespace weir::limiter {
+
+/// What a counter with a radius looks at besides the cell of the event.
+struct Around {
+  UnitVector at;  ///< of the event
+  double reach;   ///< squared chord: who is further away is not near
+  std::span<const Table::Place> cells;
+};
+
+/// One key of one counter, looked up, with its region's lock held.
+struct Subject {
+  const Counter& counter;
+  Table::Place place;
+  const Ages& ages;
+  Arena& arena;
+  Slot* slot = nullptr;            ///< null: the key is not there
+  const Around* around = nullptr;  ///< set where operations on a counter with a radius are; the
+                                   ///< locks of these cells' regions are held too
+};
+
+/// One entry of a key, as a snapshot holds it: ms since the epoch, and the value's bits.
+struct PlainEntry {
+  std::int64_t ms;
+  std::uint64_t bits;
+};
+
+/// What a kind of counter can do. All are noexcept but take_out; none of them waits or asks for the
+/// time.
+struct KindOps {
+  // charge and reserve: the undo, unless it is null, comes as made, and is so where nothing is
+  // stored.
+  Reading (*charge)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
+  void (*uncharge)(Subject&, const Undo&) noexcept;
+  Reading (*peek)(const Subject&, const Instant&, const Amount*) noexcept;
+  Reading (*reserve)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
+  Reading (*settle)(Subject&, const Instant&, std::int64_t event_ms, const Amount&, const Undo&,
+                    bool matched) noexcept;
+  /// own_time: what has happened by then; else everything.
+  void (*reset)(Subject&, const Instant&) noexcept;
+  /// The live settled entries, oldest first.
+  void (*take_out)(const Subject&, const Instant&, std::vector<PlainEntry>&);
+  /// Into a key that holds none: entries as take_out gave them.
+  void (*put_in)(Subject&, const Instant&, std::span<const PlainEntry>) noexcept;
+};
+
+/// What a kind is in the shared store: which script holds it (store/redis/scripts/).
+enum class SharedForm : std::uint8_t {
+  fixed,    ///< one total and the window that it belongs to
+  ring,     ///< buckets, packed in one string
+  log,      ///< events with amounts or members, in a sorted set; or times, in a string
+  members,  ///< different members with their times, in a sorted set
+  tally,    ///< average or extreme of one window
+  leaky,    ///< a level and when it was read
+  last,     ///< the latest data
+  flights,  ///< open events with the times at which they end by themselves
+  gauges,   ///< what each replica says to have open, likewise
+  near,     ///< events and where they were, in a sorted set for each cell
+};
+inline constexpr std::size_t kSharedForms = 10;
+
+/// A row of the table of kinds. A new kind is a row, and its operations.
+struct Kind {
+  std::string_view name;
+  Metric metric;
+  Window window;
+  bool real;
+  const KindOps* ops;
+  SharedForm shared;
+  std::string_view help;
+  bool near = false;  ///< has a radius
+};
+
+std::span<const Kind> kinds() noexcept;
+/// How it is done for events that bring their own times, if the spec says so.
+const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept;
+/// The row that serves a spec whose parameters are in range, or null.
+const Kind* find_kind(const CounterSpec& spec) noexcept;
+
+}  // namespace weir::limiter

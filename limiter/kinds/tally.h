@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include "limiter/kinds/amounts.h"
+#include "limiter/kinds/journal.h"
+
+namespace weir::limiter {
+
+/// An amount as a journal remembers it: the bits of a double (real) or of a 64-bit integer.
+std::uint64_t bits_of(const CounterSpec& spec, const Amount& event) noexcept;
+
+/// Two amounts as a journal remembers them, added up; integers saturate.
+std::uint64_t sum_of(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept;
+
+/// Adds amounts up to the value of a metric: count, sum, average, minimum or maximum. Integers are
+/// added in 128 bits.
+class Tally {
+ public:
+  explicit Tally(const CounterSpec& spec) noexcept : spec_(&spec) {}
+  void add(std::uint64_t bits) noexcept;
+  /// Another tally's totals; `extreme` counts only for minimum and maximum, and only if n > 0.
+  void add_totals(std::uint64_t n, Wide wide, double real, std::uint64_t extreme) noexcept;
+
+  bool has_value() const noexcept { return n_ != 0 || is_sum(); }
+  Number value() const noexcept;
+  std::uint64_t extreme() const noexcept { return extreme_; }
+  /// Whether `a` lies beyond `b`: below for a minimum, above for a maximum.
+  static bool beyond(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept;
+
+ private:
+  bool is_sum() const noexcept {
+    return spec_->metric == Metric::count || spec_->metric == Metric::sum;
+  }
+  bool is_extreme() const noexcept {
+    return spec_->metric == Metric::minimum || spec_->metric == Metric::maximum;
+  }
+
+  const CounterSpec* spec_;
+  std::uint64_t n_ = 0;
+  Wide wide_ = 0;
+  double real_ = 0;
+  std::uint64_t extreme_ = 0;
+};
+
+/// average, minimum and maximum over fixed windows: a few numbers a key, however many events.
+extern const KindOps kTallyOps;
+/// average, minimum, maximum over logs; count, sum, distinct, exists and those over the last n
+/// events: a list of them.
+extern const KindOps kListOps;
+/// Metrics of what happened within a radius, over logs: a list of places for each cell.
+extern const KindOps kNearOps;
+/// Counters whose events bring their own times (CounterSpec::late): a list of them, out of which
+/// any window is told.
+extern const KindOps kTimelineOps;
+/// The leaky bucket.
+extern const KindOps kLeakyOps;
+/// The datum of the previous event.
+extern const KindOps kLastOps;
+
+}  // namespace weir::limiter

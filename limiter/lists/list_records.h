@@ -1,0 +1,31 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "limiter/memory/frame.h"
+#include "limiter/lists/lists.h"
+
+/// List entries as bytes: in the state directory, and between replicas.
+namespace weir::limiter {
+
+inline constexpr std::size_t kListTextMax = 256;  ///< bytes of each text of an entry
+inline constexpr std::size_t kListPartsMax = 32;  ///< printable key parts of an entry
+
+inline TimePoint clamp_list_time(TimePoint t) noexcept {
+  return std::clamp(t, TimePoint{}, kForever);
+}
+
+/// At most kListTextMax bytes and never half a UTF-8 character: entries of a hostile client must
+/// not cost more than they are worth. The key itself is the hash of the whole text.
+std::string printable(std::string_view text);
+
+/// All of the entry but its key.
+void put_entry(std::string& out, const ListEntry& entry);
+/// Reads what put_entry wrote, whoever says so: texts are cut and times clamped. False: no entry
+/// (`in` may also say so).
+bool get_entry(Reader& in, ListEntry& entry);
+
+}  // namespace weir::limiter

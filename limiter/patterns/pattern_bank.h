@@ -1,0 +1,95 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "limiter/patterns/pattern.h"
+
+namespace weir::limiter {
+
+/// What open matches may take at most beside counters that take `memory` bytes.
+std::uint64_t pattern_memory(std::uint64_t memory) noexcept;
+
+struct PatternLimits {
+  std::uint64_t memory = std::uint64_t{32} << 20;  ///< bytes of all keys together, about
+  unsigned shards = 16;                            ///< locks; 1 where one thread uses it
+  /// What no event can complete any more is let go, events coming at most PatternSpec::late behind
+  /// the watermark. False: events come as late as they like (a file in the order of arrival); then
+  /// only keep and memory bound what is kept.
+  bool forgets = true;
+};
+
+struct PatternStats {
+  std::uint64_t matched = 0, timeouts = 0, unmatched = 0;
+  std::uint64_t dropped = 0;  ///< open matches that went because of keep or memory
+  std::uint64_t open = 0;     ///< matches that have begun, now
+  std::uint64_t keys = 0;
+  std::uint64_t memory_used = 0, memory_limit = 0;
+};
+
+/// What an event would do, and what its key has.
+struct PatternView {
+  bool completes = false;
+  std::size_t open = 0;       ///< matches that have begun
+  std::uint8_t furthest = 0;  ///< the most steps that one of them has
+};
+
+/// The open matches of all patterns, by key, and their timers; they outlive reloads.
+///
+/// Time is an argument: events have their own, and the watermark says that no event at or before it
+/// is waited for any more (live: now - 1 ms). Deadlines at or before it fire; each match is stamped
+/// with its deadline, however late advance() is called.
+///
+/// Thread-safe: a mutex per shard, held for one key (advance: for the due ones; export_all: for one
+/// shard at a time). Allocates where a match begins. Over the memory the idlest keys go, those
+/// without open matches first; what was open is counted as dropped. open, close_unused and import
+/// are for one thread at a time, the control thread's.
+class PatternBank {
+ public:
+  explicit PatternBank(const PatternLimits& limits);
+  ~PatternBank();
+  PatternBank(const PatternBank&) = delete;
+  PatternBank& operator=(const PatternBank&) = delete;
+
+  /// The pattern of this identity, the one that is there or a new one. Error::full: over 1,024 of
+  /// them.
+  Result<PatternId> open(const Hash128& identity, const PatternSpec& spec);
+  /// Closes every pattern that is not in `used`; what was open in them is gone.
+  void close_unused(std::span<const PatternId> used);
+
+  /// `key`: a hash that no other pattern uses (the identity is part of it).
+  PatternView peek(PatternId id, const Hash128& key, const PatternEvent& event) const;
+  /// Appends the matches that the event completes.
+  void feed(PatternId id, const Hash128& key, const PatternEvent& event, PatternMatches& out);
+
+  /// The matches that the event would complete were it not refused: counted, but it is not taken.
+  void refuse(PatternId id, const Hash128& key, const PatternEvent& event, PatternMatches& out);
+
+  /// The earliest time at which advance() has something to do. No lock.
+  TimePoint due() const noexcept;
+  /// Appends what fires, in the order of time, then of arrival.
+  void advance(TimePoint watermark, PatternMatches& out);
+  /// No more events come. Pairs without `within` are unmatched now, stamped `last`; with `flush`
+  /// all other deadlines fire as well, each stamped as ever.
+  void end_of_input(TimePoint last, bool flush, PatternMatches& out);
+
+  PatternStats stats() const;
+
+  /// All open matches, checksummed and versioned; keys are hashes, so it is worth nothing without
+  /// the secret. Patterns that others open meanwhile are not in it.
+  void export_all(TimePoint now, std::string& out) const;
+  /// Takes in what export_all wrote, for patterns that are open with the same spec and for keys
+  /// that have nothing yet; deadlines that have passed fire at the next advance(). Torn or foreign
+  /// input (Error::malformed) changes nothing. If the clock stands before the snapshot's, times
+  /// move back with it. Returns how many keys came back.
+  Result<std::size_t> import(std::string_view snapshot, TimePoint now);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::limiter

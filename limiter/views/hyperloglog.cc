@@ -1,0 +1,116 @@
+#include "limiter/views/hyperloglog.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace weir::limiter {
+namespace {
+
+constexpr std::uint32_t kRankBits = 6;
+constexpr std::uint32_t kRankMask = (1u << kRankBits) - 1;
+constexpr std::size_t kUnsorted = 64;  // at least so many before they are put in order
+
+/// Ertl 2017, algorithm 6: what the registers that are still 0 contribute.
+double sigma(double x) {
+  if (x == 1) return std::numeric_limits<double>::infinity();
+  double y = 1, z = x, before;
+  do {
+    x *= x;
+    before = z;
+    z += x * y;
+    y += y;
+  } while (z != before);
+  return z;
+}
+
+/// The same for registers at their greatest rank.
+double tau(double x) {
+  if (x == 0 || x == 1) return 0;
+  double y = 1, z = 1 - x, before;
+  do {
+    x = std::sqrt(x);
+    before = z;
+    y *= 0.5;
+    z -= (1 - x) * (1 - x) * y;
+  } while (z != before);
+  return z / 3;
+}
+
+}  // namespace
+
+unsigned HyperLogLog::precision_for(double error) noexcept {
+  const double registers = std::pow(4 * 1.04 / error, 2);
+  const double bits = std::ceil(std::log2(registers));
+  return static_cast<unsigned>(std::clamp(bits, double{kLeast}, double{kMost}));
+}
+
+void HyperLogLog::add(std::uint64_t hash) {
+  const auto index = static_cast<std::uint32_t>(hash >> (64 - precision_));
+  const auto rank = static_cast<std::uint32_t>(
+      std::min(std::countl_zero(hash << precision_), static_cast<int>(64 - precision_)) + 1);
+  if (!registers_.empty()) {
+    if (registers_[index] < rank) registers_[index] = static_cast<std::uint8_t>(rank);
+    return;
+  }
+  const std::uint32_t entry = index << kRankBits | rank;
+  const auto sorted_end = sparse_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+  const auto at = std::lower_bound(sparse_.begin(), sorted_end, index << kRankBits);
+  if (at != sorted_end && *at >> kRankBits == index) {
+    *at = std::max(*at, entry);
+    return;
+  }
+  if (std::find(sorted_end, sparse_.end(), entry) != sparse_.end()) return;
+  sparse_.push_back(entry);
+  if (sparse_.size() - sorted_ >= kUnsorted) tidy();
+}
+
+void HyperLogLog::tidy() {
+  const auto sorted_end = sparse_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+  std::sort(sorted_end, sparse_.end());
+  std::inplace_merge(sparse_.begin(), sorted_end, sparse_.end());
+  // Of one register the greatest rank stands last.
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < sparse_.size(); ++i) {
+    const bool last =
+        i + 1 == sparse_.size() || sparse_[i] >> kRankBits != sparse_[i + 1] >> kRankBits;
+    if (last) sparse_[kept++] = sparse_[i];
+  }
+  sparse_.resize(kept);
+  sorted_ = kept;
+  if (sparse_.size() * sizeof(std::uint32_t) * 4 > std::size_t{1} << precision_) make_dense();
+}
+
+void HyperLogLog::make_dense() {
+  registers_.assign(std::size_t{1} << precision_, 0);
+  for (const std::uint32_t entry : sparse_) {
+    auto& rank = registers_[entry >> kRankBits];
+    rank = std::max(rank, static_cast<std::uint8_t>(entry & kRankMask));
+  }
+  std::vector<std::uint32_t>().swap(sparse_);
+  sorted_ = 0;
+}
+
+double HyperLogLog::estimate() const {
+  const unsigned q = 64 - precision_;
+  std::array<std::uint32_t, 66> count{};
+  const auto m = static_cast<double>(std::uint64_t{1} << precision_);
+  if (!registers_.empty()) {
+    for (const std::uint8_t rank : registers_) ++count[rank];
+  } else {
+    HyperLogLog whole(*this);
+    whole.tidy();
+    if (!whole.registers_.empty()) return whole.estimate();
+    for (const std::uint32_t entry : whole.sparse_) ++count[entry & kRankMask];
+    count[0] = static_cast<std::uint32_t>((std::size_t{1} << precision_) - whole.sparse_.size());
+  }
+  double z = m * tau(1 - count[q + 1] / m);
+  for (unsigned k = q; k >= 1; --k) z = 0.5 * (z + count[k]);
+  z += m * sigma(count[0] / m);
+  const double alpha = 0.5 / std::log(2.0);
+  return alpha * m * m / z;
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/calendar.h"
+#include "core/clock.h"
+#include "core/key.h"
+#include "core/number.h"
+#include "limiter/kinds/kind.h"
+
+/// Views: a metric per group over windows, and the groups in order of it. Numbers, no verdict.
+///
+/// Windows are half-open, [start, end), named by both; those of `hop` and of a fixed length begin
+/// at multiples of the hop since the epoch. A window takes events until the watermark reaches
+/// end - 1: then it is complete and handed out, once, in the order of time. Windows without events
+/// are no results; the first and last ones, only partly over events, are.
+namespace weir::limiter {
+
+struct ViewSpec {
+  enum class Method : std::uint8_t { exact, bloom, hll };
+  Metric metric = Metric::count;  ///< count, sum, average, minimum, maximum or distinct
+  Method method = Method::exact;  ///< distinct only
+  milliseconds length{0};         ///< kWindowMin .. kWindowMax; ignored with a zone
+  milliseconds hop{0};            ///< 1 ms .. length; = length: fixed windows, one after the other
+  std::shared_ptr<const TimeZone> zone;  ///< set: natural hours, days, weeks or months
+  CalendarUnit unit = CalendarUnit::day;
+  bool grouped = true;             ///< false: one group, whose key has no part
+  std::size_t top = 0;             ///< rows of a window at most; 0: all
+  std::optional<std::size_t> per;  ///< a part of the key: `top` rows for each value of it
+  std::size_t expect = 1'000'000;  ///< bloom: distinct (key, member) pairs of a window
+  double error = 0.01;             ///< bloom, hll: relative error of a number, 0.002 .. 0.5
+
+  /// How many windows an event is in at most.
+  std::int64_t overlap() const noexcept {
+    return zone ? 1 : (length + hop - milliseconds{1}) / hop;
+  }
+};
+
+/// An event as a view sees it.
+struct ViewEvent {
+  TimePoint at;
+  Hash128 key;             ///< keyed hash of `parts`
+  std::string_view parts;  ///< the key: each part as KeyBuilder::add_text writes it
+  Number amount{1};        ///< sum, average, minimum, maximum: finite, below 1e290 in size
+  Hash128 member;          ///< distinct: keyed hash of the member
+};
+
+struct ViewRow {
+  std::string_view parts;
+  Number value;
+};
+
+/// A result. What it shows belongs to the view and lives until its next call.
+struct ViewWindow {
+  TimePoint start, end;
+  bool complete = false;
+  Number total;  ///< the metric of all events of the window together, whatever `top` leaves out
+  /// Value descending, then key ascending: part by part, decimal integers as numbers and before
+  /// all else, text by code point.
+  std::span<const ViewRow> rows;
+};
+using ViewSink = std::function<void(const ViewWindow&)>;
+
+struct ViewStats {
+  std::uint64_t bytes = 0;    ///< of memory, about
+  std::uint64_t keys = 0;     ///< groups held
+  std::uint64_t events = 0;   ///< counted so far
+  std::uint64_t late = 0;     ///< not counted: every window of theirs was complete
+  std::uint64_t dropped = 0;  ///< not counted for their key: no room for it
+};
+
+/// One view's state. Not thread-safe. Allocates for new keys only, and reuses what it has.
+/// Work per event does not depend on the number of windows that it is in (bloom, hll: it does); a
+/// hop looks at each group of the window once, and at the events of the panes that come and go.
+class View {
+ public:
+  enum class Seen : std::uint8_t { counted, late, dropped };
+
+  virtual ~View() = default;
+  virtual Seen observe(const ViewEvent& event) = 0;
+  /// Hands out the windows with end - 1 <= watermark, ascending. A watermark never falls: an
+  /// earlier one than before does nothing.
+  virtual void advance(TimePoint watermark, const ViewSink& sink) = 0;
+  /// Hands out all other windows with an event, ascending, as not complete. The view is empty then.
+  virtual void flush(const ViewSink& sink) = 0;
+  /// Shows the next window to be completed, if it has an event so far; changes nothing.
+  virtual void running(const ViewSink& sink) = 0;
+  virtual ViewStats stats() const noexcept = 0;
+  /// `bytes` of memory at most, about; 0: no limit. What is there stays.
+  virtual void limit(std::size_t bytes) noexcept = 0;
+};
+
+std::unique_ptr<View> make_view(const ViewSpec& spec);
+
+/// Calls `each` with every part of an encoded key, in order.
+template <class Each>
+void for_each_part(std::string_view parts, Each each) {
+  while (parts.size() >= sizeof(std::uint32_t)) {
+    std::uint32_t size;
+    std::memcpy(&size, parts.data(), sizeof size);
+    parts.remove_prefix(sizeof size);
+    each(parts.substr(0, size));
+    parts.remove_prefix(size < parts.size() ? size : parts.size());
+  }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,182 @@
+#include "net/http/fields.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::net {
+namespace {
+
+struct Known {
+  std::string_view name;
+  FieldKind kind = FieldKind::plain;
+};
+
+constexpr Known kKnown[] = {
+    {"host", FieldKind::host},
+    {"content-length", FieldKind::content_length},
+    {"transfer-encoding", FieldKind::transfer_encoding},
+    {"connection", FieldKind::connection},
+    {"upgrade", FieldKind::upgrade},
+    {"expect", FieldKind::expect},
+    {"sec-websocket-key", FieldKind::sec_websocket_key},
+    {"sec-websocket-version", FieldKind::sec_websocket_version},
+    {"sec-websocket-accept", FieldKind::sec_websocket_accept},
+    {"keep-alive", FieldKind::hop},
+    {"te", FieldKind::hop},
+    {"trailer", FieldKind::hop},
+    {"http2-settings", FieldKind::hop},
+    {"proxy",
+     FieldKind::hop},  // no hop-by-hop field, but CGI apps read it as HTTP_PROXY ("httpoxy")
+    {"proxy-connection", FieldKind::hop},
+    {"proxy-authenticate", FieldKind::hop},
+    {"proxy-authorization", FieldKind::hop},
+    {"proxy-authentication-info", FieldKind::hop},
+    {"x-forwarded-for", FieldKind::x_forwarded_for},
+    {"x-forwarded-proto", FieldKind::x_forwarded_proto},
+    {"x-forwarded-host", FieldKind::x_forwarded_host},
+    {"x-request-id", FieldKind::x_request_id},
+    {"forwarded", FieldKind::x_forwarded_other},
+    {"x-real-ip", FieldKind::x_forwarded_other},
+    {"x-client-ip", FieldKind::x_forwarded_other},
+    {"true-client-ip", FieldKind::x_forwarded_other},
+    {"x-cluster-client-ip", FieldKind::x_forwarded_other},
+    {"x-forwarded", FieldKind::x_forwarded_other},
+    {"max-forwards", FieldKind::max_forwards},
+    {"cf-connecting-ip", FieldKind::x_forwarded_other},
+    {"cf-connecting-ipv6", FieldKind::x_forwarded_other},
+    {"cf-pseudo-ipv4", FieldKind::x_forwarded_other},
+    {"fastly-client-ip", FieldKind::x_forwarded_other},
+    {"fly-client-ip", FieldKind::x_forwarded_other},
+    {"do-connecting-ip", FieldKind::x_forwarded_other},
+    {"x-original-url", FieldKind::x_forwarded_other},
+    {"x-rewrite-url", FieldKind::x_forwarded_other},
+    {"x-original-uri", FieldKind::x_forwarded_other},
+    {"x-original-host", FieldKind::x_forwarded_other},
+    {"x-original-forwarded-for", FieldKind::x_forwarded_other},
+    {"x-azure-clientip", FieldKind::x_forwarded_other},
+    {"x-azure-socketip", FieldKind::x_forwarded_other},
+    {"x-appengine-user-ip", FieldKind::x_forwarded_other},
+    {"x-vercel-forwarded-for", FieldKind::x_forwarded_other},
+    {"x-nf-client-connection-ip", FieldKind::x_forwarded_other},
+    {"x-remote-ip", FieldKind::x_forwarded_other},
+    {"x-remote-addr", FieldKind::x_forwarded_other},
+    {"x-originating-ip", FieldKind::x_forwarded_other},
+    {"x-arr-clientcert", FieldKind::x_forwarded_other},
+};
+
+constexpr std::size_t kSlots = 256;
+
+/// Collision-free over kKnown (the multipliers were searched for; the table below refuses to compile
+/// otherwise). Setting bit 5 folds letters and changes no digit and no '-'.
+constexpr std::size_t slot(const char* name, std::size_t size) noexcept {
+  const auto at = [name](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(name[i]) | 0x20u);
+  };
+  return (size + at(size - 1) + 3 * at(size - 2) + 5 * at(0) + 24 * at(size / 2)) % kSlots;
+}
+
+constexpr auto kTable = [] {
+  std::array<Known, kSlots> table{};
+  for (const Known& known : kKnown) {
+    Known& place = table[slot(known.name.data(), known.name.size())];
+    if (!place.name.empty()) throw "two names in one slot: search for other multipliers";
+    place = known;
+  }
+  return table;
+}();
+
+constexpr std::uint64_t kFoldEight = 0x2020202020202020;
+
+std::uint64_t load_eight(const char* p) noexcept {
+  std::uint64_t out;
+  std::memcpy(&out, p, sizeof out);
+  return out;
+}
+
+/// Both of them tokens of `size` characters, `lower` of lower-case letters, digits and '-': then
+/// bit 5 is all that differs. Eight at a time; the last eight overlap.
+inline bool same_token(const char* name, const char* lower, std::size_t size) noexcept {
+  if (size >= 8) {
+    for (std::size_t i = 0; i + 8 < size; i += 8) {
+      if ((load_eight(name + i) | kFoldEight) != load_eight(lower + i)) return false;
+    }
+    return (load_eight(name + size - 8) | kFoldEight) == load_eight(lower + size - 8);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    if (static_cast<char>(name[i] | 0x20) != lower[i]) return false;
+  }
+  return true;
+}
+
+struct Prefix {
+  std::string_view text;
+  FieldKind kind;
+};
+/// Whoever stands in front of apps sets such fields: for whom it forwards, which certificate the
+/// client has, which user it is.
+constexpr Prefix kPrefixes[] = {{"x-weir-", FieldKind::x_weir},
+                                {"x-forwarded-", FieldKind::x_forwarded_other},
+                                {"x-envoy-", FieldKind::x_forwarded_other}};
+
+}  // namespace
+
+FieldKind field_kind(std::string_view name) noexcept {
+  const char* const p = name.data();
+  const std::size_t size = name.size();
+  if (size < 2) return FieldKind::plain;
+  const Known& known = kTable.data()[slot(p, size)];
+  if (known.name.size() == size && same_token(p, known.name.data(), size)) return known.kind;
+  if ((*p | 0x20) == 'x') {
+    for (const Prefix& prefix : kPrefixes) {
+      if (size >= prefix.text.size() && same_token(p, prefix.text.data(), prefix.text.size())) {
+        return prefix.kind;
+      }
+    }
+  }
+  return FieldKind::plain;
+}
+
+bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return ascii_lower(x) == ascii_lower(y);
+         });
+}
+
+std::string_view media_type(std::string_view content_type) noexcept {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  const std::size_t end = type.find_last_not_of(" \t");
+  return end == std::string_view::npos ? std::string_view() : type.substr(0, end + 1);
+}
+
+bool aliases(std::string_view text, std::string_view lower) noexcept {
+  return text.size() == lower.size() &&
+         std::equal(text.begin(), text.end(), lower.begin(),
+                    [](char x, char y) { return folded_in_name(x) == y; });
+}
+
+const HeaderField* FieldList::find(std::string_view name) const noexcept {
+  for (const HeaderField& field : span()) {
+    if (same_ignoring_case(field.name, name)) return &field;
+  }
+  return nullptr;
+}
+
+const HeaderField* FieldList::find(FieldKind kind) const noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kinds[i] == kind) return &fields[i];
+  }
+  return nullptr;
+}
+
+std::string_view FieldList::only_value(FieldKind kind) const noexcept {
+  std::string_view found;
+  int times = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kinds[i] != kind) continue;
+    found = fields[i].value;
+    ++times;
+  }
+  return times == 1 ? found : std::string_view{};
+}
+
+}  // namespace weir::net

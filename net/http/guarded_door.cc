@@ -1,0 +1,50 @@
+#include "net/http/guarded_door.h"
+
+#include "net/http/json_reply.h"
+
+namespace weir::net {
+
+GuardedDoor::GuardedDoor(boost::asio::io_context& io, GuardedDoorSettings settings, DoorRoom& room,
+                         telemetry::MetricCells& metrics)
+    : settings_(std::move(settings)),
+      room_(room),
+      metrics_(metrics),
+      server_(io, *this, settings_.limits) {}
+
+Result<void> GuardedDoor::start() {
+  if (settings_.token_file) {
+    token_.emplace(*settings_.token_file);
+    const auto checked = token_->check({});
+    if (!checked && checked.error() == Error::unavailable) return checked;
+  } else if (DoorGuard::needs_token(settings_.listen)) {
+    return make_error_code(Error::refused);
+  }
+  const auto listening = server_.listen(settings_.listen);
+  if (listening) {
+    guard_.emplace(server_.address(), token_ ? &*token_ : nullptr, settings_.hosts);
+  }
+  return listening;
+}
+
+boost::asio::awaitable<HttpReply> GuardedDoor::handle(HttpRequest request) {
+  metrics_.add(settings_.requests);
+  HttpReply reply;
+  if (const auto refusal = guard_->check(request)) {
+    metrics_.add(settings_.refused);
+    reply = problem(refusal->status, refusal->detail);
+    if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
+  } else {
+    reply = co_await room_.answer(std::move(request));
+  }
+  reply.fields.emplace_back("Cache-Control", "no-store");
+  reply.fields.emplace_back("X-Content-Type-Options", "nosniff");
+  co_return reply;
+}
+
+HttpReply GuardedDoor::refuse(int status, std::string_view detail) {
+  HttpReply reply = problem(status, detail);
+  reply.fields.emplace_back("Cache-Control", "no-store");
+  return reply;
+}
+
+}  // namespace weir::net

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "net/http/fields.h"
+#include "net/http/refusal.h"
+
+/// What request and response heads have in common. For the two head parsers alone.
+namespace weir::net::lines {
+
+/// How parsing a part went: refused if `refusal` says so, else incomplete if `next` is null.
+struct Outcome {
+  const char* next = nullptr;
+  HttpRefusal refusal = HttpRefusal::none;
+  static Outcome incomplete() noexcept { return {}; }
+  static Outcome refused(HttpRefusal why) noexcept { return {nullptr, why}; }
+};
+
+/// Whether a head that was incomplete when its first `progress.scanned` bytes were looked at is
+/// worth parsing again: its end came, or a byte that must be refused, or a limit was crossed. If
+/// not, notes how far it looked. Always true the first time.
+bool worth_parsing(std::string_view bytes, const HeadLimits& limits,
+                   HeadProgress& progress) noexcept;
+
+/// Notes that the head is incomplete although all of `bytes` was parsed.
+void note_incomplete(std::string_view bytes, HeadProgress& progress) noexcept;
+
+/// Parses field lines, from p on, and the empty line after them; the head begins at `begin`. On
+/// success `next` is where the body begins.
+Outcome parse_fields(const char* begin, const char* p, const char* end, std::uint32_t limit,
+                     FieldList& list) noexcept;
+
+/// Checks that a line ends at p, at CR. On success `next` is after the LF. `p` may be `end`.
+Outcome parse_line_end(const char* p, const char* end) noexcept;
+
+/// What the Connection fields say.
+struct Connection {
+  bool close = false;
+  bool keep_alive = false;
+  bool upgrade = false;
+  /// Names a field that no hop may drop, such as Host or X-Forwarded-For.
+  bool names_needed = false;
+};
+
+/// What the fields say about framing and the connection, gathered and checked. `http_1_0` is of the
+/// message.
+struct Decided {
+  HttpRefusal refusal = HttpRefusal::none;
+  bool has_length = false;
+  bool chunked = false;
+  std::uint64_t length = 0;
+  Connection connection;
+  const HeaderField* host = nullptr;
+  bool host_repeated = false;
+  bool has_expect = false;
+  bool expect_unknown = false;           ///< an Expect other than 100-continue
+  const HeaderField* upgrade = nullptr;  ///< null also if there are several
+  const HeaderField* websocket_key = nullptr;
+  const HeaderField* websocket_version = nullptr;
+  const HeaderField* websocket_accept = nullptr;
+};
+
+/// Also marks in `list.kinds` the fields that Connection names, and takes their names from them: they
+/// are for this hop alone, so that nobody must read them.
+void decide(FieldList& list, bool http_1_0, Decided& out) noexcept;
+
+}  // namespace weir::net::lines

@@ -1,0 +1,433 @@
+#include "net/http/server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cerrno>
+#include <list>
+#include <optional>
+
+#include "net/deadline.h"
+#include "net/fd.h"
+#include "net/http/date.h"
+#include "net/http/fields.h"
+#include "net/task_group.h"
+
+namespace weir::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+// One stream type for TCP and Unix sockets: Beast's templates are compiled once.
+using Stream = asio::generic::stream_protocol::socket;
+using Parser = http::request_parser<http::string_body>;
+
+constexpr milliseconds kAcceptPause{100};
+constexpr milliseconds kLinger{1'000};
+constexpr int kRequestsPerConnection = 1'000;
+
+struct Connection {
+  explicit Connection(Stream s) : stream(std::move(s)) {}
+  /// Whom the connection waits for: the peer to send, this process to answer, the peer to read.
+  enum class State : std::uint8_t { request, answer, reader };
+
+  Stream stream;
+  State state = State::request;
+  bool bulk = false;        // its answer counts towards HttpServerLimits::bulk
+  std::uint64_t since = 0;  // a running number: when the peer was last of use
+
+  bool waits_for_peer() const noexcept { return state != State::answer; }
+};
+
+// What a failed read means: a status to answer with, or 0: the peer is gone.
+int refusal_status(const error_code& error) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
+  if (error == http::error::body_limit) return 413;
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
+  if (error.category() == http::make_error_code(http::error::bad_method).category()) return 400;
+  return 0;
+}
+
+std::string_view refusal_text(int status) {
+  switch (status) {
+    case 408:
+      return "the request did not arrive in time";
+    case 413:
+      return "the body is larger than this door accepts";
+    case 431:
+      return "the head of the request is larger than this door accepts";
+    default:
+      return "the request breaks the grammar of HTTP/1.1";
+  }
+}
+
+// Fills `out` from a whole message; false: nothing that this server answers.
+bool convert(http::request<http::string_body>& message, HttpRequest& out) {
+  std::string_view target(message.target().data(), message.target().size());
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;  // absolute-form
+    const std::size_t slash = target.find('/', scheme.size());
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  if (!target.starts_with('/')) return false;
+  const std::size_t question = target.find('?');
+  out.path = target.substr(0, question);
+  if (question != std::string_view::npos) out.query = target.substr(question + 1);
+  out.method.assign(message.method_string().data(), message.method_string().size());
+  for (const auto& field : message) {
+    std::string name(field.name_string().data(), field.name_string().size());
+    std::transform(name.begin(), name.end(), name.begin(), ascii_lower);
+    out.fields.emplace_back(std::move(name),
+                            std::string(field.value().data(), field.value().size()));
+  }
+  // Two ways to frame a body: some intermediary may have read the other one.
+  if (out.count("content-length") > 0 && out.count("transfer-encoding") > 0) return false;
+  if (out.count("content-length") > 1 || out.count("host") > 1) return false;
+  if (out.count("host") == 0 && message.version() >= 11) return false;
+  out.body = std::move(message.body());
+  return true;
+}
+
+std::string render_head(const HttpReply& reply, std::string_view date, bool keep_alive) {
+  std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " ";
+  const auto reason =
+      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(reply.status)));
+  head.append(reason.data(), reason.size()).append("\r\nDate: ").append(date).append("\r\n");
+  if (!reply.content_type.empty()) head += "Content-Type: " + reply.content_type + "\r\n";
+  if (reply.status != 204) {
+    head += "Content-Length: " + std::to_string(reply.text().size()) + "\r\n";
+  }
+  for (const auto& [name, value] : reply.fields) {
+    head.append(name).append(": ").append(value).append("\r\n");
+  }
+  if (!keep_alive) head += "Connection: close\r\n";
+  return head += "\r\n";
+}
+
+}  // namespace
+
+std::size_t HttpRequest::count(std::string_view name) const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      fields.begin(), fields.end(), [name](const auto& field) { return field.first == name; }));
+}
+
+std::string_view HttpRequest::field(std::string_view name) const noexcept {
+  for (const auto& [key, value] : fields) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+// Kept alive by its coroutines, so that it may be left behind in an io_context that is dropped.
+struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
+  Impl(asio::io_context& context, HttpHandler& h, const HttpServerLimits& l)
+      : io(context),
+        handler(h),
+        limits(l),
+        listener(context),
+        tasks(context.get_executor(), [this](const std::exception_ptr&) { ++failures; }) {}
+
+  asio::io_context& io;
+  HttpHandler& handler;
+  HttpServerLimits limits;
+  SocketAddress address;
+  asio::posix::stream_descriptor listener;
+  TaskGroup tasks;
+  std::vector<Connection*> connections;
+  std::uint64_t sequence = 0, displaced = 0, failures = 0;
+  HttpDate date;
+  bool stopping = false;
+
+  void admit(Fd fd);
+  /// Of the connections that wait for their peer (of bulk answers alone, if `bulk`), the one whose
+  /// peer has done nothing for the longest; null: there is none.
+  Connection* slowest_peer(bool bulk);
+  void displace(Connection& connection);
+  bool admit_bulk(Connection& connection);
+  void enter(Connection& connection, Connection::State state);
+  void forget(const Connection* connection) { std::erase(connections, connection); }
+  void stop_accepting();
+  asio::awaitable<void> accept_all(std::shared_ptr<Impl> self);
+  asio::awaitable<void> serve(std::shared_ptr<Impl> self, std::shared_ptr<Connection> connection);
+  asio::awaitable<void> converse(Connection& connection);
+  asio::awaitable<std::optional<int>> read_request(Connection& connection,
+                                                   boost::beast::flat_buffer& buffer,
+                                                   Parser& parser);
+  asio::awaitable<HttpReply> answer(HttpRequest request);
+  asio::awaitable<bool> write(Connection& connection, HttpReply reply, bool head_only,
+                              bool keep_alive);
+  asio::awaitable<error_code> send(Connection& connection, std::string_view head,
+                                   std::string_view body);
+  asio::awaitable<void> linger(Connection& connection);
+};
+
+asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
+  for (;;) {
+    // A listening socket waits as long as it takes; stop_accepting() ends the wait.
+    auto [error] =
+        co_await self->listener.async_wait(asio::posix::stream_descriptor::wait_read, kToken);
+    if (error || self->stopping) co_return;
+    for (int i = 0; i < 16; ++i) {
+      Fd fd(::accept4(self->listener.native_handle(), nullptr, nullptr,
+                      SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (fd) {
+        try {
+          self->admit(std::move(fd));
+        } catch (const std::bad_alloc&) {  // ends this connection, not the door
+          ++self->failures;
+        }
+        continue;
+      }
+      if (errno == ECONNABORTED || errno == EINTR) continue;
+      // Out of descriptors or memory: pause, or the ready backlog would make this loop spin.
+      if (errno != EAGAIN && errno != EWOULDBLOCK) co_await pause(kAcceptPause);
+      break;
+    }
+  }
+}
+
+void HttpServer::Impl::admit(Fd fd) {
+  if (connections.size() >= limits.connections) {
+    Connection* const victim = slowest_peer(false);
+    if (victim == nullptr) return;  // all are being answered: closes the new one
+    displace(*victim);
+  }
+  const int family = address.raw()->sa_family;
+  set_no_delay(fd.get());
+  Stream stream(io);
+  error_code error;
+  stream.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
+  if (error) return;
+  fd.release();
+  auto connection = std::make_shared<Connection>(std::move(stream));
+  enter(*connection, Connection::State::request);
+  connections.push_back(connection.get());
+  tasks.spawn(serve(shared_from_this(), std::move(connection)));
+}
+
+Connection* HttpServer::Impl::slowest_peer(bool bulk) {
+  Connection* slowest = nullptr;
+  for (Connection* connection : connections) {
+    if (!connection->waits_for_peer() || (bulk && !connection->bulk)) continue;
+    if (slowest == nullptr || connection->since < slowest->since) slowest = connection;
+  }
+  return slowest;
+}
+
+// Its coroutine ends by the error that closing gives what it waits for.
+void HttpServer::Impl::displace(Connection& connection) {
+  forget(&connection);
+  ++displaced;
+  error_code ignored;
+  connection.stream.close(ignored);
+}
+
+// False: as many bulk answers as may be are being made, and none waits for its reader.
+bool HttpServer::Impl::admit_bulk(Connection& connection) {
+  const auto taken = std::count_if(connections.begin(), connections.end(),
+                                   [](const Connection* other) { return other->bulk; });
+  if (static_cast<std::size_t>(taken) >= limits.bulk) {
+    Connection* const victim = slowest_peer(true);
+    if (victim == nullptr) return false;
+    displace(*victim);
+  }
+  connection.bulk = true;
+  return true;
+}
+
+void HttpServer::Impl::enter(Connection& connection, Connection::State state) {
+  connection.state = state;
+  connection.since = ++sequence;
+}
+
+asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<Impl> self,
+                                              std::shared_ptr<Connection> connection) {
+  struct Entry {
+    Impl& server;
+    const Connection* connection;
+    ~Entry() { server.forget(connection); }
+  };
+  const Entry entry{*self, connection.get()};
+  co_await self->converse(*connection);
+}
+
+asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
+  boost::beast::flat_buffer buffer(limits.head_bytes + limits.body_bytes);
+  for (int served = 1; !stopping; ++served) {
+    Parser parser;
+    enter(connection, Connection::State::request);
+    const std::optional<int> refused = co_await read_request(connection, buffer, parser);
+    connection.state = Connection::State::answer;
+    if (refused == 0 || !connection.stream.is_open()) co_return;
+    HttpRequest request;
+    if (refused || !convert(parser.get(), request)) {
+      const int status = refused.value_or(400);
+      HttpReply reply = handler.refuse(status, refusal_text(status));
+      if (co_await write(connection, std::move(reply), false, false)) co_await linger(connection);
+      co_return;
+    }
+    const bool head_only = request.method == "HEAD";
+    const bool wants_more = parser.get().keep_alive() && served < kRequestsPerConnection;
+    const bool bulk = handler.is_bulk(request);
+    HttpReply reply;
+    if (bulk && !admit_bulk(connection)) {
+      reply = handler.refuse(503, "too many such answers are being made");
+    } else {
+      reply = co_await answer(std::move(request));
+    }
+    const bool keep_alive = wants_more && !stopping;
+    const bool written = co_await write(connection, std::move(reply), head_only, keep_alive);
+    connection.bulk = false;
+    if (!written) co_return;
+    if (!keep_alive) {
+      co_await linger(connection);
+      co_return;
+    }
+  }
+}
+
+// nullopt: a whole request; 0: close without a word; else the status of a refusal.
+asio::awaitable<std::optional<int>> HttpServer::Impl::read_request(
+    Connection& connection, boost::beast::flat_buffer& buffer, Parser& parser) {
+  Stream& stream = connection.stream;
+  if (buffer.size() == 0) {
+    auto ready = co_await within(limits.idle, stream.async_wait(Stream::wait_read, kToken));
+    if (!ready || std::get<0>(*ready)) co_return 0;
+  }
+  parser.header_limit(static_cast<std::uint32_t>(limits.head_bytes));
+  parser.body_limit(limits.body_bytes);
+  auto head = co_await within(limits.head, http::async_read_header(stream, buffer, parser, kToken));
+  if (!head) co_return 408;
+  if (const error_code error = std::get<0>(*head)) co_return refusal_status(error);
+  if (parser.is_done()) co_return std::nullopt;
+  const auto expect = parser.get()[http::field::expect];
+  if (same_ignoring_case({expect.data(), expect.size()}, "100-continue")) {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    auto sent =
+        co_await within(limits.write, asio::async_write(stream, asio::buffer(kContinue), kToken));
+    if (!sent || std::get<0>(*sent)) co_return 0;
+  }
+  auto body = co_await within(limits.body, http::async_read(stream, buffer, parser, kToken));
+  if (!body) co_return 408;
+  if (const error_code error = std::get<0>(*body)) co_return refusal_status(error);
+  co_return std::nullopt;
+}
+
+asio::awaitable<HttpReply> HttpServer::Impl::answer(HttpRequest request) {
+  std::exception_ptr failure;
+  try {
+    co_return co_await handler.handle(std::move(request));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // A cancelled handler ends the connection; anything else is a bug of ours or want of memory, and
+  // costs this one request.
+  if (stopping) std::rethrow_exception(failure);
+  ++failures;
+  co_return handler.refuse(500, "the request could not be answered");
+}
+
+asio::awaitable<bool> HttpServer::Impl::write(Connection& connection, HttpReply reply,
+                                              bool head_only, bool keep_alive) {
+  const std::string head = render_head(reply, date.at(Clock::wall()), keep_alive);
+  enter(connection, Connection::State::reader);
+  const std::string_view body = head_only ? std::string_view() : std::string_view(reply.text());
+  const auto sent = co_await within(limits.write, send(connection, head, body));
+  co_return sent && !*sent;
+}
+
+asio::awaitable<error_code> HttpServer::Impl::send(Connection& connection, std::string_view head,
+                                                   std::string_view body) {
+  while (!head.empty() || !body.empty()) {
+    const std::array<asio::const_buffer, 2> parts{asio::buffer(head.data(), head.size()),
+                                                  asio::buffer(body.data(), body.size())};
+    const auto [error, bytes] = co_await connection.stream.async_write_some(parts, kToken);
+    if (error) co_return error;
+    const std::size_t of_head = std::min(bytes, head.size());
+    head.remove_prefix(of_head);
+    body.remove_prefix(bytes - of_head);
+    if (bytes != 0) connection.since = ++sequence;  // a peer that reads is not the slowest
+  }
+  co_return error_code();
+}
+
+// Closing with unread bytes resets the connection, and the peer may lose the answer: say that
+// nothing more comes, then read what is still on its way.
+asio::awaitable<void> HttpServer::Impl::linger(Connection& connection) {
+  error_code error;
+  connection.stream.shutdown(Stream::shutdown_send, error);
+  enter(connection, Connection::State::request);
+  std::array<char, 4096> rest;
+  for (int i = 0; i < 256 && !error; ++i) {
+    auto read =
+        co_await within(kLinger, connection.stream.async_read_some(asio::buffer(rest), kToken));
+    if (!read) co_return;
+    error = std::get<0>(*read);
+  }
+}
+
+void HttpServer::Impl::stop_accepting() {
+  if (std::exchange(stopping, true)) return;
+  error_code ignored;
+  if (listener.is_open()) {
+    // While it listens nobody else binds there: what is unlinked is its own.
+    if (address.is_unix()) ::unlink(address.to_string().substr(5).c_str());
+    listener.close(ignored);
+  }
+  for (Connection* connection : connections) {
+    if (connection->state == Connection::State::request) connection->stream.close(ignored);
+  }
+}
+
+HttpServer::HttpServer(asio::io_context& io, HttpHandler& handler, const HttpServerLimits& limits)
+    : impl_(std::make_shared<Impl>(io, handler, limits)) {}
+
+HttpServer::~HttpServer() {
+  impl_->stop_accepting();
+  impl_->tasks.cancel();
+}
+
+Result<void> HttpServer::listen(const SocketAddress& address, unsigned unix_mode) {
+  auto fd = open_listener(address, unix_mode);
+  if (!fd) return fd.error();
+  auto bound = SocketAddress::of_socket(fd->get());
+  if (!bound) return bound.error();
+  impl_->address = *bound;
+  error_code error;
+  impl_->listener.assign(fd->get(), error);
+  if (error) return error;
+  fd->release();
+  impl_->tasks.spawn(impl_->accept_all(impl_));
+  return {};
+}
+
+const SocketAddress& HttpServer::address() const noexcept { return impl_->address; }
+
+void HttpServer::stop_accepting() { impl_->stop_accepting(); }
+
+asio::awaitable<void> HttpServer::stop(milliseconds grace) {
+  const std::shared_ptr<Impl> self = impl_;
+  self->stop_accepting();
+  if (co_await self->tasks.wait(grace)) co_return;
+  self->tasks.cancel();
+  co_await self->tasks.wait(kLinger);
+}
+
+std::size_t HttpServer::open_connections() const noexcept { return impl_->connections.size(); }
+std::uint64_t HttpServer::displaced() const noexcept { return impl_->displaced; }
+std::uint64_t HttpServer::failures() const noexcept { return impl_->failures; }
+
+}  // namespace weir::net

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "limiter/exchange/shared_op.h"
+
+namespace weir::policies {
+
+/// What an event asks of the shared store, an operation for each key, and what the store answered.
+/// Reused: keeps its memory. Movable by swap; the operations stay where they are.
+class Asking {
+ public:
+  /// One operation, and the memory behind its views.
+  struct Item {
+    limiter::SharedOp op;
+    std::array<limiter::SharedPart, limiter::SharedOp::kPartsMax> parts;
+    std::string key;
+    limiter::Datum datum;
+    std::string text;
+    limiter::PatternAsk pattern;
+    std::string place, payload;
+  };
+  Asking() = default;
+  Asking(Asking&&) = default;
+  Asking& operator=(Asking&&) = default;
+
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  void clear() noexcept {
+    size_ = 0;
+    owners_.clear();
+  }
+
+  /// What the counters of its operations belong to lives at least until clear(): for operations
+  /// that may outlive the policies that asked for them.
+  void keep(const std::shared_ptr<const void>& owner);
+
+  /// A new operation on this key, without parts. Copies the event's datum.
+  Item& add(limiter::SharedVerb verb, std::string_view key, const limiter::Amount& event,
+            const limiter::SharedId& id);
+  /// A new operation on a pattern. Copies its texts.
+  Item& add_pattern(limiter::SharedVerb verb, std::string_view key, const limiter::PatternAsk& ask,
+                    const limiter::SharedId& id);
+  /// One more counter for an operation that has room.
+  static void add_part(Item& item, const limiter::SharedPart& part) noexcept;
+  Item& operator[](std::size_t i) noexcept { return *items_[i]; }
+  const Item& operator[](std::size_t i) const noexcept { return *items_[i]; }
+
+  /// Of all operations, for who submits them: valid until the next add() or clear().
+  std::span<const limiter::SharedOp> ops();
+  std::span<limiter::SharedReply> replies();
+  const limiter::SharedReply& reply(std::size_t i) const noexcept { return replies_[i]; }
+
+ private:
+  std::vector<std::unique_ptr<Item>> items_;
+  std::size_t size_ = 0;
+  std::vector<std::shared_ptr<const void>> owners_;
+  std::vector<limiter::SharedOp> ops_;
+  std::vector<limiter::SharedReply> replies_;
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "policies/judge/evaluator.h"
+
+/// What is counted of an event, and what it is compared with.
+namespace weir::policies {
+
+limiter::Datum datum_of(const Value& value) {
+  limiter::Datum out;
+  if (value.is_number()) {
+    out.type = limiter::Datum::Type::number;
+    out.number = value.as_number();
+  } else if (value.is(Type::boolean)) {
+    out.type = limiter::Datum::Type::boolean;
+    out.boolean = value.as_boolean();
+  } else if (value.is(Type::text) && value.as_text().size() <= limiter::Datum::kTextMax) {
+    out.type = limiter::Datum::Type::text;
+    out.text = value.as_text();
+  }
+  return out;
+}
+
+/// An address as its canonical text, which `last` can remember; other values as they are.
+Value Evaluator::spelled(const Value& value) {
+  if (!value.is(Type::address)) return value;
+  constexpr std::size_t kRoom = 64;
+  char* const at = frame_.arena().allocate(kRoom);
+  if (at == nullptr) return Value::null();
+  const std::size_t size = value.as_address().to_chars(at);
+  frame_.arena().shrink(kRoom, size);
+  return Value::text({at, size});
+}
+
+bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
+                            Trace* trace) {
+  const auto reason_of = [&](const Expression& expression) {
+    for (const SlotId slot : expression.slots()) {
+      const MissReason reason = frame_.why(slot);
+      if (reason != MissReason::none) return reason;
+    }
+    // It is there, and nothing that can be counted: an application may read it all the same.
+    return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
+  };
+  using Kind = config::MetricDef::Kind;
+  if (binding.late_amount) {
+    // Only the answer tells: until then it is what `reserve` expects.
+    amount.amount = 0;
+    if (!binding.reserve) return true;
+    const Value value = binding.reserve->eval(frame_);
+    if (value.is_number() && value.as_number().is_finite() && !value.as_number().is_negative()) {
+      amount.amount = value.as_number();
+    }
+    return true;
+  }
+  if (policy.metric == Kind::last) {
+    const Value value = spelled(binding.arguments.front().eval(frame_));
+    const limiter::Datum datum = datum_of(value);
+    // A text that is too long is there; it is remembered as none.
+    if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
+      return missing(policy, binding.key.size(), binding.arguments.front().canonical(),
+                     reason_of(binding.arguments.front()), true, trace);
+    }
+    amount.datum = frame_.arena().make(datum);
+    return amount.datum != nullptr;
+  }
+  if (policy.metric == Kind::sum || policy.metric == Kind::average ||
+      policy.metric == Kind::minimum || policy.metric == Kind::maximum) {
+    const Expression& expression = binding.arguments.front();
+    const Value value = expression.eval(frame_);
+    const bool real = set_->counters[policy.counters.front()].spec.real;
+    if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
+      return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression),
+                     true, trace);
+    }
+    const Number number = value.as_number();
+    if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
+      StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
+      if (!policy.shadow && policy.missing == config::Missing::deny) {
+        plan_.defect = Defect{policy.index, 403, expression.canonical()};
+        return false;
+      }
+      if (trace != nullptr) {
+        trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
+      }
+      return false;
+    }
+    amount.amount = real ? Number::real(number.as_real()) : number;
+    return true;
+  }
+  if (policy.metric == Kind::distinct || policy.metric == Kind::exists) {
+    const std::optional<std::size_t> bad = load_member(binding, amount.member);
+    if (!bad) return true;
+    const Expression& expression = binding.arguments[*bad];
+    return missing(policy, binding.key.size() + *bad, expression.canonical(), reason_of(expression),
+                   true, trace);
+  }
+  return true;
+}
+
+/// Returns which argument is missing, if one is. hash_ stays what it is.
+std::optional<std::size_t> Evaluator::load_member(const Binding& binding, std::uint64_t& member) {
+  if (binding.member_id != kNoKey) {
+    const Hash128 key = hash_;
+    const bool there = hash_key(binding.member, binding.member_id);
+    member = hash_.lo;
+    hash_ = key;
+    return there ? std::nullopt : std::optional(bad_part_);
+  }
+  builder_.start();
+  for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
+    Address masked;
+    if (!builder_.add(key_part({}, binding.arguments[i].eval(frame_), masked))) return i;
+  }
+  member = builder_.hash(secret_).lo;
+  return std::nullopt;
+}
+
+/// The bank's text lives until its next operation; the frame's as long as the judgement.
+void Evaluator::keep_datum(PlannedCounter& planned) {
+  const limiter::Datum* datum = planned.reading.datum;
+  if (datum == nullptr) return;
+  switch (datum->type) {
+    case limiter::Datum::Type::none:
+      planned.datum = Value::null();
+      break;
+    case limiter::Datum::Type::boolean:
+      planned.datum = Value::boolean(datum->boolean);
+      break;
+    case limiter::Datum::Type::number:
+      planned.datum = Value::number(datum->number);
+      break;
+    case limiter::Datum::Type::text: {
+      char* at = frame_.arena().allocate(datum->text.size());
+      if (at != nullptr) std::copy(datum->text.begin(), datum->text.end(), at);
+      planned.datum = at != nullptr ? Value::text({at, datum->text.size()}) : Value::null();
+      break;
+    }
+  }
+}
+
+std::optional<Number> Evaluator::load_limit(const Limit& limit) {
+  if (const auto* number = std::get_if<Number>(&limit.source)) return *number;
+  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
+    const Value value = expression->eval(frame_);
+    if (!value.is_number()) return std::nullopt;
+    return value.as_number();
+  }
+  const auto* table = std::get_if<std::uint16_t>(&limit.source);
+  if (table == nullptr) return std::nullopt;
+  dimensions_.clear();
+  if (texts_.size() < limit.table_slots.size()) texts_.resize(limit.table_slots.size());
+  for (std::size_t i = 0; i < limit.table_slots.size(); ++i) {
+    const Value value = frame_.load(limit.table_slots[i]);
+    if (value.is(Type::text)) {
+      dimensions_.emplace_back(value.as_text());
+    } else {
+      texts_[i].clear();
+      if (append_canonical(texts_[i], value)) {
+        dimensions_.emplace_back(texts_[i]);
+      } else {
+        dimensions_.emplace_back(std::nullopt);
+      }
+    }
+  }
+  return set_->tables[*table]->find(dimensions_);
+}
+
+}  // namespace weir::policies

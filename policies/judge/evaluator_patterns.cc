@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <utility>
+
+#include "core/assert.h"
+#include "policies/judge/evaluator.h"
+
+/// Patterns in a judgement: what the request is to each, whether it completes a match, and, once it
+/// is known to be passed, that the pattern hears of it. Where the answer tells part of it, the
+/// whole of it waits for the answer: one event has all its parts at once.
+namespace weir::policies {
+namespace {
+
+bool is_pair(const Pattern& pattern) {
+  return pattern.spec.kind == limiter::PatternSpec::Kind::pair;
+}
+
+}  // namespace
+
+Evaluator::Parts Evaluator::parts_of(const Policy& policy, const Pattern& pattern,
+                                     std::uint16_t binding_index) {
+  Parts out;
+  const Binding& binding = policy.bindings[binding_index];
+  const bool sure = happened(binding.event);
+  if (!sure && !may_happen(binding.event)) return out;
+  frame_.set_event(set_->events[binding.event].name);
+  enum class Holds : std::uint8_t { no, yes, open };
+  const auto holds = [&](const std::optional<Expression>& condition) {
+    if (!condition) return Holds::yes;
+    if (condition->side() == Side::answer && frame_.answer() == nullptr) return Holds::open;
+    return condition->eval(frame_).is_true() ? Holds::yes : Holds::no;
+  };
+  const Holds common = holds(binding.when);
+  for (std::size_t k = 0; k < pattern.steps.size(); ++k) {
+    if (pattern.steps[k].binding != binding_index || common == Holds::no) continue;
+    const Holds own = holds(pattern.steps[k].when);
+    if (own == Holds::no) continue;
+    const bool open = !sure || common == Holds::open || own == Holds::open;
+    const auto bit = static_cast<std::uint8_t>(1U << k);
+    (open ? out.open_steps : out.steps) |= bit;
+  }
+  const bool is_among =
+      std::find(pattern.among.begin(), pattern.among.end(), binding_index) != pattern.among.end();
+  out.among = is_among && sure;
+  out.open_among = is_among && !sure;
+  return out;
+}
+
+void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
+  const Pattern& pattern = set_->patterns[*policy.pattern];
+  const std::size_t first = plan_.patterns.size();
+  bool looked_at_lists = false;
+  bool any = false;
+  for (std::uint16_t b = 0; b < policy.bindings.size(); ++b) {
+    const Parts parts = parts_of(policy, pattern, b);
+    if (!parts.any()) continue;
+    any = true;
+    if (!load_policy_key(policy, policy.bindings[b], trace)) {
+      if (plan_.defect) return;
+      continue;
+    }
+    // Bindings of steps stand first: an event that is only `among` is not what its list acts on.
+    if (!looked_at_lists && policy.bindings[b].counts) {
+      looked_at_lists = true;
+      if (own_lists_refuse(policy, at)) {
+        if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
+        return;
+      }
+    }
+    const Hash128 key = hash_.owned_by(pattern.identity);
+    auto planned = std::find_if(plan_.patterns.begin() + static_cast<std::ptrdiff_t>(first),
+                                plan_.patterns.end(), [&](const auto& p) { return p.key == key; });
+    if (planned == plan_.patterns.end()) {
+      plan_.patterns.push_back({*policy.pattern, b, key});
+      planned = std::prev(plan_.patterns.end());
+      plan_asking(pattern, policy.bindings[b], *planned);
+    }
+    planned->steps |= parts.steps;
+    planned->open_steps |= parts.open_steps;
+    planned->among = planned->among || parts.among;
+    planned->open_among = planned->open_among || parts.open_among;
+  }
+  if (!any && trace != nullptr) trace->skipped(policy, Skip::when_false, {}, MissReason::none);
+
+  for (std::size_t i = first; i < plan_.patterns.size(); ++i) {
+    PlannedPattern& planned = plan_.patterns[i];
+    if (planned.shared_key != PlannedCounter::kNone) {
+      must_ask(pattern, planned, trace != nullptr);
+      continue;
+    }
+    limiter::PatternView view;
+    if (pattern_bank_ != nullptr) {
+      view = pattern_bank_->peek(pattern.id, planned.key,
+                                 {happened_, line_, planned.steps, planned.among, {}});
+    }
+    planned.completes = view.completes;
+    if (trace != nullptr) trace->pattern(policy, planned, view);
+    if (planned.completes) judge_pattern(policy, pattern, planned);
+  }
+}
+
+/// Its rungs are judged, as those of a policy that counts, in the order of the file.
+void Evaluator::judge_pattern(const Policy& policy, const Pattern& pattern,
+                              const PlannedPattern& planned) {
+  PlannedPolicy judged;
+  judged.policy = policy.index;
+  judged.binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
+  judged.counts = false;
+  judged.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
+  plan_.limits.resize(plan_.limits.size() + policy.rungs.size());
+  auto at = plan_.policies.end();
+  while (at != plan_.policies.begin() && std::prev(at)->policy > judged.policy) --at;
+  plan_.policies.insert(at, judged);
+}
+
+/// Whether the rung that this match brought about refuses the request.
+bool Evaluator::own_rung_refuses(const PlannedPattern& planned) const {
+  const Policy& policy = set_->policies[set_->patterns[planned.pattern].policy];
+  for (std::size_t i = 0; planned.completes && i < plan_.policies.size(); ++i) {
+    if (plan_.policies[i].policy != policy.index) continue;
+    const Won* const won = won_by(i);
+    return won != nullptr && refuses((policy.shadow ? won->shadow : won->enforced).effect);
+  }
+  return false;
+}
+
+/// After the verdict: an event that is not passed upstream has not happened, as for counters.
+void Evaluator::feed_patterns() {
+  if (plan_.patterns.empty() || plan_.defect || pattern_bank_ == nullptr) return;
+  const bool refused = verdict_.kind == Verdict::Kind::refuse;
+  for (const PlannedPattern& planned : plan_.patterns) {
+    const Pattern& pattern = set_->patterns[planned.pattern];
+    const Policy& policy = set_->policies[pattern.policy];
+    const bool own = own_rung_refuses(planned);
+    if (pattern.always || !(refused || (policy.shadow && own))) {
+      if (planned.deferred() && !refused) continue;  // the answer tells
+      if (is_shared(pattern)) {
+        const bool remembered = refused || (planned.away && planned.completes);
+        tell(planned, planned.steps, planned.among, happened_, line_, remembered);
+      } else {
+        feed(planned, planned.steps, planned.among, happened_, line_);
+      }
+    } else if (own) {
+      report_refused(planned, policy);
+    }
+  }
+}
+
+/// Tells the pattern; matches_ are those that it completes.
+void Evaluator::feed(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
+                     std::uint64_t line) {
+  const Pattern& pattern = set_->patterns[planned.pattern];
+  const Policy& policy = set_->policies[pattern.policy];
+  limiter::PatternEvent event{time, line, steps, among, {}};
+  const bool waits =
+      is_pair(pattern) ||
+      (pattern.spec.kind == limiter::PatternSpec::Kind::absence && (steps & 1U) != 0);
+  if (waits) event.payload = payload_of(policy, planned);
+  matches_.clear();
+  pattern_bank_->feed(pattern.id, planned.key, event, matches_);
+  report_matches(policy, policy.bindings[planned.binding]);
+}
+
+void Evaluator::keep_patterns(Settlement& into) {
+  into.line = line_;
+  for (const PlannedPattern& planned : plan_.patterns) {
+    if (!planned.deferred()) continue;
+    into.patterns.push_back(planned);
+    for (const Binding& binding : set_->policies[set_->patterns[planned.pattern].policy].bindings) {
+      if (!may_happen(binding.event)) continue;
+      for (const SlotId slot : binding.captures) note_capture(slot);
+    }
+  }
+}
+
+/// What waited for the answer. told: it is here; else only what was certain without it has
+/// happened.
+void Evaluator::feed_answered(Settlement& settlement, Instant now, bool told) {
+  WEIR_ASSERT(uses_set_of(settlement));
+  if (pattern_bank_ == nullptr) return;
+  for (const PlannedPattern& planned : settlement.patterns) {
+    const Pattern& pattern = set_->patterns[planned.pattern];
+    const Policy& policy = set_->policies[pattern.policy];
+    std::uint8_t steps = planned.steps;
+    bool among = planned.among;
+    for (std::size_t k = 0; told && k < pattern.steps.size(); ++k) {
+      if ((planned.open_steps >> k & 1U) == 0) continue;
+      steps |= static_cast<std::uint8_t>(parts_of(policy, pattern, pattern.steps[k].binding).steps &
+                                         (1U << k));
+    }
+    for (const std::uint16_t b : pattern.among) {
+      among = among || (told && planned.open_among && happened(policy.bindings[b].event));
+    }
+    if (is_shared(pattern)) {
+      tell(planned, steps, among, settlement.time, settlement.line,
+           planned.away && planned.completes);
+      continue;
+    }
+    feed(planned, steps, among, settlement.time, settlement.line);
+    // What was certain has been judged, and remembered, at the request.
+    if (matches_.empty() || planned.completes) continue;
+    const std::uint16_t binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
+    const Value value = Value::integer(matches_.front().count);
+    PlannedPolicy judged;
+    judged.policy = policy.index;
+    judged.binding = binding;
+    bool told_row = rows_ == nullptr;
+    for_winning_rungs(policy, policy.bindings[binding], matches_.front().count, [&](std::size_t r) {
+      const Rung& rung = policy.rungs[r];
+      if (!std::exchange(told_row, true)) {
+        give_row(*rows_, judged, nullptr, {static_cast<int>(r), rung.effect, value}, {}, true);
+      }
+      remember(policy, judged, rung, r, value, std::nullopt, settlement.counters,
+               settlement.counter_refs, now);
+    });
+  }
+  settlement.patterns.clear();
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,115 @@
+#include "policies/judge/evaluator.h"
+
+/// What judgements tell a RowSink. A policy that waits for the answer gives its rows when it is
+/// settled, unless it refuses the request itself: then there will be no answer.
+namespace weir::policies {
+
+/// A row and its key, for one policy after the other: most rows are only counted, and made in vain
+/// but for a few fields.
+class Evaluator::RowMaker final : public RowSink::Key {
+ public:
+  explicit RowMaker(Evaluator& evaluator) : evaluator_(evaluator) { row_.key = this; }
+
+  std::span<const Value> parts() override {
+    evaluator_.frame_.set_event(row_.event->name);
+    if (!evaluator_.load_key(binding_->key)) evaluator_.load_key_with_gaps(binding_->key);
+    return evaluator_.parts_;
+  }
+
+  void start(const PlannedPolicy& planned) {
+    row_.policy = &evaluator_.policy_of(planned);
+    binding_ = &evaluator_.binding_of(planned);
+    row_.event = evaluator_.set_->events.data() + binding_->event;
+  }
+  /// The key is that of the counter.
+  void give_reading(RowSink& rows, const PlannedCounter& counter, bool settled) {
+    row_.hash = counter.key;
+    if (evaluator_.counter_of(counter).near()) hash_parts();  // another place is another key there
+    row_.value = counter.value(settled);
+    rows.reading(row_);
+  }
+  /// Of a rule, which reads nothing, or of a pattern. Out of line: few policies are.
+  [[gnu::noinline]] void give_ruling(RowSink& rows) {
+    hash_parts();
+    row_.value = Value::null();
+    if (!row_.policy->pattern) rows.ruled(row_);
+  }
+  void give_verdict(RowSink& rows, const Winner& won, std::optional<Number> limit) {
+    row_.value = won.value;
+    const auto rung = static_cast<std::size_t>(won.rung);
+    rows.verdict(row_, row_.policy->rungs[rung], rung, limit);
+  }
+
+ private:
+  void hash_parts() {
+    parts();
+    row_.hash = evaluator_.key_hash();
+  }
+
+  Evaluator& evaluator_;
+  const Binding* binding_ = nullptr;
+  RowSink::Row row_;
+};
+
+void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
+                         const Winner& won, std::optional<Number> limit, bool settled) {
+  RowMaker row(*this);
+  row.start(planned);
+  counter != nullptr ? row.give_reading(rows, *counter, settled) : row.give_ruling(rows);
+  if (won.rung >= 0) row.give_verdict(rows, won, limit);
+}
+
+void Evaluator::give_rows(RowSink& rows) {
+  if (plan_.allowed || plan_.defect) return;
+  const bool refused = verdict_.kind == Verdict::Kind::refuse;
+  const Winner nothing;
+  auto next = won_.begin();
+  RowMaker row(*this);
+  for (std::size_t at = 0; PlannedPolicy & planned : plan_.policies) {
+    const std::size_t i = at++;
+    const Won* const all = next != won_.end() && next->planned == i ? &*next++ : nullptr;
+    const Policy& policy = policy_of(planned);
+    const PlannedCounter* counter = policy.has_metric ? &planned_counter(planned, 0) : nullptr;
+    if (all == nullptr && !planned.reserves) {  // most of them
+      if (counter == nullptr && policy.pattern) continue;
+      row.start(planned);
+      counter != nullptr ? row.give_reading(rows, *counter, false) : row.give_ruling(rows);
+      continue;
+    }
+    const Winner& won = all == nullptr            ? nothing
+                        : all->enforced.rung >= 0 ? all->enforced
+                                                  : all->shadow;
+    if (planned.reserves) {
+      const bool itself = refuses(won.effect) && (refused || policy.shadow);
+      const bool always = refused && counter != nullptr && counter_of(*counter).always;
+      if (!itself && !always) continue;
+      planned.rowed = true;
+    }
+    std::optional<Number> limit;
+    if (won.rung >= 0)
+      limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+    give_row(rows, planned, counter, won, limit, false);
+  }
+}
+
+void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
+  for (const PlannedPolicy& planned : settlement.policies) {
+    if (!planned.reserves || planned.rowed || !planned.matched) continue;
+    const Policy& policy = policy_of(planned);
+    if (!policy.meters.empty()) {
+      set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
+    }
+    Winner won = settled_winner(settlement, planned, false);
+    if (won.rung < 0) won = settled_winner(settlement, planned, true);
+    std::optional<Number> limit;
+    if (won.rung >= 0) {
+      limit = settlement.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+    }
+    const PlannedCounter* const counter =
+        policy.has_metric ? &settlement.counters[settlement.counter_refs[planned.first_counter]]
+                          : nullptr;
+    give_row(rows, planned, counter, won, limit, true);
+  }
+}
+
+}  // namespace weir::policies

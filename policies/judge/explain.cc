@@ -1,0 +1,270 @@
+#include "policies/judge/explain.h"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "core/json_numbers.h"
+#include "policies/set/describe.h"
+#include "policies/judge/verdict_text.h"
+#include "policies/judge/pattern_text.h"
+
+namespace weir::policies {
+namespace {
+
+std::string datum_text(const limiter::Datum& datum) {
+  switch (datum.type) {
+    case limiter::Datum::Type::none: return "none";
+    case limiter::Datum::Type::boolean: return datum.boolean ? "true" : "false";
+    case limiter::Datum::Type::number: return datum.number.to_string();
+    case limiter::Datum::Type::text: return "\"" + std::string(datum.text) + "\"";
+  }
+  return "";
+}
+
+std::string canonical(const Value& value) {
+  std::string out;
+  if (append_canonical(out, value)) return out;
+  return "(" + std::string(type_name(value.type())) + ")";
+}
+
+std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy, const Binding& binding,
+                                                        Frame& frame) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (std::size_t i = 0; i < binding.key.size(); ++i) {
+    Value value = frame.load(binding.key[i].slot);
+    Address masked;
+    if (value.is(Type::address)) {
+      masked = value.as_address().masked(binding.key[i].v4_bits, binding.key[i].v6_bits);
+      value = Value::address(&masked);
+    }
+    out.emplace_back(policy.key_names[i], value.is_null() ? "(missing)" : canonical(value));
+  }
+  return out;
+}
+
+/// Collects what the evaluator decides; the fields are read again in a frame of its own.
+class Recorder final : public Trace {
+ public:
+  Recorder(Explanation& out, const PolicySet& set, Frame& frame) : out_(out), set_(set), frame_(frame) {
+    for (const Policy& policy : set.policies) {
+      Explanation::PolicyLine line;
+      line.name = policy.name;
+      line.shadow = policy.shadow;
+      out_.policies.push_back(std::move(line));
+    }
+  }
+
+  void event(const Event& event, Happened happened) override {
+    Explanation::EventLine line;
+    line.name = event.name;
+    line.happened = happened == Happened::yes ? "yes" : happened == Happened::no ? "no" : "the answer tells";
+    if (event.when && happened != Happened::yes) line.why = event.when->canonical();
+    out_.events.push_back(std::move(line));
+    if (happened == Happened::no) return;
+    frame_.set_event(event.name);
+    for (const auto& [name, slot] : event.fields) {
+      // A field that the event has from its parent has been shown there.
+      const Event& parent = set_.events[event.parent];
+      const auto inherited = parent.fields.find(name);
+      if (&parent != &event && inherited != parent.fields.end() && inherited->second == slot) continue;
+      const bool file_wide = set_.events[kRequestEvent].fields.contains(name) &&
+                             set_.events[kRequestEvent].fields.at(name) == slot;
+      if (file_wide && &event != &set_.events[kRequestEvent]) continue;
+      Explanation::FieldLine field;
+      field.event = event.name;
+      field.name = name;
+      if (set_.slots[slot].side == Side::answer) {
+        field.missing = "the answer tells";
+      } else {
+        const Value value = frame_.load(slot);
+        if (value.is_null() || value.is_error()) {
+          field.missing = miss_reason_text(frame_.why(slot));
+        } else {
+          field.value = canonical(value);
+        }
+      }
+      out_.fields.push_back(std::move(field));
+    }
+  }
+
+  void list(const List& list, std::optional<TimePoint> until, std::string_view why) override {
+    out_.lists.push_back({list.name, std::string(list_kind_text(list.kind)),
+                          until ? time_text(*until) : std::string{}, std::string(why)});
+  }
+
+  void skipped(const Policy& policy, Skip skip, std::string_view field, MissReason reason) override {
+    auto& line = out_.policies[policy.index];
+    line.skipped = skip_text(skip);
+    if (!field.empty()) line.skipped += ": " + std::string(field);
+    if (reason != MissReason::none) line.skipped += " (" + std::string(miss_reason_text(reason)) + ")";
+  }
+
+  void counted(const Policy& policy, const Binding& binding, const Counter& counter,
+               const limiter::Reading& reading) override {
+    auto& line = out_.policies[policy.index];
+    Explanation::PolicyLine::CounterLine row;
+    row.what = counter_text(counter);
+    if (reading.datum != nullptr) {
+      row.value = datum_text(*reading.datum);
+    } else {
+      row.value = reading.has_value ? reading.value.to_string() : "none";
+    }
+    row.settled = reading.has_value ? reading.settled.to_string() : "none";
+    row.in_flight = reading.in_flight;
+    line.counters.push_back(std::move(row));
+    (void)binding;
+  }
+
+  void pattern(const Policy& policy, const PlannedPattern& planned,
+               const limiter::PatternView& view) override {
+    auto& line = out_.policies[policy.index];
+    const Binding& binding = policy.bindings[planned.binding];
+    line.event = set_.events[binding.event].name;
+    line.key = key_of(policy, binding, frame_);
+    line.pattern = pattern_part_text(set_.patterns[*policy.pattern], planned, view);
+  }
+
+  void rung(const Policy& policy, std::size_t rung, const Value& value, std::optional<Number> limit,
+            bool holds) override {
+    Explanation::RungLine row;
+    row.text = rung_text(set_, policy, rung);
+    row.holds = holds;
+    row.shadow = policy.rungs[rung].shadow;
+    if (policy.has_metric || policy.reads_score) row.value = value.is_null() ? "none" : canonical(value);
+    if (limit) row.limit = limit->to_string();
+    out_.policies[policy.index].rungs.push_back(std::move(row));
+  }
+
+ private:
+  Explanation& out_;
+  const PolicySet& set_;
+  Frame& frame_;
+};
+
+}  // namespace
+
+std::string verdict_word(const Verdict& verdict) {
+  if (verdict.exempt) return "exempt";
+  if (!verdict.defect.empty()) return "refused";
+  if (verdict.crowded) return "wait";
+  if (verdict.effect == Action::none) return "pass";
+  const ActionRow& row = action_row(verdict.effect);
+  return std::string(row.verdict.empty() ? row.name : row.verdict);
+}
+
+std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict) {
+  if (verdict.decider >= 0) {
+    const Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
+    return standing.list ? set.lists[*standing.list].name : set.policies[*standing.policy].name;
+  }
+  if (plan.allowed) return set.lists[plan.allowed->list].name;
+  return plan.defect ? set.policies[plan.defect->policy].name : std::string{};
+}
+
+Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
+  const PolicySet& set = evaluator.set();
+  Explanation out;
+  out.method = request.method;
+  out.url = request.target;
+  out.ip = request.client.to_string();
+  Frame frame;
+  frame.begin(set.slots, request, &evaluator.lists());
+  Recorder recorder(out, set, frame);
+  Evaluator::Options options;
+  options.may_wait = false;
+  options.dry = true;
+  options.trace = &recorder;
+  const Verdict& verdict = evaluator.judge(request, at, options);
+
+  for (const PlannedPolicy& planned : evaluator.plan().policies) {
+    const Policy& policy = set.policies[planned.policy];
+    auto& line = out.policies[planned.policy];
+    const Binding& binding = policy.bindings[planned.binding];
+    line.event = set.events[binding.event].name;
+    line.key = key_of(policy, binding, frame);
+  }
+  // A defect ends judging: who was not asked any more says so.
+  for (auto& line : out.policies) {
+    if (line.event.empty() && line.skipped.empty()) {
+      line.skipped = evaluator.plan().defect &&
+                             set.policies[evaluator.plan().defect->policy].name == line.name
+                         ? "it refuses the request: " + std::string(verdict.defect) + " cannot be read"
+                         : "the request was refused before";
+    }
+  }
+  for (const std::string& name : set.disabled) {
+    Explanation::PolicyLine line;
+    line.name = name;
+    line.skipped = skip_text(Skip::disabled);
+    out.policies.push_back(std::move(line));
+  }
+  out.verdict = verdict_word(verdict);
+  out.decided_by = decided_by(set, evaluator.plan(), verdict);
+  VerdictText text;
+  const Effect effect = text.render(set, evaluator.plan(), verdict, at);
+  if (effect.kind == Effect::Kind::answer) out.status = effect.status;
+  out.upstream_headers = effect.upstream_headers;
+  out.response_headers = effect.response_headers;
+  return out;
+}
+
+std::string Explanation::to_json() const {
+  namespace json = boost::json;
+  json::object root;
+  root["request"] = {{"method", method}, {"url", url}, {"ip", ip}};
+  json::array event_rows, field_rows, list_rows, policy_rows;
+  for (const EventLine& line : events) {
+    json::object row{{"name", line.name}, {"happened", line.happened}};
+    if (!line.why.empty()) row["when"] = line.why;
+    event_rows.push_back(std::move(row));
+  }
+  for (const FieldLine& line : fields) {
+    json::object row{{"event", line.event}, {"name", line.name}};
+    if (line.missing.empty()) {
+      row["value"] = line.value;
+    } else {
+      row["missing"] = line.missing;
+    }
+    field_rows.push_back(std::move(row));
+  }
+  for (const ListLine& line : lists) {
+    list_rows.push_back({{"name", line.name}, {"kind", line.kind}, {"until", line.until}, {"why", line.why}});
+  }
+  for (const PolicyLine& line : policies) {
+    json::object row{{"name", line.name}, {"shadow", line.shadow}};
+    if (!line.skipped.empty()) {
+      row["skipped"] = line.skipped;
+    } else {
+      row["event"] = line.event;
+      json::object key;
+      for (const auto& [name, value] : line.key) key[name] = value;
+      row["key"] = std::move(key);
+      if (!line.pattern.empty()) row["pattern"] = line.pattern;
+      json::array counters, rungs;
+      for (const auto& counter : line.counters) {
+        counters.push_back({{"what", counter.what}, {"value", counter.value}, {"settled", counter.settled},
+                            {"in_flight", counter.in_flight}});
+      }
+      for (const RungLine& rung : line.rungs) {
+        rungs.push_back({{"rung", rung.text}, {"value", rung.value}, {"limit", rung.limit},
+                         {"holds", rung.holds}, {"shadow", rung.shadow}});
+      }
+      row["counters"] = std::move(counters);
+      row["rungs"] = std::move(rungs);
+    }
+    policy_rows.push_back(std::move(row));
+  }
+  root["events"] = std::move(event_rows);
+  root["fields"] = std::move(field_rows);
+  root["lists"] = std::move(list_rows);
+  root["policies"] = std::move(policy_rows);
+  json::object verdict_row{{"effect", verdict}};
+  if (!decided_by.empty()) verdict_row["decided_by"] = decided_by;
+  if (status != 0) verdict_row["status"] = status;
+  verdict_row["upstream_headers"] = upstream_headers;
+  verdict_row["response_headers"] = response_headers;
+  root["verdict"] = std::move(verdict_row);
+  return plain_numbers(json::serialize(root)) + "\n";
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/event.h"
+#include "policies/judge/evaluator.h"
+
+namespace weir::policies {
+
+/// Everything that decided about one request, in the order in which it was decided: plain data for people
+/// (human text) and programs (JSON).
+struct Explanation {
+  struct EventLine {
+    std::string name;
+    std::string happened;  ///< "yes", "no", "the answer tells"
+    std::string why;       ///< the condition that was false or is open
+  };
+  struct FieldLine {
+    std::string event, name, value;  ///< value: canonical text
+    std::string missing;             ///< why there is none; empty if there is one
+  };
+  struct ListLine {
+    std::string name, kind, until, why;
+  };
+  struct RungLine {
+    std::string text;   ///< "over 5: flag"
+    std::string value, limit;
+    bool holds = false;
+    bool shadow = false;
+  };
+  struct PolicyLine {
+    std::string name;
+    std::string skipped;  ///< why; empty: it judged
+    std::string event;
+    std::vector<std::pair<std::string, std::string>> key;
+    struct CounterLine {
+      std::string what, value, settled;
+      std::uint32_t in_flight = 0;
+    };
+    std::string pattern;  ///< "step 2 of 2; 1 open match of its key; it completes one"
+    std::vector<CounterLine> counters;
+    std::vector<RungLine> rungs;
+    bool shadow = false;
+  };
+  std::string method, url, ip;
+  std::vector<EventLine> events;
+  std::vector<FieldLine> fields;
+  std::vector<ListLine> lists;
+  std::vector<PolicyLine> policies;
+  std::string verdict;      ///< "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused"
+  std::string decided_by;   ///< a policy or list; empty: nobody
+  int status = 0;           ///< if it is answered by weir
+  std::string upstream_headers, response_headers;
+
+  std::string to_text(bool colour) const;
+  std::string to_json() const;
+};
+
+/// "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused" or "wait".
+std::string verdict_word(const Verdict& verdict);
+/// The policy or list whose word the verdict is; empty: nobody's.
+std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict);
+
+/// Judges the request without changing anything (Evaluator::Options::dry) and tells how.
+Explanation explain(Evaluator& evaluator, const Request& request, Instant at);
+
+}  // namespace weir::policies

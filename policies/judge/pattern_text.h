@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "limiter/patterns/pattern_bank.h"
+#include "policies/judge/plan.h"
+
+namespace weir::policies {
+
+/// What an event is to a pattern: `step 2 of 2; its key has 1 open match; it completes one`.
+std::string pattern_part_text(const Pattern& pattern, const PlannedPattern& planned,
+                              const limiter::PatternView& view);
+
+}  // namespace weir::policies

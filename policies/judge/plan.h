@@ -1,0 +1,156 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "limiter/kinds/kind.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// The one instant that everything about a request sees.
+struct Instant {
+  TimePoint now;      ///< Clock::now(): windows over the past, lists
+  TimePoint wall;     ///< Clock::wall(): `every` windows
+  TimePoint event{};  ///< the event's own time, to counters of `clock: event`
+  bool told = false;  ///< it says so itself; else it is not earlier than any other
+  TimePoint of(const Counter& counter) const noexcept {
+    return counter.spec.late ? event : counter.wall_clock ? wall : now;
+  }
+  limiter::Moment moment(const Counter& counter) const noexcept {
+    return {of(counter), told || !counter.spec.late};
+  }
+  /// When the fixed or calendar window that it is now in ends; of other windows: when an event of
+  /// now will have left it. On the counter's clock.
+  TimePoint window_end(const Counter& counter) const noexcept;
+  /// How long from now that is; by the clock also where events bring their own times.
+  milliseconds window_left(const Counter& counter) const noexcept {
+    return window_end(counter) - (counter.spec.late ? wall : of(counter));
+  }
+  /// How long its windows are; of a calendar, the one that it is now in.
+  milliseconds window_length(const Counter& counter) const noexcept;
+};
+
+/// One counter of a request. Policies that ask for the same number share it: it is charged once.
+struct PlannedCounter {
+  std::uint16_t counter = 0;  ///< index into PolicySet::counters
+  limiter::CounterKey key;
+  limiter::Amount amount;
+  bool counts = true;     ///< false: only read (guarded, not watched)
+  bool reserves = false;  ///< outcome: settled by the answer
+  /// Others have yet to decide, elsewhere, and what they refuse must be nobody's count meanwhile.
+  bool provisional = false;  ///< counted by the store: reserved, settled at the verdict
+  bool deferred = false;     ///< counted here: when the others have been told
+  bool has_ceiling = false;
+  limiter::Ceiling ceiling;  ///< the lowest threshold that refuses
+  limiter::Undo undo;
+  limiter::Reading reading;
+  Value datum;  ///< metric last: what the reading remembers, kept in the frame's memory
+
+  // Of a counter that all replicas share.
+  static constexpr std::uint16_t kNone = 0xffff;
+  std::uint16_t shared_key = kNone;  ///< its key's spelling; kNone: it is counted here alone
+  std::uint16_t asked = kNone;       ///< the operation that asks for it, in an Asking
+  std::uint8_t part = 0;             ///< and its part there
+  bool in_store = false;             ///< the store has counted it, or holds its reservation
+  bool closing = false;              ///< settled; `asked` is into Settlement::closing
+
+  bool counted() const noexcept { return undo.what != limiter::Undo::What::nothing || in_store; }
+
+  /// What a rung compares and `value` means; null: no value. `settled`: without what others have
+  /// in flight.
+  Value value(bool settled) const noexcept {
+    if (!reading.has_value) return Value::null();
+    if (reading.datum != nullptr) return datum;
+    return Value::number(settled ? reading.settled : reading.value);
+  }
+};
+
+/// One policy of a request.
+struct PlannedPolicy {
+  PolicyIndex policy = 0;
+  std::uint16_t binding = 0;
+  bool applies = true;  ///< the verdict is for this request (guard)
+  bool counts = true;   ///< false: only reads
+  bool reserves = false;
+  bool matched = false;             ///< after settlement: what was reserved for has happened
+  bool rowed = false;               ///< a RowSink has its rows already
+  bool blind = false;               ///< the shared store is away, and then the policy says nothing
+  std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
+  std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
+};
+
+/// One pattern of a request: its parts in it.
+struct PlannedPattern {
+  std::uint16_t pattern = 0;
+  std::uint16_t binding = 0;  ///< of the first part; the key is by it
+  Hash128 key;
+  std::uint8_t steps = 0;       ///< bit k: it is step k for certain
+  std::uint8_t open_steps = 0;  ///< bit k: the answer tells
+  bool among = false;
+  bool open_among = false;
+  bool completes = false;  ///< for certain, when it was judged
+  // Of a pattern that all replicas share; as PlannedCounter.
+  std::uint16_t shared_key = PlannedCounter::kNone;
+  std::uint16_t asked = PlannedCounter::kNone;
+  bool looks = false;  ///< the store must be asked whether it completes one
+  bool away = false;   ///< and could not be
+  bool deferred() const noexcept { return open_steps != 0 || open_among; }
+};
+
+/// A list that has an entry for this request.
+struct ListHit {
+  ListIndex list = 0;
+  TimePoint until{};
+};
+
+/// A request that is refused before any counting: a missing key part, an unreadable body.
+struct Defect {
+  PolicyIndex policy = 0;
+  int status = 0;
+  std::string_view what;
+};
+
+/// What begin() has found out about a request. Reused: keeps its memory.
+struct Plan {
+  std::vector<EventIndex> bases;        ///< `request` and the base events whose routes match
+  std::vector<EventIndex> events;       ///< what the request is for certain
+  std::vector<EventIndex> open_events;  ///< what only the answer can tell
+  std::vector<PlannedPolicy> policies;
+  std::vector<PlannedCounter> counters;
+  std::vector<std::uint16_t> counter_refs;
+  std::vector<std::optional<Number>> limits;
+  std::vector<PlannedPattern> patterns;
+  std::vector<ListHit> lists;
+  std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
+  std::optional<ListHit> allowed;         ///< an allow list ended judging
+  std::optional<Defect> defect;
+  bool provisional = false;  ///< some counter is
+
+  /// No policy and no list has anything to say: of most records where views alone count.
+  bool is_silent() const noexcept {
+    return policies.empty() && lists.empty() && patterns.empty() && !allowed && !defect;
+  }
+
+  void clear() {
+    bases.clear();
+    events.clear();
+    open_events.clear();
+    policies.clear();
+    counters.clear();
+    counter_refs.clear();
+    limits.clear();
+    patterns.clear();
+    lists.clear();
+    open_views.clear();
+    allowed.reset();
+    defect.reset();
+    provisional = false;
+  }
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/key.h"
+#include "core/value.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// Takes what every judgement reads and finds, for replay: the hot path has none. Called on the
+/// evaluator's thread, within judge() and, for outcome policies, within answered(); all views end
+/// with the call.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+
+  /// The key's parts, made when they are asked for (most rows are only counted).
+  class Key {
+   public:
+    /// Addresses masked; null: a missing part. Views until the next call of any Key.
+    virtual std::span<const Value> parts() = 0;
+
+   protected:
+    ~Key() = default;
+  };
+  struct Row {
+    const Policy* policy = nullptr;
+    const Event* event = nullptr;  ///< as the policy names it
+    Hash128 hash;                  ///< of the key: equal keys of one policy have equal hashes
+    Key* key = nullptr;
+    Value value;  ///< null: the metric has no value; also of a policy without a metric
+  };
+  /// This policy may give a reading under this key: what stands for it can be fetched meanwhile.
+  virtual void expect(const Policy& policy, const Hash128& key) {
+    static_cast<void>(policy);
+    static_cast<void>(key);
+  }
+  /// The policy counted or read an event. Before the verdict of the same policy and event.
+  virtual void reading(const Row& row) = 0;
+  /// A policy without a metric of its own judged an event. Before its verdict.
+  virtual void ruled(const Row& row) { static_cast<void>(row); }
+  /// A rung holds: of those that do the one that counts, an enforced one before a shadow one.
+  virtual void verdict(const Row& row, const Rung& rung, std::size_t index,
+                       std::optional<Number> limit) = 0;
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/number.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// What one policy or list says of a request: the rung that won within it.
+struct Standing {
+  std::optional<PolicyIndex> policy;  ///< or a list
+  std::optional<ListIndex> list;
+  int rung = -1;
+  Action effect = Action::none;
+  bool shadow = false;
+  bool has_value = false;  ///< a number was compared
+  Number value;
+  std::optional<Number> limit;
+  milliseconds window{0};
+  milliseconds hold{0};
+  int status = 0;
+  config::Tell tell = config::Tell::nothing;
+  std::optional<TimePoint> until;  ///< when it ends, if that is known
+};
+
+/// The one answer to "what happens to this request", made from all standings by combine.cc.
+struct Verdict {
+  enum class Kind : std::uint8_t {
+    pass,
+    hold,
+    refuse,
+    wait,
+    ask,  ///< none yet: first Evaluator::asking() must be answered
+  };
+  Kind kind = Kind::pass;
+  Action effect = Action::none;  ///< the severest that applies
+  bool exempt = false;           ///< an allow list ended judging
+  int status = 0;
+  config::Tell tell = config::Tell::nothing;
+  milliseconds hold{0};
+  milliseconds retry_after{0};
+  bool crowded = false;     ///< refused only because of others' reservations, or of a full queue
+  std::string_view defect;  ///< why the request itself was refused (400, 413, 415)
+  int decider = -1;         ///< index into standings
+  std::int64_t score = 0;
+  std::vector<Standing>
+      standings;  ///< enforced ones that hold, in the order of the file, then shadows
+
+  void clear() {
+    auto memory = std::move(standings);
+    memory.clear();
+    *this = Verdict{};
+    standings = std::move(memory);
+  }
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,205 @@
+#include "policies/judge/verdict_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/http_status.h"
+#include "policies/judge/rate_headers.h"
+
+namespace weir::policies {
+namespace {
+
+constexpr std::string_view kProblemJson = "application/problem+json";
+
+std::string_view name_of(const PolicySet& set, const Standing& standing) {
+  if (standing.policy) return set.policies[*standing.policy].name;
+  return set.lists[*standing.list].name;
+}
+
+/// The title of a refusal; policies may name a status that HTTP has no phrase for.
+std::string_view title_of(int status) {
+  const std::string_view phrase = reason_phrase(status);
+  return phrase.empty() ? "Refused" : phrase;
+}
+
+/// How many a threshold admits: `over: 5` admits 5, `at: 5` admits 4.
+std::int64_t admitted(Number limit, config::Rung::Compare compare) {
+  const double floor = std::floor(limit.as_real());
+  std::int64_t whole = !limit.is_real()  ? limit.integer()
+                       : floor >= 0x1p62 ? std::int64_t{1} << 62
+                                         : static_cast<std::int64_t>(floor);
+  if (compare == config::Rung::Compare::at && Number{whole} == limit) --whole;
+  return std::max<std::int64_t>(0, whole);
+}
+
+/// How much of that a reading has taken: part of one is one.
+std::int64_t taken(Number reading) {
+  return admitted(reading.is_real() ? Number::real(std::ceil(reading.as_real())) : reading,
+                  config::Rung::Compare::over);
+}
+
+}  // namespace
+
+Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict,
+                           Instant at) {
+  upstream_.clear();
+  response_.clear();
+  body_.clear();
+  Effect effect;
+  switch (verdict.kind) {
+    case Verdict::Kind::ask:
+    case Verdict::Kind::wait:
+      effect.kind = Effect::Kind::wait;
+      return effect;
+    case Verdict::Kind::hold:
+      effect.kind = Effect::Kind::delay;
+      effect.hold = verdict.hold;
+      [[fallthrough]];
+    case Verdict::Kind::pass:
+      if (!verdict.standings.empty()) render_pass(set, verdict, effect);
+      render_announcements(set, plan, at);
+      break;
+    case Verdict::Kind::refuse:
+      effect.kind = Effect::Kind::answer;
+      render_refusal(set, verdict, effect);
+      break;
+  }
+  effect.upstream_headers = upstream_;
+  effect.response_headers = response_;
+  effect.body = body_;
+  return effect;
+}
+
+void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effect&) {
+  list_.clear();
+  const auto same = [](const Standing& a, const Standing& b) {
+    return a.policy == b.policy && a.list == b.list;
+  };
+  for (auto at = verdict.standings.begin(); at != verdict.standings.end(); ++at) {
+    const Standing& standing = *at;
+    if (standing.shadow) continue;
+    // Who has a say by several of its keys or events is named once.
+    const bool named = std::any_of(verdict.standings.begin(), at, [&](const Standing& other) {
+      return !other.shadow && same(other, standing);
+    });
+    if (named) continue;
+    ReadingText reading;
+    reading.name = name_of(set, standing);
+    if (standing.rung >= 0) {
+      if (standing.has_value) reading.value = standing.value;
+      reading.limit = standing.limit;
+      reading.window = standing.window;
+    }
+    append_policy_item(list_, reading);
+  }
+  if (list_.empty()) return;
+  if (const auto word = action_row(verdict.effect).verdict; !word.empty()) {
+    upstream_.append("X-Weir-Verdict: ").append(word).append("\r\n");
+  }
+  upstream_.append("X-Weir-Policy: ").append(list_).append("\r\n");
+  if (verdict.score != 0) {
+    char buffer[32];
+    upstream_.append("X-Weir-Score: ")
+        .append(buffer, Number{verdict.score}.to_chars(buffer))
+        .append("\r\n");
+  }
+}
+
+void VerdictText::append_violation(const PolicySet& set, const Standing& standing,
+                                   milliseconds retry_after) {
+  if (standing.rung < 0 || !standing.limit) return;
+  const Policy& policy = set.policies[*standing.policy];
+  Quota quota;
+  quota.name = policy.name;
+  quota.allowed =
+      admitted(*standing.limit, policy.rungs[static_cast<std::size_t>(standing.rung)].compare);
+  quota.window = standing.window;
+  quota.reset = retry_after;
+  append_quota(quota_policies_, quota_limits_, quota);
+}
+
+void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, Effect& effect) {
+  effect.status = static_cast<std::uint16_t>(verdict.status);
+  const auto problem = [&](std::string_view title, std::string_view policy) {
+    body_.append("{\"type\":\"");
+    body_.append(policy.empty() ? "about:blank"
+                                : "https://iana.org/assignments/http-problem-types#quota-exceeded");
+    body_.append("\",\"title\":\"").append(title).append("\",\"status\":");
+    body_.append(std::to_string(verdict.status));
+    // Names of policies need no escape: letters, digits, `_` and `-`.
+    if (!policy.empty()) body_.append(",\"violated-policies\":[\"").append(policy).append("\"]");
+    body_.append("}\n");
+    effect.content_type = kProblemJson;
+  };
+  if (verdict.decider < 0) {  // a defect of the request itself
+    problem(title_of(verdict.status), {});
+    return;
+  }
+  const Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
+  if (verdict.effect == Action::challenge && !verdict.crowded) {
+    const config::Server::Challenge& challenge = set.challenge;
+    if (!challenge.redirect.empty()) {
+      effect.status = static_cast<std::uint16_t>(challenge.status);  // whatever a rung's own says
+      response_.append("Location: ").append(challenge.redirect).append("\r\n");
+    } else {
+      body_ = challenge.body;
+      effect.content_type = challenge.content_type;
+    }
+    response_.append("Cache-Control: no-store\r\n");
+    return;
+  }
+  if (verdict.tell == config::Tell::nothing) return;
+  const bool ends = !standing.until || *standing.until < limiter::kForever;
+  if (ends) append_retry_after(response_, verdict.retry_after);
+  if (verdict.tell != config::Tell::full) return;
+  quota_policies_.clear();
+  quota_limits_.clear();
+  append_violation(set, standing, verdict.retry_after);
+  if (!quota_policies_.empty()) {
+    response_.append("RateLimit-Policy: ").append(quota_policies_).append("\r\n");
+    response_.append("RateLimit: ").append(quota_limits_).append("\r\n");
+  }
+  problem(title_of(verdict.status), name_of(set, standing));
+}
+
+void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, Instant at) {
+  quota_policies_.clear();
+  quota_limits_.clear();
+  for (const PlannedPolicy& planned : plan.policies) {
+    const Policy& policy = set.policies[planned.policy];
+    if (!policy.announce || policy.shadow || !policy.has_metric || !planned.applies) continue;
+    // The quota that people care about is the one that refuses; a policy without one announces its
+    // last.
+    const Rung* told = nullptr;
+    std::size_t told_index = 0;
+    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+      const Rung& rung = policy.rungs[r];
+      const std::optional<Number>& limit = plan.limits[planned.first_limit + r];
+      if (rung.shadow || rung.disabled || !limit || !limit->is_finite()) continue;
+      if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
+        continue;
+      if (told == nullptr || refuses(rung.effect)) {
+        told = &rung;
+        told_index = r;
+      }
+      if (refuses(rung.effect)) break;
+    }
+    if (told == nullptr) continue;
+    const auto& counter = plan.counters[plan.counter_refs[planned.first_counter + told->counter]];
+    const Counter& of = set.counters[counter.counter];
+    Quota quota;
+    quota.name = policy.name;
+    quota.allowed = admitted(*plan.limits[planned.first_limit + told_index], told->compare);
+    quota.remaining = quota.allowed - taken(counter.reading.value);
+    quota.window = at.window_length(of);
+    const bool ends_for_all =
+        of.spec.window == limiter::Window::every || of.spec.window == limiter::Window::calendar;
+    quota.reset = ends_for_all ? at.window_left(of) : quota.window;
+    append_quota(quota_policies_, quota_limits_, quota);
+  }
+  if (quota_policies_.empty()) return;
+  response_.append("RateLimit-Policy: ").append(quota_policies_).append("\r\n");
+  response_.append("RateLimit: ").append(quota_limits_).append("\r\n");
+}
+
+}  // namespace weir::policies

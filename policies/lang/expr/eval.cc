@@ -1,0 +1,386 @@
+#include <array>
+#include <cstring>
+
+#include "core/assert.h"
+#include "policies/lang/expr/functions.h"
+#include "policies/lang/expr/program.h"
+#include "policies/lang/extractors/json.h"
+#include "policies/lang/frame.h"
+
+/// What an expression means. CEL's results where CEL defines one, with one difference: a field that
+/// is missing is null, and null spreads like an error but more quietly:
+///
+///     == and !=                   CEL's: null equals null only
+///     < <= > >= in + - * / % f()  an error if an operand is an error, else null if one is null
+///     && and ||                   false (true) decides, whatever stands beside it, in any order;
+///                                 else an error if there is one, else null if there is one
+///     ! - ? :                     of null (error): null (error)
+///     has(f)                      whether f has a value
+///
+/// Errors come from overflow, division of integers by zero, conversions that fail, an index outside
+/// a list, and operands whose type only the request told. Whoever asked treats both as "does not
+/// hold".
+namespace weir::policies::expr {
+namespace {
+
+class Evaluator {
+ public:
+  Evaluator(const Program& program, Frame& frame) noexcept : program_(program), frame_(frame) {}
+
+  Value eval(std::uint32_t index) const {
+    const Node& node = program_.nodes.data()[index];
+    switch (node.op) {
+      case Op::constant:
+        return node.constant;
+      case Op::load:
+        return frame_.load(node.slot);
+      case Op::logical_and:
+        return junction(node, false);
+      case Op::logical_or:
+        return junction(node, true);
+      case Op::logical_not: {
+        const Value x = child(node, 0);
+        if (x.is(Type::boolean)) return Value::boolean(!x.as_boolean());
+        return x.is_null() ? x : Value::error();
+      }
+      case Op::negate:
+        return negate(child(node, 0));
+      case Op::conditional: {
+        const Value condition = child(node, 0);
+        if (condition.is(Type::boolean)) return child(node, condition.as_boolean() ? 1 : 2);
+        return condition.is_null() ? condition : Value::error();
+      }
+      case Op::has:
+        return has(node);
+      case Op::equal:
+        return equal_children(node);
+      case Op::not_equal: {
+        const Value equal = equal_children(node);
+        return equal.is_error() ? equal : Value::boolean(!equal.as_boolean());
+      }
+      case Op::list:
+        return list(node);
+      case Op::call:
+        return call(node);
+      default:
+        return binary(node);
+    }
+  }
+
+ private:
+  /// Most children are leaves, which need no call.
+  [[gnu::always_inline]] Value child(const Node& node, std::uint32_t k) const {
+    const std::uint32_t index = program_.arguments.data()[node.first + k];
+    const Node& leaf = program_.nodes.data()[index];
+    if (leaf.op == Op::constant) return leaf.constant;
+    if (leaf.op == Op::load) return frame_.load(leaf.slot);
+    return eval(index);
+  }
+
+  Value equal_children(const Node& node) const {
+    const Value a = child(node, 0), b = child(node, 1);
+    if (a.is(Type::integer) && b.is(Type::integer)) {
+      return Value::boolean(a.as_integer() == b.as_integer());
+    }
+    if (a.is(Type::text) && b.is(Type::text)) return Value::boolean(a.as_text() == b.as_text());
+    return equals(frame_, a, b);
+  }
+
+  /// && (decided by false) and || (decided by true).
+  Value junction(const Node& node, bool decisive) const {
+    bool failed = false, missing = false;
+    for (std::uint32_t k = 0; k < node.count; ++k) {
+      const Value x = child(node, k);
+      if (x.is(Type::boolean)) {
+        if (x.as_boolean() == decisive) return x;
+      } else if (x.is_null()) {
+        missing = true;
+      } else {
+        failed = true;
+      }
+    }
+    if (failed) return Value::error();
+    return missing ? Value::null() : Value::boolean(!decisive);
+  }
+
+  static Value negate(const Value& x) noexcept {
+    if (x.is(Type::real)) return Value::real(-x.as_real());
+    if (x.is_null()) return x;
+    std::int64_t out = 0;
+    if (!x.is(Type::integer) || __builtin_sub_overflow(std::int64_t{0}, x.as_integer(), &out)) {
+      return Value::error();
+    }
+    return Value::integer(out);
+  }
+
+  /// A field whose expression fails is as missing as one that is not there.
+  Value has(const Node& node) const {
+    const Value x = child(node, 0);
+    return Value::boolean(!x.is_null() && !x.is_error());
+  }
+
+  Value list(const Node& node) const {
+    char* const memory = frame_.arena().allocate(node.count * sizeof(Value));
+    if (memory == nullptr) return Value::error();
+    Value* const items = reinterpret_cast<Value*>(memory);
+    for (std::uint32_t k = 0; k < node.count; ++k) {
+      const Value* const item = new (items + k) Value(child(node, k));
+      if (item->is_error()) return Value::error();
+    }
+    return Value::list({items, node.count});
+  }
+
+  Value call(const Node& node) const {
+    std::array<Value, kArgumentsMax> args;
+    bool missing = false;
+    const FunctionRow& function = *node.function;
+    for (std::uint32_t k = 0; k < node.count; ++k) {
+      args[k] = child(node, k);
+      if (args[k].is_null())
+        missing = true;
+      else if (!accepts(function, k, args[k]))
+        return Value::error();
+    }
+    if (missing) return Value::null();
+    return function.call({frame_, *node.payload, {args.data(), node.count}});
+  }
+
+  /// The check has seen to this where types are known; the rest is known only now. Arguments that
+  /// are passed are the `value` parameters in order; of these the last may repeat.
+  static bool accepts(const FunctionRow& function, std::uint32_t k, const Value& arg) noexcept {
+    const Param* last = nullptr;
+    for (const Param& param : function.params) {
+      if (param.role != Param::Role::value) continue;
+      last = &param;
+      if (k-- == 0) break;
+    }
+    return last != nullptr && (last->types & set_of(arg.type())) != 0 && !arg.is_error();
+  }
+
+  Value binary(const Node& node) const {
+    const Value a = child(node, 0), b = child(node, 1);
+    if (a.is_error() || b.is_error()) return Value::error();
+    if (a.is_null() || b.is_null()) return Value::null();
+    switch (node.op) {
+      case Op::less:
+      case Op::less_equal:
+      case Op::greater:
+      case Op::greater_equal:
+        return compare(node.op, a, b);
+      case Op::in:
+        return member_of(a, b);
+      case Op::index:
+        return index(a, b);
+      case Op::add:
+        if (a.is(Type::text) && b.is(Type::text)) return concatenate(a.as_text(), b.as_text());
+        if (a.is(Type::list) && b.is(Type::list)) return concatenate(a.as_list(), b.as_list());
+        return arithmetic(node.op, a, b);
+      default:
+        return arithmetic(node.op, a, b);
+    }
+  }
+
+  static Value compare(Op op, const Value& a, const Value& b) noexcept {
+    std::partial_ordering order = std::partial_ordering::unordered;
+    if (a.is_number() && b.is_number()) {
+      order = a.as_number() <=> b.as_number();
+    } else if (a.is(Type::text) && b.is(Type::text)) {
+      order = a.as_text() <=> b.as_text();
+    } else if (a.is(Type::boolean) && b.is(Type::boolean)) {
+      order = a.as_boolean() <=> b.as_boolean();
+    } else {
+      return Value::error();
+    }
+    switch (op) {
+      case Op::less:
+        return Value::boolean(order < 0);
+      case Op::less_equal:
+        return Value::boolean(order <= 0);
+      case Op::greater:
+        return Value::boolean(order > 0);
+      default:
+        return Value::boolean(order >= 0);
+    }
+  }
+
+  static Value arithmetic(Op op, const Value& a, const Value& b) noexcept {
+    if (a.is(Type::real) && b.is(Type::real)) {
+      const double x = a.as_real(), y = b.as_real();
+      switch (op) {
+        case Op::add:
+          return Value::real(x + y);
+        case Op::subtract:
+          return Value::real(x - y);
+        case Op::multiply:
+          return Value::real(x * y);
+        case Op::divide:
+          return divide(x, y);
+        default:
+          return Value::error();
+      }
+    }
+    if (!a.is(Type::integer) || !b.is(Type::integer)) return Value::error();
+    const std::int64_t x = a.as_integer(), y = b.as_integer();
+    std::int64_t out = 0;
+    bool failed = false;
+    switch (op) {
+      case Op::add:
+        failed = __builtin_add_overflow(x, y, &out);
+        break;
+      case Op::subtract:
+        failed = __builtin_sub_overflow(x, y, &out);
+        break;
+      case Op::multiply:
+        failed = __builtin_mul_overflow(x, y, &out);
+        break;
+      default:
+        failed = y == 0 || (y == -1 && x == std::numeric_limits<std::int64_t>::min());
+        if (!failed) out = op == Op::divide ? x / y : x % y;
+    }
+    return failed ? Value::error() : Value::integer(out);
+  }
+
+  /// IEEE 754 division, also by zero (the sanitizer is told that we mean it).
+#if defined(__clang__)
+  __attribute__((no_sanitize("float-divide-by-zero")))
+#endif
+  static Value
+  divide(double x, double y) noexcept {
+    return Value::real(x / y);
+  }
+
+  Value concatenate(std::string_view a, std::string_view b) const {
+    if (a.size() + b.size() > kTextMax) return Value::error();
+    char* const out = frame_.arena().allocate(a.size() + b.size());
+    if (out == nullptr) return Value::error();
+    if (!a.empty()) std::memcpy(out, a.data(), a.size());
+    if (!b.empty()) std::memcpy(out + a.size(), b.data(), b.size());
+    return Value::text({out, a.size() + b.size()});
+  }
+
+  Value concatenate(std::span<const Value> a, std::span<const Value> b) const {
+    char* const memory = frame_.arena().allocate((a.size() + b.size()) * sizeof(Value));
+    if (memory == nullptr) return Value::error();
+    Value* const out = reinterpret_cast<Value*>(memory);
+    std::uninitialized_copy(a.begin(), a.end(), out);
+    std::uninitialized_copy(b.begin(), b.end(), out + a.size());
+    return Value::list({out, a.size() + b.size()});
+  }
+
+  Value index(const Value& from, const Value& at) const {
+    if (from.is(Type::list) && at.is(Type::integer)) {
+      const auto items = from.as_list();
+      const std::int64_t k = at.as_integer();
+      if (k < 0 || static_cast<std::uint64_t>(k) >= items.size()) return Value::error();
+      return items[static_cast<std::size_t>(k)];
+    }
+    if (from.is(Type::json) && at.is(Type::integer)) {
+      return json_element(frame_.arena(), from.as_json(), at.as_integer()).value;
+    }
+    if (from.is(Type::json) && at.is(Type::text)) {
+      return json_member(frame_.arena(), from.as_json(), at.as_text()).value;
+    }
+    return Value::error();
+  }
+
+  Value member_of(const Value& x, const Value& container) const {
+    if (container.is(Type::list)) {
+      bool failed = false;
+      for (const Value& item : container.as_list()) {
+        const Value same = equals(frame_, x, item);
+        if (same.is_true()) return same;
+        failed |= same.is_error();
+      }
+      return failed ? Value::error() : Value::boolean(false);
+    }
+    if (!container.is(Type::json)) return Value::error();
+    if (!json_is_array(container.as_json())) {
+      return x.is(Type::text) ? Value::boolean(json_has_name(container.as_json(), x.as_text()))
+                              : Value::boolean(false);
+    }
+    struct Search {
+      Frame& frame;
+      const Value& wanted;
+    } search{frame_, x};
+    return Value::boolean(json_any(
+        frame_.arena(), container.as_json(),
+        [](void* context, const Value& element) {
+          const Search& s = *static_cast<Search*>(context);
+          return equals(s.frame, s.wanted, element).is_true();
+        },
+        &search));
+  }
+
+  const Program& program_;
+  Frame& frame_;
+};
+
+}  // namespace
+
+namespace {
+
+/// An address equals every spelling of it: a text whose type is known only now is read.
+bool spells(const Value& text, const Address& address) noexcept {
+  if (!text.is(Type::text)) return false;
+  const auto parsed = Address::parse(text.as_text());
+  return parsed && *parsed == address;
+}
+
+}  // namespace
+
+Value equals(Frame& frame, const Value& a, const Value& b) {
+  if (a.is_error() || b.is_error()) return Value::error();
+  if (a.is_number() && b.is_number()) return Value::boolean(a.as_number() == b.as_number());
+  if (a.type() != b.type()) {
+    if (a.is(Type::json) && b.is(Type::list)) return equals(frame, b, a);
+    if (a.is(Type::address)) return Value::boolean(spells(b, a.as_address()));
+    if (b.is(Type::address)) return Value::boolean(spells(a, b.as_address()));
+    if (!a.is(Type::list) || !b.is(Type::json) || !json_is_array(b.as_json())) {
+      return Value::boolean(false);
+    }
+    struct Walk {
+      Frame& frame;
+      std::span<const Value> items;
+      std::size_t at = 0;
+    } walk{frame, a.as_list()};
+    const bool differs = json_any(
+        frame.arena(), b.as_json(),
+        [](void* context, const Value& element) {
+          Walk& w = *static_cast<Walk*>(context);
+          return w.at == w.items.size() || !equals(w.frame, w.items[w.at++], element).is_true();
+        },
+        &walk);
+    return Value::boolean(!differs && walk.at == walk.items.size());
+  }
+  switch (a.type()) {
+    case Type::null:
+      return Value::boolean(true);
+    case Type::boolean:
+      return Value::boolean(a.as_boolean() == b.as_boolean());
+    case Type::text:
+      return Value::boolean(a.as_text() == b.as_text());
+    case Type::address:
+      return Value::boolean(a.as_address() == b.as_address());
+    case Type::list: {
+      const auto x = a.as_list(), y = b.as_list();
+      if (x.size() != y.size()) return Value::boolean(false);
+      bool failed = false;
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        const Value same = equals(frame, x[k], y[k]);
+        if (same.is_error())
+          failed = true;
+        else if (!same.as_boolean())
+          return same;
+      }
+      return failed ? Value::error() : Value::boolean(true);
+    }
+    default:
+      return Value::error();
+  }
+}
+
+Value evaluate(const Program& program, Frame& frame) {
+  return Evaluator(program, frame).eval(program.root);
+}
+
+}  // namespace weir::policies::expr

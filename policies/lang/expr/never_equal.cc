@@ -1,0 +1,114 @@
+#include "policies/lang/expr/never_equal.h"
+
+#include <algorithm>
+#include <array>
+
+#include "policies/lang/expr/checker.h"
+#include "policies/lang/expr/functions.h"
+#include "policies/lang/expr/quote.h"
+#include "policies/lang/extractors.h"
+
+namespace weir::policies::expr {
+namespace {
+
+bool has_capital(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+bool has_small(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+std::string capitals(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return out;
+}
+std::string small_letters(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+/// Methods are told apart by case. One that is spelled unlike any known one may be an app's own.
+bool misspells_a_method(std::string_view text) {
+  static constexpr std::array<std::string_view, 9> kMethods = {
+      "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"};
+  return has_small(text) &&
+         std::find(kMethods.begin(), kMethods.end(), capitals(text)) != kMethods.end();
+}
+
+struct Never {
+  std::string why;
+  std::string hint;
+};
+
+Never text_never(std::string_view field, std::string_view text) {
+  if (field == "method" && misspells_a_method(text)) {
+    return {"methods are in capitals", "write " + quoted(capitals(text))};
+  }
+  if (field == "scheme" && text != "http" && text != "https") {
+    return {"a scheme is http or https", ""};
+  }
+  if (field == "host" && has_capital(text)) {
+    return {"a host is in small letters", "write " + quoted(small_letters(text))};
+  }
+  if (field == "host" && text.find(':') != std::string_view::npos && !text.starts_with('[')) {
+    return {"a host comes without its port",
+            "write " + quoted(text.substr(0, text.find(':')))};
+  }
+  if (field == "path" && !text.starts_with('/')) {
+    return {"a path begins with /", "write " + quoted("/" + std::string(text))};
+  }
+  if (field == "path" && text.find('?') != std::string_view::npos) {
+    return {"a path has no query", "test the query by itself: query.name == \"...\""};
+  }
+  return {};
+}
+
+Never value_never(const Checker& checker, const Ast& field, const Value& value) {
+  if (field.op == Op::call && field.function != nullptr && value.is(Type::text)) {
+    const std::string_view text = value.as_text();
+    if (field.function->name == "lowerAscii" && has_capital(text))
+      return {"lowerAscii() gives small letters", "write " + quoted(small_letters(text))};
+    if (field.function->name == "upperAscii" && has_small(text))
+      return {"upperAscii() gives capitals", "write " + quoted(capitals(text))};
+    return {};
+  }
+  if (field.op != Op::load) return {};
+  const Slot& slot = checker.scope.slots()[field.slot];
+  if (slot.extractor == nullptr) return {};
+  if (value.is(Type::text)) return text_never(slot.extractor->name, value.as_text());
+  if (slot.extractor->name == "status" && value.is(Type::integer) &&
+      (value.as_integer() < 100 || value.as_integer() > 599)) {
+    return {"a status is between 100 and 599", ""};
+  }
+  return {};
+}
+
+}  // namespace
+
+void warn_never_equal(Checker& checker, const Ast& field, const Ast& literal) {
+  if (literal.op != Op::constant) return;
+  const auto look = [&](const Value& value) {
+    Never never = value_never(checker, field, value);
+    if (never.why.empty()) return false;
+    const std::string shown = value.is(Type::text) ? quoted(value.as_text())
+                                                   : std::to_string(value.as_integer());
+    checker.diagnostics.warning(literal.begin, literal.end,
+                                checker.source(field) + " is never " + shown + ": " + never.why,
+                                std::move(never.hint));
+    return true;
+  };
+  if (!literal.constant.is(Type::list)) {
+    look(literal.constant);
+    return;
+  }
+  for (const Value& item : literal.constant.as_list()) {
+    if (look(item)) return;  // one of a list shows what is wrong
+  }
+}
+
+}  // namespace weir::policies::expr

@@ -1,0 +1,45 @@
+#include "policies/lang/expr/quote.h"
+
+#include <cmath>
+
+#include "core/number.h"
+
+namespace weir::policies::expr {
+
+bool is_identifier(std::string_view text) noexcept {
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && !(c >= '0' && c <= '9')) return false;
+  }
+  return true;
+}
+
+std::string quoted(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out.append({'\\', c});
+    } else if (c == '\n') {
+      out.append("\\n");
+    } else if (c == '\t') {
+      out.append("\\t");
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out.append({'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]});
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+std::string real_literal(double value) {
+  if (value == 0 && std::signbit(value)) return "-0.0";  // as a divisor it is not 0.0
+  std::string out = Number::real(value).to_string();
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";
+  return out;
+}
+
+}  // namespace weir::policies::expr

@@ -1,0 +1,116 @@
+#include "policies/lang/extractors.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "policies/lang/expr/quote.h"
+#include "policies/lang/extractors/text.h"
+
+namespace weir::policies {
+
+std::string_view miss_reason_text(MissReason reason) noexcept {
+  switch (reason) {
+    case MissReason::none:
+      return "present";
+    case MissReason::absent:
+      return "absent";
+    case MissReason::ambiguous:
+      return "ambiguous: apps differ in what they read";
+    case MissReason::unreadable:
+      return "unreadable";
+    case MissReason::too_large:
+      return "body too large";
+    case MissReason::encoded:
+      return "body encoded";
+    case MissReason::failed:
+      return "expression failed";
+    case MissReason::unread:
+      return "not read";
+  }
+  return "unknown";
+}
+
+std::span<const ExtractorRow> extractor_rows() {
+  static const std::vector<ExtractorRow> rows = [] {
+    std::vector<ExtractorRow> all;
+    for (const auto family : {http_extractors(), network_extractors(), body_extractors()}) {
+      all.insert(all.end(), family.begin(), family.end());
+    }
+    return all;
+  }();
+  return rows;
+}
+
+const ExtractorRow* find_extractor(std::string_view name) {
+  for (const ExtractorRow& row : extractor_rows()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+bool is_reserved_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 11> kWords = {
+      "event", "value", "limit", "true", "false", "null", "in", "and", "or", "not", "response"};
+  if (std::find(kWords.begin(), kWords.end(), name) != kWords.end()) return true;
+  const ExtractorRow* row = find_extractor(name);
+  return row != nullptr && row->form != ArgumentForm::index;
+}
+
+std::optional<std::string> wire_header_name(std::string_view spelled) {
+  static constexpr std::string_view kTokenMarks = "!#$%&'*+-.^`|~";
+  std::string name;
+  for (const char c : spelled) {
+    const char lower = c == '_' ? '-' : lower_ascii(c);
+    const bool alphanumeric = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
+    if (!alphanumeric && kTokenMarks.find(lower) == std::string_view::npos) return std::nullopt;
+    name.push_back(lower);
+  }
+  if (name.empty()) return std::nullopt;
+  return name;
+}
+
+std::string_view body_kind_text(BodyKind kind) noexcept {
+  constexpr std::array<std::string_view, 4> kWords = {"", "json", "form", "multipart"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::string attribute_text(const ExtractorRow& row, const Argument& argument) {
+  std::string out{row.name};
+  if (argument.body != BodyKind::none) out.append("(").append(body_kind_text(argument.body)).append(")");
+  const auto member = [&out](std::string_view name) {
+    if (expr::is_identifier(name)) {
+      out.append(".").append(name);
+    } else {
+      out.append("[").append(expr::quoted(name)).append("]");
+    }
+  };
+  switch (row.form) {
+    case ArgumentForm::none:
+      break;
+    case ArgumentForm::name:
+      member(argument.name);
+      break;
+    case ArgumentForm::header: {
+      std::string name = argument.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      member(name);
+      break;
+    }
+    case ArgumentForm::path:
+      for (const PathStep& step : argument.path) {
+        if (step.is_index) {
+          out.append("[").append(std::to_string(step.index)).append("]");
+        } else {
+          member(step.name);
+        }
+      }
+      break;
+    case ArgumentForm::index:
+      out.append("(").append(std::to_string(argument.index)).append(")");
+      break;
+  }
+  return out;
+}
+
+}  // namespace weir::policies

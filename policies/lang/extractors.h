@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/value.h"
+#include "policies/lang/slots.h"
+
+/// The table of everything that can be read from a request or an answer. A new extractor is a
+/// function and a row in one family under extractors/; the checks, the error texts and the
+/// reference walk it.
+namespace weir::policies {
+
+class Frame;
+
+/// Why a slot has no value.
+enum class MissReason : std::uint8_t {
+  none,        ///< it has one
+  absent,      ///< not there (or JSON null)
+  ambiguous,   ///< applications differ in what they read: given twice, a list, two spellings
+  unreadable,  ///< broken escapes or JSON, not UTF-8, a body of a kind that weir does not read
+  too_large,   ///< the body is over limits.body
+  encoded,     ///< the body has a Content-Encoding
+  failed,      ///< the field's expression failed (overflow, wrong type, ...)
+  unread,      ///< nobody read or kept it: a body that was not asked for, an answer not yet there
+};
+std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", "given twice", ...
+/// Whether a body was there and could not be read, so that nobody knows what it says.
+constexpr bool is_unread(MissReason reason) noexcept {
+  return reason == MissReason::unreadable || reason == MissReason::too_large ||
+         reason == MissReason::encoded;
+}
+
+struct Extracted {
+  Value value;
+  MissReason why = MissReason::none;
+  static Extracted miss(MissReason reason) noexcept { return {Value::null(), reason}; }
+};
+
+enum class ArgumentForm : std::uint8_t {
+  none,    ///< `method`
+  name,    ///< `query.x`, `query["odd name"]`: exactly one name, case kept
+  header,  ///< `header.x_device_id`: one name, case ignored, `_` is `-`
+  path,    ///< `body.items[0].sku`; also bare `body`
+  index,   ///< segments of a route: by call only
+};
+
+struct ExtractorRow {
+  std::string_view name;  ///< as spelled; `response.header` has two words
+  ArgumentForm form;
+  Type type;
+  Side side;
+  bool needs_body;  ///< of its side
+  bool client_asserted;
+  std::string_view help;  ///< one line
+  /// Views in the result live as long as the request (or answer), or until the Frame's next begin.
+  Extracted (*read)(Frame& frame, const Argument& argument) noexcept;
+};
+
+/// All rows, family by family, in the order of the reference page.
+std::span<const ExtractorRow> extractor_rows();
+const ExtractorRow* find_extractor(std::string_view name);
+/// Whether no event field, list or metric may take this name: the first word of an extractor,
+/// `event`, `value`, `limit`, the words of the grammar (`true`, `in`, `and`, ...).
+bool is_reserved_name(std::string_view name);
+
+/// The header name that `header.x_device_id` stands for, in lower case: `x-device-id`. Nothing if
+/// it is no token.
+std::optional<std::string> wire_header_name(std::string_view spelled);
+
+/// "json", "form", "multipart"; empty for none.
+std::string_view body_kind_text(BodyKind kind) noexcept;
+
+/// Canonical text of an attribute: `body.items[0]["odd name"]`.
+std::string attribute_text(const ExtractorRow& row, const Argument& argument);
+
+// The families.
+std::span<const ExtractorRow> http_extractors();
+std::span<const ExtractorRow> network_extractors();
+std::span<const ExtractorRow> body_extractors();
+
+}  // namespace weir::policies

@@ -1,0 +1,33 @@
+#include "policies/lang/extractors/arena.h"
+
+#include <algorithm>
+
+namespace weir::policies {
+
+char* Arena::allocate(std::size_t bytes) {
+  if (bytes > kMax) return nullptr;
+  bytes = (bytes + 7) & ~std::size_t{7};
+  while (block_ < blocks_.size()) {
+    Block& block = blocks_[block_];
+    if (block.size - used_ >= bytes) {
+      char* at = block.bytes.get() + used_;
+      used_ += bytes;
+      return at;
+    }
+    ++block_;
+    used_ = 0;
+  }
+  // Each block doubles what there is, so that the number of blocks stays small.
+  const std::size_t size = std::max({bytes, capacity_, std::size_t{4096}});
+  if (capacity_ + size > kMax) return nullptr;
+  blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
+  capacity_ += size;
+  used_ = bytes;
+  return blocks_.back().bytes.get();
+}
+
+void Arena::shrink(std::size_t bytes, std::size_t kept) noexcept {
+  used_ -= ((bytes + 7) & ~std::size_t{7}) - ((kept + 7) & ~std::size_t{7});
+}
+
+}  // namespace weir::policies

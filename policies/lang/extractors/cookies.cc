@@ -1,0 +1,87 @@
+#include "policies/lang/extractors/cookies.h"
+
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/escapes.h"
+#include "policies/lang/extractors/form.h"
+#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/text.h"
+
+namespace weir::policies {
+namespace {
+
+/// Python's SimpleCookie ends a cookie at a blank, older Java at a comma.
+constexpr std::string_view kOtherSeparators = " \t,";
+
+/// Whether after a blank or a comma inside the pair another cookie of this name could begin.
+bool hides(std::string_view pair, std::string_view name) noexcept {
+  std::size_t at = pair.find_first_of(kOtherSeparators);
+  while (at != std::string_view::npos) {
+    pair.remove_prefix(at + 1);
+    at = pair.find_first_of(kOtherSeparators);
+    std::string_view part = pair.substr(0, at);
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos &&
+        match_form_name(part.substr(0, equals), name) != NameMatch::no) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_unreserved(int byte) noexcept {
+  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+         (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '_' || byte == '.';
+}
+
+/// No encoder escapes letters and digits; applications that do not decode tell `%61` from `a`.
+bool escapes_a_letter(std::string_view value) noexcept {
+  for (std::size_t at = value.find('%'); at != std::string_view::npos;
+       at = value.find('%', at + 1)) {
+    if (is_unreserved(escaped_byte(value, at))) return true;
+  }
+  return false;
+}
+
+Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
+  if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+    value = value.substr(1, value.size() - 2);
+    if (value.find_first_of("\\\"") != std::string_view::npos)
+      return Extracted::miss(MissReason::ambiguous);
+  } else if (value.find_first_of(kOtherSeparators) != std::string_view::npos) {
+    return Extracted::miss(MissReason::ambiguous);
+  }
+  if (escapes_a_letter(value)) return Extracted::miss(MissReason::ambiguous);
+  return decoded_value(arena, value, false);
+}
+
+}  // namespace
+
+Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
+                      std::string_view name) noexcept {
+  bool found = false;
+  std::string_view value;
+  for (const HeaderField& field : headers) {
+    if (!equals_ignoring_case(field.name, "cookie")) continue;
+    std::string_view rest = field.value;
+    while (!rest.empty()) {
+      const std::string_view pair = trimmed(next_part(rest, ';'));
+      const std::size_t equals = pair.find('=');
+      const NameMatch match = match_form_name(trimmed(pair.substr(0, equals)), name);
+      if (match == NameMatch::no) {
+        if (hides(pair, name)) return Extracted::miss(MissReason::ambiguous);
+        continue;
+      }
+      // Without `=` some applications read "", others nothing.
+      if (found || match == NameMatch::container || equals == std::string_view::npos ||
+          hides(pair, name)) {
+        return Extracted::miss(MissReason::ambiguous);
+      }
+      found = true;
+      value = trimmed(pair.substr(equals + 1));
+    }
+  }
+  if (!found) return Extracted::miss(MissReason::absent);
+  return cookie_value(arena, value);
+}
+
+}  // namespace weir::policies

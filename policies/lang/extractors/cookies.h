@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/event.h"
+#include "policies/lang/extractors.h"
+
+namespace weir::policies {
+
+class Arena;
+
+/// The value of a cookie, over all Cookie lines (a gateway from HTTP/2 may split them).
+///
+/// A value in quotes is what is between them. Escapes of what cannot stand in a cookie (`%3A`,
+/// `%20`) are decoded, as most frameworks do. Misses: absent; ambiguous (two cookies that some
+/// application takes for this one, a name without a value, a blank or comma inside that some take
+/// for the end,
+/// `\` in quotes, an escape of a letter or digit: applications differ); unreadable (broken escapes,
+/// not UTF-8, the arena is full).
+Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
+                      std::string_view name) noexcept;
+
+}  // namespace weir::policies

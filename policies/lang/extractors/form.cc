@@ -1,0 +1,99 @@
+#include "policies/lang/extractors/form.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/utf8.h"
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/escapes.h"
+#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/text.h"
+
+namespace weir::policies {
+namespace {
+
+/// Past the ASCII at the beginning.
+void skip_ascii(std::string_view& text) noexcept {
+  while (text.size() >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), sizeof word);
+    if ((word & 0x8080808080808080) != 0) break;
+    text.remove_prefix(8);
+  }
+  while (!text.empty() && static_cast<unsigned char>(text.front()) < 0x80) text.remove_prefix(1);
+}
+
+/// Whether a part of a pair between semicolons names the parameter. Some applications take `;` for
+/// `&`, some for a part of the value, some drop the pair.
+bool names_between_semicolons(std::string_view pair, std::string_view name) noexcept {
+  while (!pair.empty()) {
+    std::string_view part = next_part(pair, ';');
+    if (match_form_name(next_part(part, '='), name) != NameMatch::no) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_ascii(std::string_view text) noexcept {
+  skip_ascii(text);
+  return text.empty();
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  skip_ascii(text);
+  while (!text.empty()) {
+    const std::size_t length = decode_utf8(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+    skip_ascii(text);
+  }
+  return true;
+}
+
+Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept {
+  const bool plain = raw.find_first_of(plus ? "%+" : "%") == std::string_view::npos;
+  if (!plain) {
+    char* const out = arena.allocate(raw.size());
+    if (out == nullptr) return Extracted::miss(MissReason::unreadable);
+    std::size_t size = 0;
+    for (std::size_t at = 0; at < raw.size();) {
+      if (raw[at] != '%') {
+        out[size++] = plus && raw[at] == '+' ? ' ' : raw[at];
+        ++at;
+        continue;
+      }
+      const int byte = escaped_byte(raw, at);
+      if (byte < 0) return Extracted::miss(MissReason::unreadable);
+      out[size++] = static_cast<char>(byte);
+      at += 3;
+    }
+    arena.shrink(raw.size(), size);
+    raw = {out, size};
+  }
+  if (!is_utf8(raw)) return Extracted::miss(MissReason::unreadable);
+  return {Value::text(raw)};
+}
+
+Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept {
+  const bool semicolons = encoded.find(';') != std::string_view::npos;
+  bool found = false;
+  std::string_view raw;
+  while (!encoded.empty()) {
+    std::string_view value = next_part(encoded, '&');
+    if (value.empty()) continue;
+    if (semicolons && value.find(';') != std::string_view::npos) {
+      if (names_between_semicolons(value, name)) return Extracted::miss(MissReason::ambiguous);
+      continue;
+    }
+    const NameMatch match = match_form_name(next_part(value, '='), name);
+    if (match == NameMatch::no) continue;
+    if (found || match == NameMatch::container) return Extracted::miss(MissReason::ambiguous);
+    found = true;
+    raw = value;
+  }
+  if (!found) return Extracted::miss(MissReason::absent);
+  return decoded_value(arena, raw, true);
+}
+
+}  // namespace weir::policies

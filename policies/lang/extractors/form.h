@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+
+#include "policies/lang/extractors.h"
+
+namespace weir::policies {
+
+class Arena;
+
+/// The value of parameter `name` of a query or an application/x-www-form-urlencoded body, decoded
+/// once ('+' is a blank). A value that needs no decoding is a view into `encoded`.
+///
+/// A parameter is taken for `name` if some application takes it for that (extractors/names.h), so a
+/// parameter under another spelling is read, too. Misses: absent; ambiguous (two such parameters,
+/// an element of a list or map of this name, or a `;` that some applications take for `&`);
+/// unreadable (a broken escape in the value, a value that is not UTF-8, or the arena is full). A
+/// parameter without '=' has the value "".
+Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept;
+
+/// `raw` decoded, as a value of its own or a view. `plus`: '+' is a blank.
+Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept;
+
+/// Whether the text is US-ASCII. Pure.
+bool is_ascii(std::string_view text) noexcept;
+
+/// Whether the text is UTF-8 (RFC 3629). Pure.
+bool is_utf8(std::string_view text) noexcept;
+
+}  // namespace weir::policies

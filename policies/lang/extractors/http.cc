@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "policies/lang/extractors/cookies.h"
+#include "policies/lang/extractors/form.h"
+#include "policies/lang/extractors/text.h"
+#include "policies/lang/frame.h"
+
+/// What the head of a request or an answer says.
+namespace weir::policies {
+namespace {
+
+template <std::string_view Request::*kMember>
+Extracted read_text(Frame& frame, const Argument&) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  const std::string_view text = frame.request()->*kMember;
+  if (text.data() == nullptr)
+    return Extracted::miss(MissReason::absent);  // a log that does not tell
+  return {Value::text(text)};
+}
+
+constexpr char folded(char c) noexcept {
+  if (c == '_' || c == '.') return '-';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+/// Whether CGI and its heirs (WSGI, Rack, PHP) give both names one variable: `_`, `.` and `-` are
+/// one.
+bool is_one_variable(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return folded(x) == folded(y);
+         });
+}
+
+template <class Same>
+Extracted find_header(std::span<const HeaderField> headers, std::string_view name,
+                      Same same) noexcept {
+  const HeaderField* found = nullptr;
+  for (const HeaderField& field : headers) {
+    if (!same(field.name, name)) continue;
+    if (found != nullptr) return Extracted::miss(MissReason::ambiguous);
+    found = &field;
+  }
+  if (found == nullptr) return Extracted::miss(MissReason::absent);
+  return {Value::text(found->value)};
+}
+
+Extracted read_header(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_header(frame.request()->headers, argument.name, is_one_variable);
+}
+
+Extracted read_answer_header(Frame& frame, const Argument& argument) noexcept {
+  if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_header(frame.answer()->headers, argument.name,
+                     [](std::string_view a, std::string_view b) noexcept {
+                       return equals_ignoring_case(a, b);
+                     });
+}
+
+Extracted read_query(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_parameter(frame.arena(), frame.request()->query, argument.name);
+}
+
+Extracted read_cookie(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  return find_cookie(frame.arena(), frame.request()->headers, argument.name);
+}
+
+Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
+  if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
+  std::string_view rest = frame.request()->path;
+  if (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
+  for (std::uint32_t k = 0; !rest.empty(); ++k) {
+    const std::string_view segment = next_part(rest, '/');
+    if (k < argument.index) continue;
+    if (segment.empty()) break;
+    return {Value::text(segment)};
+  }
+  return Extracted::miss(MissReason::absent);
+}
+
+Extracted read_status(Frame& frame, const Argument&) noexcept {
+  if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
+  // A record may tell of an answer without its status.
+  if (frame.answer()->status == 0) return Extracted::miss(MissReason::absent);
+  return {Value::integer(frame.answer()->status)};
+}
+
+Extracted read_time(Frame& frame, const Argument&) noexcept {
+  return {Value::integer(to_ms(frame.time()))};
+}
+
+// The path decides what a request does, so it is no claim; a segment of it names whom the client
+// likes.
+constexpr ExtractorRow kHttpRows[] = {
+    {"method", ArgumentForm::none, Type::text, Side::request, false, false, "GET, POST, ...",
+     read_text<&Request::method>},
+    {"path", ArgumentForm::none, Type::text, Side::request, false, false,
+     "the path in normal form (RFC 3986), without the query", read_text<&Request::path>},
+    {"segment", ArgumentForm::index, Type::text, Side::request, false, true,
+     "a segment of the path; written as {name} in a route", read_segment},
+    {"url", ArgumentForm::none, Type::text, Side::request, false, true,
+     "path and query as received", read_text<&Request::target>},
+    {"host", ArgumentForm::none, Type::text, Side::request, false, true,
+     "the Host header in lower case, without the port", read_text<&Request::host>},
+    {"scheme", ArgumentForm::none, Type::text, Side::request, false, false, "http or https",
+     read_text<&Request::scheme>},
+    {"query", ArgumentForm::name, Type::text, Side::request, false, true,
+     "a parameter of the query, decoded: query.page, query[\"odd name\"]", read_query},
+    {"header", ArgumentForm::header, Type::text, Side::request, false, true,
+     "a header of the request: header.x_device_id is X-Device-Id", read_header},
+    {"cookie", ArgumentForm::name, Type::text, Side::request, false, true, "a cookie: cookie.sid",
+     read_cookie},
+    {"time", ArgumentForm::none, Type::integer, Side::request, false, false,
+     "when the request came, in Unix milliseconds", read_time},
+    {"status", ArgumentForm::none, Type::integer, Side::answer, false, false,
+     "the status of the answer: 200", read_status},
+    {"response.header", ArgumentForm::header, Type::text, Side::answer, false, false,
+     "a header of the answer: response.header.x_cache", read_answer_header},
+};
+
+}  // namespace
+
+std::span<const ExtractorRow> http_extractors() { return kHttpRows; }
+
+}  // namespace weir::policies

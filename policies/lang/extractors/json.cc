@@ -1,0 +1,297 @@
+#include "policies/lang/extractors/json.h"
+
+#include <simdjson.h>
+
+#include <bit>
+#include <cstring>
+
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/escapes.h"
+#include "policies/lang/extractors/form.h"
+#include "policies/lang/extractors/json_mending.h"
+#include "policies/lang/extractors/multipart.h"
+#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/text.h"
+
+namespace weir::policies {
+
+namespace dom = simdjson::dom;
+
+struct BodyReader::Parser {
+  simdjson::error_code parse(std::string_view text) noexcept {
+    if (capacity < text.size() || capacity == 0) {
+      const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(text.size(), 1024));
+      if (const auto error = dom.allocate(wanted, kDepthMax)) return error;
+      if (const auto error = dom.doc.allocate(wanted)) return error;
+      padded = std::make_unique<char[]>(wanted + simdjson::SIMDJSON_PADDING);
+      capacity = wanted;
+    }
+    std::memcpy(padded.get(), text.data(), text.size());
+    std::memset(padded.get() + text.size(), 0, simdjson::SIMDJSON_PADDING);
+    return dom.parse(padded.get(), text.size(), false).get(root);
+  }
+
+  dom::parser dom;
+  dom::element root;
+  std::unique_ptr<char[]> padded;
+  std::size_t capacity = 0;
+  std::string_view form;
+  Multipart multipart;
+};
+
+namespace {
+
+/// In JsonRef::index: names in this document are compared byte for byte.
+constexpr std::size_t kExactNames = 1;
+
+/// Blanks and byte order marks do not count. JSON, XML and the comments of lenient JSON parsers
+/// begin with one of these, a form never: an application that does not look at Content-Type would
+/// read something else than a form.
+bool looks_like_form(std::string_view body) noexcept {
+  const std::size_t first = body.find_first_not_of(" \t\r\n\f\v");
+  if (first == std::string_view::npos) return true;
+  constexpr std::string_view kOthers = "{[(<\"'/#)\xef\xfe\xff";
+  return kOthers.find(body[first]) == std::string_view::npos && body.find('\0') != 0;
+}
+
+/// Whether an escape of a form stands for a byte that US-ASCII does not have.
+bool escapes_beyond_ascii(std::string_view form) noexcept {
+  for (std::size_t at = form.find('%'); at != std::string_view::npos; at = form.find('%', at + 1)) {
+    if (escaped_byte(form, at) >= 0x80) return true;
+  }
+  return false;
+}
+
+Extracted to_value(Arena& arena, const dom::element& element, std::size_t names) noexcept {
+  switch (element.type()) {
+    case dom::element_type::NULL_VALUE:
+      return Extracted::miss(MissReason::absent);
+    case dom::element_type::BOOL: {
+      bool value = false;
+      if (element.get(value)) break;
+      return {Value::boolean(value)};
+    }
+    case dom::element_type::INT64: {
+      std::int64_t value = 0;
+      if (element.get(value)) break;
+      return {Value::integer(value)};
+    }
+    // Beyond 2^63: a double would make neighbours equal, so one account could pass for another.
+    case dom::element_type::UINT64:
+      break;
+    case dom::element_type::DOUBLE: {
+      double value = 0;
+      if (element.get(value)) break;
+      return {Value::real(value)};
+    }
+    case dom::element_type::STRING: {
+      std::string_view value;
+      if (element.get(value)) break;
+      return {Value::text(value)};
+    }
+    case dom::element_type::OBJECT:
+    case dom::element_type::ARRAY: {
+      const dom::element* kept = arena.make(element);
+      if (kept == nullptr) break;
+      return {Value::json({kept, names})};
+    }
+  }
+  return Extracted::miss(MissReason::unreadable);
+}
+
+/// The member that some application takes for the one of this name; ambiguous if there are several,
+/// since applications differ in which they take.
+MissReason find_member(const dom::element& from, std::string_view name, std::size_t names,
+                       dom::element& out) noexcept {
+  dom::object object;
+  if (from.get(object)) return MissReason::absent;
+  bool found = false;
+  for (const dom::key_value_pair field : object) {
+    const bool same = names == kExactNames ? field.key == name
+                                           : match_json_name(field.key, name) != NameMatch::no;
+    if (!same) continue;
+    if (found) return MissReason::ambiguous;
+    found = true;
+    out = field.value;
+  }
+  return found ? MissReason::none : MissReason::absent;
+}
+
+MissReason find_element(const dom::element& from, std::uint64_t index, dom::element& out) noexcept {
+  dom::array array;
+  if (from.get(array)) return MissReason::absent;
+  for (const dom::element element : array) {
+    if (index-- == 0) {
+      out = element;
+      return MissReason::none;
+    }
+  }
+  return MissReason::absent;
+}
+
+const dom::element& element_of(JsonRef node) noexcept {
+  return *static_cast<const dom::element*>(node.document);
+}
+
+}  // namespace
+
+BodyReader::BodyReader(BodyFrom from) noexcept : from_(from) {}
+BodyReader::~BodyReader() = default;
+
+bool BodyReader::parse(std::string_view body) noexcept {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
+  const simdjson::error_code error = parser_->parse(body);
+  if (error != simdjson::NUMBER_ERROR && error != simdjson::STRING_ERROR) return !error;
+  const std::string mended = mended_json(body);
+  return !mended.empty() && !parser_->parse(mended);
+}
+
+void BodyReader::open(BodyState state, std::string_view body,
+                      std::span<const HeaderField> headers) noexcept {
+  state_ = State::missing;
+  kind_ = BodyKind::none;
+  switch (state) {
+    case BodyState::not_read:
+      why_ = MissReason::unread;
+      return;
+    case BodyState::too_large:
+      why_ = MissReason::too_large;
+      return;
+    case BodyState::encoded:
+      why_ = MissReason::encoded;
+      return;
+    case BodyState::broken:
+      why_ = MissReason::unreadable;
+      return;
+    case BodyState::complete:
+      break;
+  }
+  if (body.empty()) {
+    why_ = MissReason::absent;
+    return;
+  }
+  why_ = MissReason::unreadable;
+  const MediaType type = media_type_of(headers);
+  if (from_ == BodyFrom::client && type.ambiguous) return;
+  if (!parser_) parser_ = std::make_unique<Parser>();
+  kind_ = type.kind;
+  if (kind_ == BodyKind::none) {
+    state_ = State::untyped;
+    untyped_ = Untyped::fresh;
+    return;
+  }
+  if (!open_as(type, body)) state_ = State::missing;
+}
+
+bool BodyReader::open_as(const MediaType& type, std::string_view body) noexcept {
+  if (type.ascii && from_ == BodyFrom::client) {
+    const bool escaped = type.kind == BodyKind::form && escapes_beyond_ascii(body);
+    if (escaped || !is_ascii(body)) return false;
+  }
+  switch (type.kind) {
+    case BodyKind::none:
+      return false;
+    case BodyKind::json:
+      state_ = State::json;
+      return parse(body);
+    case BodyKind::form:
+      state_ = State::form;
+      parser_->form = body;
+      return looks_like_form(body);
+    case BodyKind::multipart:
+      state_ = State::multipart;
+      return parser_->multipart.read(body, type.boundary);
+  }
+  return false;
+}
+
+Extracted BodyReader::find(Arena& arena, BodyState state, std::string_view body,
+                           std::span<const HeaderField> headers, std::span<const PathStep> path,
+                           BodyKind pinned) noexcept {
+  if (state_ == State::fresh) open(state, body, headers);
+  if (state_ == State::untyped && pinned == BodyKind::json) {
+    if (untyped_ == Untyped::fresh) untyped_ = parse(body) ? Untyped::json : Untyped::broken;
+    return untyped_ == Untyped::json ? find_in_json(arena, path) : Extracted::miss(why_);
+  }
+  if (pinned != BodyKind::none && kind_ != BodyKind::none && kind_ != pinned) {
+    return Extracted::miss(MissReason::unreadable);
+  }
+  switch (state_) {
+    case State::fresh:
+    case State::untyped:
+    case State::missing:
+      return Extracted::miss(why_);
+    case State::json:
+      return find_in_json(arena, path);
+    case State::form:
+    case State::multipart:
+      break;
+  }
+  if (path.size() != 1 || path[0].is_index) return Extracted::miss(MissReason::absent);
+  return state_ == State::form ? find_parameter(arena, parser_->form, path[0].name)
+                               : parser_->multipart.find(path[0].name);
+}
+
+Extracted BodyReader::find_in_json(Arena& arena, std::span<const PathStep> path) noexcept {
+  const std::size_t names = from_ == BodyFrom::client ? 0 : kExactNames;
+  dom::element at = parser_->root;
+  for (const PathStep& step : path) {
+    dom::element next;
+    const MissReason why = step.is_index ? find_element(at, step.index, next)
+                                         : find_member(at, step.name, names, next);
+    if (why != MissReason::none) return Extracted::miss(why);
+    at = next;
+  }
+  return to_value(arena, at, names);
+}
+
+Extracted json_member(Arena& arena, JsonRef node, std::string_view name) noexcept {
+  if (json_is_array(node)) return {Value::error(), MissReason::failed};
+  dom::element found;
+  const MissReason why = find_member(element_of(node), name, node.index, found);
+  return why == MissReason::none ? to_value(arena, found, node.index) : Extracted::miss(why);
+}
+
+Extracted json_element(Arena& arena, JsonRef node, std::int64_t index) noexcept {
+  if (!json_is_array(node)) return {Value::error(), MissReason::failed};
+  dom::element found;
+  if (index < 0) return Extracted::miss(MissReason::absent);
+  const MissReason why = find_element(element_of(node), static_cast<std::uint64_t>(index), found);
+  return why == MissReason::none ? to_value(arena, found, node.index) : Extracted::miss(why);
+}
+
+// simdjson keeps only 24 bits of a container's size, so sizes are counted. A body is far smaller,
+// but the count is exact whatever limits.body says.
+std::int64_t json_size(JsonRef node) noexcept {
+  std::int64_t count = 0;
+  dom::array array;
+  if (!element_of(node).get(array)) {
+    for ([[maybe_unused]] const dom::element element : array) ++count;
+    return count;
+  }
+  dom::object object;
+  if (!element_of(node).get(object)) {
+    for ([[maybe_unused]] const dom::key_value_pair field : object) ++count;
+  }
+  return count;
+}
+
+bool json_is_array(JsonRef node) noexcept { return element_of(node).is_array(); }
+
+bool json_has_name(JsonRef node, std::string_view name) noexcept {
+  dom::element found;
+  return find_member(element_of(node), name, node.index, found) != MissReason::absent;
+}
+
+bool json_any(Arena& arena, JsonRef node, bool (*use)(void* context, const Value& element),
+              void* context) noexcept {
+  dom::array array;
+  if (element_of(node).get(array)) return false;
+  for (const dom::element element : array) {
+    if (use(context, to_value(arena, element, node.index).value)) return true;
+  }
+  return false;
+}
+
+}  // namespace weir::policies

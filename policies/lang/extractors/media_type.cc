@@ -1,0 +1,157 @@
+#include "policies/lang/extractors/media_type.h"
+
+#include <algorithm>
+
+#include "policies/lang/extractors/text.h"
+
+namespace weir::policies {
+namespace {
+
+constexpr std::size_t kBoundaryMost = 70;  // RFC 2046
+
+bool is_alphanumeric(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_token_character(char c) noexcept {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return is_alphanumeric(c) || kMarks.find(c) != std::string_view::npos;
+}
+
+/// Brackets are no part of a token, but .NET and others leave `items[0]` without quotes.
+bool is_bare_character(char c) noexcept { return is_token_character(c) || c == '[' || c == ']'; }
+
+/// Of the characters that RFC 2046 allows, those that no parser takes for an end.
+bool is_plain_boundary(std::string_view boundary) noexcept {
+  static constexpr std::string_view kMarks = "'()+_./:=?-";
+  return !boundary.empty() && boundary.size() <= kBoundaryMost &&
+         std::all_of(boundary.begin(), boundary.end(), [](char c) {
+           return is_alphanumeric(c) || kMarks.find(c) != std::string_view::npos;
+         });
+}
+
+BodyKind kind_of(std::string_view type) noexcept {
+  if (equals_ignoring_case(type, "application/json") || equals_ignoring_case(type, "text/json"))
+    return BodyKind::json;
+  if (equals_ignoring_case(type, "application/x-www-form-urlencoded")) return BodyKind::form;
+  if (equals_ignoring_case(type, "multipart/form-data")) return BodyKind::multipart;
+  constexpr std::string_view kSuffix = "+json";
+  if (type.size() > kSuffix.size() && type.find('/') != std::string_view::npos &&
+      equals_ignoring_case(type.substr(type.size() - kSuffix.size()), kSuffix)) {
+    return BodyKind::json;
+  }
+  return BodyKind::none;
+}
+
+bool take_charset(std::string_view charset, bool& ascii) noexcept {
+  ascii = equals_ignoring_case(charset, "us-ascii") || equals_ignoring_case(charset, "ascii");
+  return ascii || equals_ignoring_case(charset, "utf-8") || equals_ignoring_case(charset, "utf8");
+}
+
+/// `charset*=` and `charset*0=` are a charset to those who know RFC 2231.
+bool is_encoded_charset(std::string_view name) noexcept {
+  constexpr std::string_view kCharset = "charset";
+  return name.size() > kCharset.size() &&
+         equals_ignoring_case(name.substr(0, kCharset.size()), kCharset);
+}
+
+}  // namespace
+
+bool read_charset(std::string_view parameters, bool& ascii) noexcept {
+  std::string_view name, text;
+  bool broken = false, charset = false;
+  while (next_header_parameter(parameters, name, text, broken)) {
+    if (is_encoded_charset(name)) return false;
+    if (!equals_ignoring_case(name, "charset")) continue;
+    if (charset || !take_charset(text, ascii)) return false;
+    charset = true;
+  }
+  return !broken;
+}
+
+bool next_header_parameter(std::string_view& rest, std::string_view& name, std::string_view& value,
+                           bool& broken) noexcept {
+  broken = false;
+  do {
+    rest = trimmed(rest);
+    if (rest.empty()) return false;
+    broken = true;
+    if (rest.front() != ';') return false;
+    rest.remove_prefix(1);
+    rest = trimmed(rest);
+    broken = false;
+    if (rest.empty()) return false;  // a `;` at the end
+  } while (rest.front() == ';');
+  broken = true;
+  const auto bare = [](std::string_view text) {
+    return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_bare_character) -
+                                    text.begin());
+  };
+  const auto end = static_cast<std::size_t>(
+      std::find_if_not(rest.begin(), rest.end(), is_token_character) - rest.begin());
+  if (end == 0 || end + 1 >= rest.size() || rest[end] != '=') return false;
+  name = rest.substr(0, end);
+  rest.remove_prefix(end + 1);
+  if (rest.front() != '"') {
+    const std::size_t size = bare(rest);
+    // PHP takes single quotes for quotes.
+    if (size == 0 || rest.substr(0, size).find('\'') != std::string_view::npos) return false;
+    value = rest.substr(0, size);
+    rest.remove_prefix(size);
+  } else {
+    rest.remove_prefix(1);
+    const std::size_t close = rest.find('"');
+    if (close == std::string_view::npos) return false;
+    value = rest.substr(0, close);
+    rest.remove_prefix(close + 1);
+    const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
+      return c != '\\' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
+    });
+    if (!plain) return false;
+  }
+  broken = false;
+  return true;
+}
+
+MediaType parse_media_type(std::string_view value) noexcept {
+  MediaType out;
+  std::string_view rest = value;
+  const std::size_t end = std::min(rest.find(';'), rest.size());
+  out.kind = kind_of(trimmed(rest.substr(0, end)));
+  if (out.kind == BodyKind::none) return out;
+  rest.remove_prefix(end);
+  std::string_view name, text;
+  bool broken = false, charset = false;
+  while (next_header_parameter(rest, name, text, broken)) {
+    if (equals_ignoring_case(name, "charset")) {
+      out.ambiguous = out.ambiguous || charset || !take_charset(text, out.ascii);
+      charset = true;
+    } else if (out.kind == BodyKind::multipart) {
+      // PHP looks for the word anywhere in the line, so no other parameter may stand beside it.
+      out.ambiguous = out.ambiguous || !equals_ignoring_case(name, "boundary") ||
+                      !out.boundary.empty() || !is_plain_boundary(text);
+      out.boundary = text;
+    } else {
+      out.ambiguous = out.ambiguous || is_encoded_charset(name);
+    }
+  }
+  out.ambiguous = out.ambiguous || broken;
+  if (out.kind == BodyKind::multipart && out.boundary.empty()) out.ambiguous = true;
+  return out;
+}
+
+MediaType media_type_of(std::span<const HeaderField> headers) noexcept {
+  const HeaderField* found = nullptr;
+  for (const HeaderField& field : headers) {
+    if (!equals_ignoring_case(field.name, "content-type")) continue;
+    if (found != nullptr) {
+      MediaType two;
+      two.ambiguous = true;
+      return two;
+    }
+    found = &field;
+  }
+  return found == nullptr ? MediaType{} : parse_media_type(found->value);
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,151 @@
+#include "policies/lang/extractors/multipart.h"
+
+#include <algorithm>
+
+#include "policies/lang/extractors/form.h"
+#include "policies/lang/extractors/media_type.h"
+#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/text.h"
+
+namespace weir::policies {
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::size_t kHeadLinesMost = 16;
+constexpr std::size_t kHeadBytesMost = 4096;
+
+/// Where `--boundary` stands next; npos: nowhere.
+std::size_t find_delimiter(std::string_view body, std::string_view boundary, std::size_t from) {
+  for (std::size_t at = body.find("--", from); at != std::string_view::npos;
+       at = body.find("--", at + 1)) {
+    if (body.substr(at + 2, boundary.size()) == boundary) return at;
+  }
+  return std::string_view::npos;
+}
+
+bool has_control(std::string_view line) noexcept {
+  return std::any_of(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  });
+}
+
+bool is_header_name(std::string_view name) noexcept {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    const char lower = lower_ascii(c);
+    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+/// What a Content-Disposition says. False: applications may differ in what it says.
+bool read_disposition(std::string_view value, std::string_view& name, bool& file) {
+  const std::size_t end = std::min(value.find(';'), value.size());
+  if (!equals_ignoring_case(trimmed(value.substr(0, end)), "form-data")) return false;
+  value.remove_prefix(end);
+  bool broken = false, named = false, encoded = false;
+  std::string_view parameter, text;
+  while (next_header_parameter(value, parameter, text, broken)) {
+    if (equals_ignoring_case(parameter, "name")) {
+      if (named) return false;
+      named = true;
+      name = text;
+    } else if (equals_ignoring_case(parameter, "filename")) {
+      if (file) return false;
+      file = true;
+    } else if (equals_ignoring_case(parameter, "filename*")) {
+      if (encoded) return false;
+      encoded = true;
+    } else {
+      return false;
+    }
+  }
+  // By `filename*` alone a part is a file to some and a field to others.
+  return !broken && named && (file || !encoded);
+}
+
+bool is_plain_encoding(std::string_view encoding) noexcept {
+  return equals_ignoring_case(encoding, "binary") || equals_ignoring_case(encoding, "8bit") ||
+         equals_ignoring_case(encoding, "7bit");
+}
+
+}  // namespace
+
+bool Multipart::read_part(std::string_view part) {
+  Part out;
+  bool disposition = false, type = false, encoding = false;
+  std::size_t head = 0;
+  for (std::size_t lines = 0;; ++lines) {
+    const std::size_t end = part.find(kLineEnd);
+    head += end;
+    if (end == std::string_view::npos || lines == kHeadLinesMost || head > kHeadBytesMost)
+      return false;
+    const std::string_view line = part.substr(0, end);
+    part.remove_prefix(end + kLineEnd.size());
+    if (line.empty()) break;
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || has_control(line)) return false;
+    const std::string_view name = line.substr(0, colon);
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (!is_header_name(name)) return false;
+    if (equals_ignoring_case(name, "content-disposition")) {
+      if (disposition || !read_disposition(value, out.name, out.file)) return false;
+      disposition = true;
+    } else if (equals_ignoring_case(name, "content-transfer-encoding")) {
+      if (encoding || !is_plain_encoding(value)) return false;
+      encoding = true;
+    } else if (equals_ignoring_case(name, "content-type")) {
+      if (type) return false;
+      type = true;
+      const std::size_t parameters = std::min(value.find(';'), value.size());
+      out.plain = equals_ignoring_case(trimmed(value.substr(0, parameters)), "text/plain") &&
+                  read_charset(value.substr(parameters), out.ascii);
+    }
+  }
+  if (!disposition) return false;
+  out.value = part;
+  parts_.push_back(out);
+  return true;
+}
+
+bool Multipart::read(std::string_view body, std::string_view boundary) {
+  parts_.clear();
+  if (find_delimiter(body, boundary, 0) != 0) return false;
+  std::size_t at = boundary.size() + 2;
+  for (;;) {
+    if (body.substr(at, 2) == "--") break;
+    if (body.substr(at, 2) != kLineEnd || parts_.size() == kPartsMost) return false;
+    at += kLineEnd.size();
+    const std::size_t next = find_delimiter(body, boundary, at);
+    if (next == std::string_view::npos || next < at + 2 || body.substr(next - 2, 2) != kLineEnd)
+      return false;
+    if (!read_part(body.substr(at, next - 2 - at))) return false;
+    at = next + boundary.size() + 2;
+  }
+  const std::string_view rest = body.substr(at + 2);
+  return (rest.empty() || rest == kLineEnd) && is_charset_unchanged();
+}
+
+/// Jetty reads all fields in the charset that a field `_charset_` names.
+bool Multipart::is_charset_unchanged() const noexcept {
+  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
+    return !equals_ignoring_case(part.name, "_charset_") ||
+           equals_ignoring_case(trimmed(part.value), "utf-8");
+  });
+}
+
+Extracted Multipart::find(std::string_view name) const noexcept {
+  const Part* found = nullptr;
+  for (const Part& part : parts_) {
+    const NameMatch match = match_form_name(part.name, name);
+    if (match == NameMatch::no) continue;
+    if (found != nullptr || match == NameMatch::container || part.file)
+      return Extracted::miss(MissReason::ambiguous);
+    found = &part;
+  }
+  if (found == nullptr) return Extracted::miss(MissReason::absent);
+  const bool readable =
+      found->plain && (found->ascii ? is_ascii(found->value) : is_utf8(found->value));
+  if (!readable) return Extracted::miss(MissReason::unreadable);
+  return {Value::text(found->value)};
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "policies/lang/extractors.h"
+
+namespace weir::policies {
+
+/// The fields of a multipart/form-data body, read as strictly as browsers write it (RFC 7578). A
+/// body that two common parsers could cut up differently is refused as a whole. Keeps its memory:
+/// at most kPartsMost entries. Not thread-safe.
+class Multipart {
+ public:
+  static constexpr std::size_t kPartsMost = 1000;
+
+  /// `boundary` is plain (extractors/media_type.h). False: the body is not what browsers write;
+  /// then find() may not be called. Nothing stands before the first boundary and nothing but a line
+  /// end after the last; lines end with CRLF; each part has one Content-Disposition with one name,
+  /// no parameter that is encoded (`name*`), and no transfer encoding.
+  bool read(std::string_view body, std::string_view boundary);
+  /// The value of a field: a view of the body, until the next read(). Misses: absent; ambiguous
+  /// (two parts that some application takes for this field, or a file of this name); unreadable
+  /// (not UTF-8, or of a type that applications decode).
+  Extracted find(std::string_view name) const noexcept;
+
+ private:
+  struct Part {
+    std::string_view name, value;
+    bool file = false;   ///< has a filename
+    bool plain = true;   ///< text in UTF-8, as far as its headers say
+    bool ascii = false;  ///< its headers say US-ASCII
+  };
+  bool read_part(std::string_view part);
+  bool is_charset_unchanged() const noexcept;
+
+  std::vector<Part> parts_;
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/address.h"
+#include "core/value.h"
+#include "policies/lang/slots.h"
+
+namespace weir::policies {
+
+/// A part of a key as one event provides it.
+struct KeySlot {
+  SlotId slot = 0;
+  Type type = Type::dyn;  ///< of its values, as far as it is known
+  bool is_address = false;
+  /// `31.2304,121.4737`: a place that counts within a radius (place_text.h)
+  bool is_place = false;
+  std::uint8_t v4_bits = 32;
+  std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
+  friend bool operator==(const KeySlot&, const KeySlot&) = default;
+};
+
+/// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
+inline Value key_part(const KeySlot& part, Value value, Address& masked) {
+  if (value.is(Type::address)) {
+    masked = value.as_address().masked(part.v4_bits, part.v6_bits);
+    return Value::address(&masked);
+  }
+  const bool none = value.is_error() || value.is(Type::json) || value.is(Type::list);
+  return none ? Value::null() : value;
+}
+
+/// The same for a part that people spell: the address that it is, masked; nothing: it is none.
+inline std::optional<Address> address_part(const KeySlot& part, std::string_view text) {
+  if (!part.is_address) return std::nullopt;
+  const auto address = Address::parse(text);
+  if (!address) return std::nullopt;
+  return address->masked(part.v4_bits, part.v6_bits);
+}
+
+/// Whether counters with this key have a radius.
+inline bool has_radius(const std::vector<KeySlot>& key) noexcept {
+  return std::any_of(key.begin(), key.end(), [](const KeySlot& part) { return part.is_place; });
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/clock.h"
+#include "core/event.h"
+#include "core/value.h"
+#include "policies/lang/slots.h"
+
+namespace weir::policies {
+
+/// A value that is known beforehand, whatever its slot would have read.
+struct Preset {
+  SlotId slot = 0;
+  Value value;  ///< null: missing
+};
+
+/// An event that did not come through a door: a row of a file, a line of `POST /v1/events`. A view,
+/// alive for one judgement. What is not preset is read of `request`; without one it is null.
+struct Record {
+  /// EventIndex: a base event, or one that `is` another, if that is known.
+  std::uint16_t event = 0;
+  TimePoint time;  ///< the event's own time
+  std::span<const Preset> values;
+  /// Of an HTTP event: what is told of its request. Such an event is also `request`, as it would be in
+  /// front of an app; if it is not known to be another, method and path say what else it is.
+  const Request* request = nullptr;
+  std::uint64_t line = 0;  ///< where it stands in its file, from 1; 0: nowhere
+};
+
+}  // namespace weir::policies

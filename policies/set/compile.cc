@@ -1,0 +1,413 @@
+#include "policies/set/compile.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "policies/set/compiler.h"
+#include "policies/set/describe.h"
+
+namespace weir::policies {
+
+namespace {
+
+milliseconds length_at_most(CalendarUnit unit) {
+  constexpr milliseconds kHour{3'600'000};
+  switch (unit) {
+    case CalendarUnit::hour:
+      return kHour;
+    case CalendarUnit::day:
+      return 25 * kHour;  // when summer time ends
+    case CalendarUnit::week:
+      return (7 * 24 + 1) * kHour;
+    case CalendarUnit::month:
+      return (31 * 24 + 1) * kHour;
+  }
+  return kHour;
+}
+
+}  // namespace
+
+std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems& problems) {
+  const std::size_t errors = problems.errors();
+  auto set = std::make_unique<PolicySet>();
+  set->challenge = model.server.challenge;
+  Compiler compiler(model, problems, *set);
+  compiler.declare_lists();
+  compiler.compile_tables();
+  compiler.compile_events();
+  compiler.compile_lists();
+  compiler.compile_policies();
+  compiler.check_amounts();
+  compiler.compile_views();
+  if (set->slots.full()) {
+    problems.error({}, "the configuration reads more than 65,000 different fields");
+  }
+  if (problems.errors() != errors) return nullptr;
+  compiler.index();
+  compiler.note_shortcuts();
+  return set;
+}
+
+Hash128 identity_of(std::string_view canonical) {
+  unsigned char out[16];
+  crypto_generichash(out, sizeof out, reinterpret_cast<const unsigned char*>(canonical.data()),
+                     canonical.size(), nullptr, 0);
+  Hash128 hash;
+  std::memcpy(&hash.lo, out, 8);
+  std::memcpy(&hash.hi, out + 8, 8);
+  return hash;
+}
+
+limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, bool outcome,
+                             const config::WindowDef* window, std::size_t keep) {
+  using Kind = config::MetricDef::Kind;
+  limiter::CounterSpec spec;
+  spec.real = real_amounts;
+  spec.outcome = outcome;
+  spec.keep = keep;
+  switch (metric) {
+    case Kind::count:
+      spec.metric = limiter::Metric::count;
+      break;
+    case Kind::sum:
+      spec.metric = limiter::Metric::sum;
+      break;
+    case Kind::distinct:
+      spec.metric = limiter::Metric::distinct;
+      break;
+    case Kind::in_flight:
+      spec.metric = limiter::Metric::in_flight;
+      break;
+    case Kind::average:
+      spec.metric = limiter::Metric::average;
+      break;
+    case Kind::minimum:
+      spec.metric = limiter::Metric::minimum;
+      break;
+    case Kind::maximum:
+      spec.metric = limiter::Metric::maximum;
+      break;
+    case Kind::exists:
+      spec.metric = limiter::Metric::exists;
+      break;
+    case Kind::last:
+      spec.metric = limiter::Metric::last;
+      break;
+    case Kind::score:  // no counter
+      break;
+  }
+  if (metric == Kind::in_flight || window == nullptr) {
+    spec.window = limiter::Window::none;
+    return spec;
+  }
+  spec.length = window->length;
+  spec.buckets = window->buckets;
+  switch (window->kind) {
+    case config::WindowDef::Kind::last: {
+      const bool ring = !window->exact && (metric == Kind::count || metric == Kind::sum);
+      spec.window = ring ? limiter::Window::ring : limiter::Window::log;
+      break;
+    }
+    case config::WindowDef::Kind::every:
+      spec.window = window->from_first ? limiter::Window::every_first : limiter::Window::every;
+      break;
+    case config::WindowDef::Kind::events:
+      spec.window = limiter::Window::events;
+      spec.events = static_cast<std::uint32_t>(window->events);
+      break;
+    case config::WindowDef::Kind::calendar:
+      spec.window = limiter::Window::calendar;
+      spec.unit = window->unit;
+      spec.zone = TimeZone::find(window->zone.value);
+      spec.length = length_at_most(window->unit);
+      break;
+    case config::WindowDef::Kind::leaky:
+      spec.window = limiter::Window::leaky;
+      spec.capacity = window->capacity;
+      spec.drain = window->drain;
+      spec.drains = window->drains;
+      // After so long a full bucket is empty.
+      spec.length = milliseconds{static_cast<std::int64_t>(
+          std::ceil(window->capacity.as_real() * spec.ms_of_one()))};
+      break;
+  }
+  return spec;
+}
+
+std::string describe_metric(const limiter::CounterSpec& spec) {
+  std::string out;
+  switch (spec.metric) {
+    case limiter::Metric::count:
+      out = "count";
+      break;
+    case limiter::Metric::sum:
+      out = spec.real ? "sum of doubles" : "sum";
+      break;
+    case limiter::Metric::distinct:
+      out = "distinct";
+      break;
+    case limiter::Metric::in_flight:
+      out = "in_flight";
+      break;
+    case limiter::Metric::average:
+      out = "average";
+      break;
+    case limiter::Metric::minimum:
+      out = "minimum";
+      break;
+    case limiter::Metric::maximum:
+      out = "maximum";
+      break;
+    case limiter::Metric::exists:
+      out = "exists";
+      break;
+    case limiter::Metric::last:
+      out = "last";
+      break;
+  }
+  if (spec.radius != 0) out += " within " + Number::real(spec.radius).to_string() + " m";
+  return out;
+}
+
+std::string describe(const limiter::CounterSpec& spec) {
+  const std::string out = describe_metric(spec);
+  const std::string kept = spec.retain > spec.length
+                               ? ", retained for " + std::to_string(spec.retain.count()) + " ms"
+                               : "";
+  const std::string length = std::to_string(spec.length.count()) + " ms";
+  switch (spec.window) {
+    case limiter::Window::ring:
+      return out + " over the last " + length + " in " + std::to_string(spec.buckets) + " buckets";
+    case limiter::Window::log:
+      return out + " over exactly the last " + length + ", keep " + std::to_string(spec.keep) +
+             kept;
+    case limiter::Window::every:
+      return out + " in every " + length;
+    case limiter::Window::every_first:
+      return out + " in " + length + " from the first";
+    case limiter::Window::events:
+      return out + " over the last " + std::to_string(spec.events) + " events of " + length;
+    case limiter::Window::calendar:
+      return out + " in each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name() +
+             ", keep " + std::to_string(spec.keep);
+    case limiter::Window::leaky:
+      return out + " in a bucket of " + spec.capacity.to_string() + " draining " +
+             (spec.drains == 1 ? "one" : std::to_string(spec.drains)) + " per " +
+             std::to_string(spec.drain.count()) + " ms";
+    case limiter::Window::none:
+      break;
+  }
+  return out;
+}
+
+void Compiler::index() {
+  const std::size_t events = set_.events.size();
+  set_.watchers.resize(events);
+  set_.resets_of.resize(events);
+  set_.list_uses.resize(events);
+  set_.releases_of.resize(events);
+  set_.needs_body.assign(events, false);
+  set_.needs_answer_body.assign(events, false);
+  set_.wants_readable_answer.assign(events, false);
+  set_.family.resize(events);
+  std::vector<bool> used(events, false), enforced(events, false);
+  bool acts = true;  // what reads is enforced
+
+  const auto reads = [&](EventIndex event, SlotId slot) {
+    if (set_.slots[slot].needs_body) set_.needs_body[event] = true;
+    if (set_.slots[slot].needs_answer_body) {
+      set_.needs_answer_body[event] = true;
+      if (acts) set_.wants_readable_answer[event] = true;
+    }
+  };
+  const auto reads_expression = [&](EventIndex event, const Expression& expression) {
+    if (expression.needs_body()) set_.needs_body[event] = true;
+    if (expression.needs_answer_body()) {
+      set_.needs_answer_body[event] = true;
+      if (acts) set_.wants_readable_answer[event] = true;
+    }
+  };
+  const auto is_used = [&](EventIndex event) {
+    used[event] = true;
+    if (acts) enforced[event] = true;
+  };
+  for (const Policy& policy : set_.policies) {
+    acts = !policy.shadow;
+    for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
+      const Binding& binding = policy.bindings[b];
+      set_.watchers[binding.event].push_back({policy.index, static_cast<std::uint16_t>(b)});
+      is_used(binding.event);
+      for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+      for (const Expression& argument : binding.arguments)
+        reads_expression(binding.event, argument);
+      if (binding.reserve) reads_expression(binding.event, *binding.reserve);
+      if (binding.when) reads_expression(binding.event, *binding.when);
+      for (const Binding::RungPart& rung : binding.rungs) {
+        for (const SlotId slot : rung.limit.table_slots) reads(binding.event, slot);
+        if (const auto* limit = std::get_if<Expression>(&rung.limit.source)) {
+          reads_expression(binding.event, *limit);
+        }
+        if (rung.condition) reads_expression(binding.event, *rung.condition);
+      }
+      for (const auto& key : policy.list_keys[b]) {
+        for (const KeySlot& part : key) reads(binding.event, part.slot);
+      }
+    }
+  }
+  acts = false;
+  set_.view_watchers.resize(events);
+  for (std::size_t v = 0; v < set_.views.size(); ++v) {
+    const View& view = set_.views[v];
+    for (std::size_t b = 0; b < view.bindings.size(); ++b) {
+      const View::Binding& binding = view.bindings[b];
+      set_.view_watchers[binding.event].push_back(
+          {static_cast<PolicyIndex>(v), static_cast<std::uint16_t>(b)});
+      is_used(binding.event);
+      for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+      for (const Expression& argument : binding.arguments)
+        reads_expression(binding.event, argument);
+      if (binding.when) reads_expression(binding.event, *binding.when);
+    }
+  }
+  for (const Pattern& pattern : set_.patterns) {
+    acts = !set_.policies[pattern.policy].shadow;
+    for (const Pattern::Step& step : pattern.steps) {
+      if (step.when)
+        reads_expression(set_.policies[pattern.policy].bindings[step.binding].event, *step.when);
+    }
+  }
+  for (std::size_t i = 0; i < set_.resets.size(); ++i) {
+    const Reset& reset = set_.resets[i];
+    acts = !set_.policies[reset.policy].shadow;
+    set_.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
+    is_used(reset.event);
+    for (const KeySlot& part : reset.key) reads(reset.event, part.slot);
+  }
+  for (std::size_t l = 0; l < set_.lists.size(); ++l) {
+    acts = !set_.lists[l].shadow;
+    for (std::size_t b = 0; b < set_.lists[l].bindings.size(); ++b) {
+      const List::Binding& binding = set_.lists[l].bindings[b];
+      set_.list_uses[binding.event].push_back(
+          {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
+      is_used(binding.event);
+      for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
+    }
+    for (std::size_t b = 0; b < set_.lists[l].releases.size(); ++b) {
+      const List::Binding& release = set_.lists[l].releases[b];
+      set_.releases_of[release.event].push_back(
+          {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
+      is_used(release.event);
+      for (const KeySlot& part : release.key) reads(release.event, part.slot);
+    }
+  }
+  // An event is looked at if it is used or somebody's parent is; parents stand before their
+  // children.
+  std::vector<bool> wanted = used;
+  for (std::size_t i = events; i-- > 1;) {
+    if (wanted[i]) wanted[set_.events[i].parent] = true;
+    if (enforced[i]) enforced[set_.events[i].parent] = true;
+  }
+  for (std::size_t i = 0; i < events; ++i) {
+    if (!wanted[i]) continue;
+    const Event& event = set_.events[i];
+    set_.family[event.base].push_back(static_cast<EventIndex>(i));
+    acts = enforced[i];
+    if (event.when) reads_expression(static_cast<EventIndex>(i), *event.when);
+  }
+  // A request needs its body read if any event that it may be does.
+  for (std::size_t base = 0; base < events; ++base) {
+    for (const EventIndex member : set_.family[base]) {
+      if (set_.needs_body[member]) set_.needs_body[base] = true;
+      if (set_.needs_answer_body[member]) set_.needs_answer_body[base] = true;
+      if (set_.wants_readable_answer[member]) set_.wants_readable_answer[base] = true;
+    }
+  }
+}
+
+Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank,
+                               const HashSecret& secret, limiter::PatternBank* pattern_bank) {
+  const limiter::Bank::Opening together(bank);
+  for (Counter& counter : counters) {
+    if (counter.synced.shared != nullptr) {
+      if (const auto opened = counter.synced.open(bank, counter.keys); !opened) return opened;
+      counter.id = counter.synced.id;
+      continue;
+    }
+    auto id = bank.open(counter.identity, counter.spec, counter.keys);
+    if (!id) return id.error();
+    counter.id = *id;
+  }
+  for (Pattern& pattern : patterns) {
+    if (pattern_bank == nullptr) break;
+    auto id = pattern_bank->open(pattern.identity, pattern.spec);
+    if (!id) return id.error();
+    pattern.id = *id;
+  }
+  KeyBuilder builder;
+  for (List& list : lists) {
+    auto id = list_bank.open(list.kept_as, list.max);
+    if (!id) return id.error();
+    list.id = *id;
+    for (const config::ListEntryDef& def : list.entries) {
+      limiter::StaticList::Entry entry;
+      entry.why = def.why;
+      entry.until = def.until ? def.until->value : limiter::kForever;
+      for (const config::Text& part : def.key) {
+        if (!entry.text.empty()) entry.text += ", ";
+        entry.text += part.value;
+      }
+      if (list.of_address) {
+        if (const auto block = Cidr::parse(def.key.front().value)) list.fixed.add(*block, entry);
+        continue;
+      }
+      builder.start();
+      for (std::size_t i = 0; i < def.key.size(); ++i) {
+        const auto& parts = list.bindings.front().key;
+        const auto address =
+            i < parts.size() ? address_part(parts[i], def.key[i].value) : std::nullopt;
+        address ? builder.add_address(*address) : builder.add_text(def.key[i].value);
+      }
+      list.fixed.add(builder.hash(secret).owned_by(list.identity), entry);
+    }
+    list.fixed.build();
+  }
+  return boost::system::in_place_value;
+}
+
+void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots) {
+  for (const SlotId slot : slots) {
+    if (std::find(into.begin(), into.end(), slot) == into.end()) into.push_back(slot);
+  }
+}
+
+bool is_amount(Type type) {
+  return type == Type::integer || type == Type::real || type == Type::dyn;
+}
+
+std::size_t PolicySet::policy_count() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(policies.begin(), policies.end(), [](const Policy& p) { return !p.is_meter; }));
+}
+
+const Policy* PolicySet::find_policy(std::string_view name) const noexcept {
+  const auto found = std::find_if(policies.begin(), policies.end(),
+                                  [&](const Policy& policy) { return policy.name == name; });
+  return found == policies.end() ? nullptr : &*found;
+}
+
+const List* PolicySet::find_list(std::string_view name) const noexcept {
+  const auto found =
+      std::find_if(lists.begin(), lists.end(), [&](const List& list) { return list.name == name; });
+  return found == lists.end() ? nullptr : &*found;
+}
+
+const View* PolicySet::find_view(std::string_view name) const noexcept {
+  const auto found =
+      std::find_if(views.begin(), views.end(), [&](const View& view) { return view.name == name; });
+  return found == views.end() ? nullptr : &*found;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,202 @@
+#include <algorithm>
+
+#include "config/checks/exactness.h"
+#include "limiter/kinds/kinds.h"
+#include "policies/set/compiler.h"
+
+/// The counters of a policy: what they count, hence which policies share them.
+namespace weir::policies {
+namespace {
+
+using config::MetricDef;
+
+/// What no counter can hold; the parser has seen to the rest.
+void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& window,
+                const config::PolicyDef& def, config::Problems& problems) {
+  if (limiter::find_kind(spec) != nullptr) return;
+  const std::size_t most = spec.radius != 0 ? limiter::kNearKeepMax : limiter::kKeepMax;
+  if (def.keep && def.keep->value > most) {
+    problems.error(def.keep->where, "a counter keeps " + std::to_string(most) +
+                                        " of a key at most" +
+                                        (spec.radius != 0 ? ", if it counts within a radius" : ""));
+    return;
+  }
+  const bool fills = spec.metric == limiter::Metric::count || spec.metric == limiter::Metric::sum ||
+                     spec.metric == limiter::Metric::distinct;
+  if (spec.window == limiter::Window::leaky && !fills) {
+    problems.error(window.where, "a leaky bucket has a level, and nothing else to read",
+                   "its metric is count, sum(f) or distinct(f)");
+  } else {
+    problems.error(window.where, "this window is beyond what a counter can hold");
+  }
+}
+
+/// What empties the counter of that window: a number that is emptied is another one than a number
+/// that is not.
+std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* window) {
+  std::string out;
+  for (const config::Rung& rung : def.then) {
+    const config::Mode mode = rung.mode ? rung.mode->value : def.mode.value;
+    const bool acts = mode != config::Mode::disabled &&
+                      (mode != config::Mode::shadow || def.mode.value == config::Mode::shadow);
+    if (!rung.clear || !acts || !config::reads(def, rung, window)) continue;
+    out += "cleared " + std::to_string(static_cast<int>(rung.compare));
+    if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit))
+      out += " " + number->value.to_string();
+    if (const auto* text = std::get_if<config::Text>(&rung.limit)) out += " " + text->value;
+    if (rung.condition) out += " if " + rung.condition->value;
+    out += "; ";
+  }
+  return out;
+}
+
+}  // namespace
+
+void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
+  if (!policy.has_metric) return;
+  // Type of the amounts: one for all watched events.
+  bool real = false;
+  if (def.metric.kind == MetricDef::Kind::sum || def.metric.kind == MetricDef::Kind::average ||
+      def.metric.kind == MetricDef::Kind::minimum || def.metric.kind == MetricDef::Kind::maximum) {
+    real = std::any_of(policy.bindings.begin(), policy.bindings.end(), [](const Binding& b) {
+      return b.counts && b.arguments.front().type() != Type::integer;
+    });
+  }
+  const bool outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
+                                   [](const Binding& b) { return b.counts && b.outcome; });
+  const bool provisional = policy.provisional && !outcome &&
+                           def.metric.kind != MetricDef::Kind::in_flight &&
+                           def.metric.kind != MetricDef::Kind::last;
+  std::optional<double> radius;
+  for (const config::KeyPart& part : def.key) {
+    if (part.near && part.near->radius) radius = part.near->radius;
+  }
+  std::string what;
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.counts) continue;
+    what += "watch " + event_canonical(binding.event);
+    if (binding.when) what += " when " + binding.when->canonical();
+    what += " key " + key_canonical(binding.key);
+    if (binding.reserve) what += " reserving " + binding.reserve->canonical();
+    for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
+    what += "; ";
+  }
+  const auto counter_for = [&](const config::WindowDef* window) {
+    Counter counter;
+    counter.always = def.charge.value == config::Charge::always;
+    counter.shadow = policy.shadow;
+    counter.keys = def.keys ? def.keys->value : 0;
+    counter.spec = spec_of(def.metric.kind, real, outcome || provisional, window,
+                           config::keep_of(def, window));
+    if (counter.spec.window == limiter::Window::ring && config::is_read_by_under(def, window)) {
+      counter.spec.window = limiter::Window::log;
+    }
+    if (radius) {  // every event stands by itself
+      counter.spec.radius = *radius;
+      if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
+    }
+    const bool trails =
+        counter.spec.window == limiter::Window::ring || counter.spec.window == limiter::Window::log;
+    if (def.retain && trails && def.retain->value > counter.spec.length) {
+      counter.spec.retain = def.retain->value;
+      counter.spec.window = limiter::Window::log;  // from which any window can be told
+    }
+    if (def.clock && def.clock->value == config::PolicyClock::event) {
+      counter.spec.late = def.late ? def.late->value : milliseconds{0};
+    }
+    if (window != nullptr) {
+      check_kind(counter.spec, *window, def, problems_);
+      counter.window = counter.spec.length;
+      counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
+                           window->kind == config::WindowDef::Kind::calendar;
+    }
+    std::string rest = what;
+    if (def.reset) {
+      if (const auto event = event_index_.find(def.reset->value); event != event_index_.end()) {
+        rest += "reset " + event_canonical(event->second) + "; ";
+      }
+    }
+    rest += cleared_by(def, window);
+    if (counter.always) rest += "always; ";
+    if (counter.spec.late) {
+      rest += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";
+    }
+    if (def.version && def.version->value != 1) {
+      rest += "version " + std::to_string(def.version->value) + "; ";
+    }
+    if (counter.shadow) rest += "shadow; ";
+    if (def.share) rest += def.share->sync ? "share redis sync; " : "share redis; ";
+    counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
+    counter.spec.what = counter.what;
+    counter.canonical = describe(counter.spec) + " " + rest;
+    if (provisional) counter.canonical += "reserved; ";
+    if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
+    counter.identity = identity_of(counter.canonical);
+    if (def.share) {
+      counter.shared = std::make_shared<limiter::SharedCounter>(counter.identity, counter.spec);
+      if (def.share->sync) {
+        counter.synced =
+            limiter::SyncedCounter::of(counter.shared, def.share->sync->value, counter.wall_clock);
+        counter.shared = counter.synced.shared;
+      }
+    }
+    return intern_counter(std::move(counter));
+  };
+  policy.counters.push_back(counter_for(def.window ? &*def.window : nullptr));
+  for (const config::Rung& rung : def.then) {
+    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value));
+  }
+}
+
+std::uint16_t Compiler::intern_counter(Counter counter) {
+  for (std::size_t i = 0; i < set_.counters.size(); ++i) {
+    if (set_.counters[i].identity != counter.identity) continue;
+    set_.counters[i].synced.exchange_within(counter.synced.interval);  // both or neither have one
+    return static_cast<std::uint16_t>(i);
+  }
+  set_.counters.push_back(std::move(counter));
+  return static_cast<std::uint16_t>(set_.counters.size() - 1);
+}
+
+void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
+  if (!def.reset) return;
+  const auto event = find_event(*def.reset);
+  if (!event) return;
+  Reset reset;
+  reset.policy = policy.index;
+  reset.event = *event;
+  for (const config::KeyPart& part : def.key) {
+    if (part.near) {
+      Binding place;
+      bind_place(*part.near, set_.events[*event], place);
+      if (place.key.empty()) return;
+      reset.key.push_back(place.key.front());
+      continue;
+    }
+    const auto slot = key_part_slot(part, set_.events[*event], false);
+    if (!slot) {
+      problems_.error(def.reset->where, "reset needs the same key, and event \"" +
+                                            def.reset->value + "\" does not provide \"" +
+                                            part.field.value + "\"");
+      return;
+    }
+    reset.key.push_back(*slot);
+  }
+  const Binding& counted = policy.bindings.front();
+  check_same_key(*def.reset, counted.key, set_.events[counted.event], reset.key,
+                 set_.events[*event]);
+  set_.resets.push_back(std::move(reset));
+}
+
+std::string Compiler::key_canonical(const std::vector<KeySlot>& key) const {
+  std::string out = "(";
+  for (const KeySlot& part : key) {
+    if (out.size() > 1) out += ", ";
+    out += set_.slots[part.slot].text;
+    if (part.is_address)
+      out += "/" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
+  }
+  return out + ")";
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,296 @@
+#include <algorithm>
+
+#include "policies/set/compiler.h"
+#include "policies/lang/extractors.h"
+#include "policies/set/text_keys.h"
+
+namespace weir::policies {
+
+std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event& event,
+                                          bool complain) {
+  if (!complain && !event.fields.contains(field.value) && event.source.empty()) {
+    // Asked on trial: the name may be an attribute such as `ip`, else this event does not provide it.
+    const ExtractorRow* row = find_extractor(field.value.substr(0, field.value.find_first_of(".[")));
+    if (row == nullptr && field.value.find('.') == std::string::npos) return std::nullopt;
+  }
+  Scope scope(*this, event);
+  config::Problems quiet;
+  const auto expression = compile_expression(field, scope, complain ? problems_ : quiet);
+  if (!expression) return std::nullopt;
+  const auto slot = expression->slot();
+  if (!slot) {
+    if (complain) {
+      problems_.error(field.where,
+                      "a key part is a field or an attribute; compute \"" + field.value +
+                          "\" as a field of the event");
+    }
+    return std::nullopt;
+  }
+  KeySlot out;
+  out.slot = *slot;
+  const Slot& what = set_.slots[*slot];
+  out.type = what.type;
+  out.is_address = what.type == Type::address;
+  if (what.type == Type::list) {
+    if (complain) problems_.error(field.where, "a key part is a single value, not a list");
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<KeySlot> Compiler::key_part_slot(const config::KeyPart& part, const Event& event,
+                                               bool complain) {
+  auto out = key_slot(part.field, event, complain);
+  if (!out || !(part.v4_bits || part.v6_bits)) return out;
+  if (!out->is_address && set_.slots[out->slot].kind == Slot::Kind::column) {
+    // A column of a record is text or what JSON says; the mask says that it is an address.
+    const std::string text = "address(" + part.field.value + ")";
+    Scope scope(*this, event);
+    const auto address = compile_expression({text, part.field.where}, scope, problems_);
+    if (!address) return std::nullopt;
+    out->slot = set_.slots.computed(*address);
+    out->type = Type::address;
+    out->is_address = true;
+  }
+  if (!out->is_address) {
+    if (complain) {
+      problems_.error(part.field.where,
+                      "only an address can be masked; \"" + part.field.value + "\" is " +
+                          std::string(type_name(set_.slots[out->slot].type)),
+                      "convert it in the event's fields: address(...)");
+    }
+    return std::nullopt;
+  }
+  out->v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(out->v4_bits));
+  out->v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(out->v6_bits));
+  return out;
+}
+
+void Compiler::check_same_key(const config::Text& at, const std::vector<KeySlot>& a,
+                              const Event& of_a, const std::vector<KeySlot>& b,
+                              const Event& of_b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i].is_address == b[i].is_address) continue;
+    const Event& address = a[i].is_address ? of_a : of_b;
+    const Event& other = a[i].is_address ? of_b : of_a;
+    problems_.error(at.where,
+                    "part " + std::to_string(i + 1) + " of the key is an ip address in event \"" +
+                        address.name + "\" and " +
+                        std::string(type_name(a[i].is_address ? b[i].type : a[i].type)) +
+                        " in event \"" + other.name + "\": they are never the same key",
+                    "convert it in the fields of \"" + other.name + "\": address(...)");
+    return;
+  }
+}
+
+std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const Event& event) {
+  std::vector<KeySlot> key;
+  for (const config::KeyPart& part : list.parts) {
+    // IPv6 by /64 unless a mask says otherwise, as in keys: whoever has one address of a /64 has
+    // all of them, and could fill the list.
+    const auto slot = key_part_slot(part, event, false);
+    if (!slot) return std::nullopt;
+    key.push_back(*slot);
+  }
+  return key;
+}
+
+namespace {
+
+/// Entries go with what they say of whom: where a reload makes a list allow, or of other fields, those
+/// of before are not on it.
+std::string kept_as(const List& list) {
+  std::string out = list.kind == config::ListKind::allow ? "allow " + list.name : list.name;
+  for (const std::string& name : list.of) out += (&name == list.of.data() ? " of " : ",") + name;
+  return out;
+}
+
+/// Where addresses stand for other networks than usual, entries are of other callers.
+std::string masks_of(const std::vector<KeySlot>& key) {
+  const KeySlot usual;
+  std::string out;
+  for (const KeySlot& part : key) {
+    if (!part.is_address || (part.v4_bits == usual.v4_bits && part.v6_bits == usual.v6_bits)) continue;
+    out += " /" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
+  }
+  return out;
+}
+
+}  // namespace
+
+void Compiler::declare_lists() {
+  for (const config::ListDef& def : model_.lists) {
+    List list;
+    list.name = def.name.value;
+    list.kind = def.kind.value;
+    std::vector<KeySlot> masks;
+    for (const config::KeyPart& part : def.of) {
+      list.of.push_back(part.field.value);
+      KeySlot& mask = masks.emplace_back();
+      mask.is_address = part.v4_bits || part.v6_bits;
+      mask.v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(mask.v4_bits));
+      mask.v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(mask.v6_bits));
+    }
+    list.parts = def.of;
+    list.kept_as = kept_as(list) + masks_of(masks);
+    list.identity = identity_of("list " + list.kept_as);
+    list.of_address = list.of.size() == 1 && list.of.front() == "ip";
+    list_index_.emplace(list.name, static_cast<ListIndex>(set_.lists.size()));
+    set_.lists.push_back(std::move(list));
+  }
+}
+
+void Compiler::compile_lists() {
+  for (std::size_t at = 0; at < model_.lists.size(); ++at) {
+    const config::ListDef& def = model_.lists[at];
+    List& list = set_.lists[at];
+    list.effect = def.effect.value;
+    list.hold = def.hold;
+    list.max = def.max;
+    list.status = def.status.value_or(list.effect == Action::deny ? 403 : status_of(list.effect));
+    list.tell = def.tell.value_or(config::Tell::nothing);
+    list.entries = def.entries;
+    list.shared = def.share.has_value();
+
+    // Where it acts: on every request that has its fields, and besides on events that mean other things
+    // by the same names.
+    const auto everywhere = list_key(list, set_.events[kRequestEvent]);
+    if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
+    const auto same_key = [](const std::vector<KeySlot>& a, const std::vector<KeySlot>& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                        [](const KeySlot& x, const KeySlot& y) { return x.slot == y.slot; });
+    };
+    for (std::size_t i = 1; i < set_.events.size(); ++i) {
+      const Event& event = set_.events[i];
+      const auto key = list_key(list, event);
+      if (!key || (everywhere && same_key(*key, *everywhere))) continue;
+      const bool late = std::any_of(key->begin(), key->end(), [&](const KeySlot& part) {
+        return set_.slots[part.slot].side == Side::answer;
+      });
+      if (late) continue;  // not known when the request is judged
+      if (event.parent != i) {
+        const auto parent = list_key(list, set_.events[event.parent]);
+        if (parent && same_key(*parent, *key)) continue;  // the parent's binding covers it
+      }
+      list.bindings.push_back({static_cast<EventIndex>(i), *key});
+    }
+    if (list.bindings.empty()) {
+      problems_.error(def.of.empty() ? def.name.where : def.of.front().field.where,
+                      "no event provides " + (list.of.size() == 1
+                                                  ? "the field \"" + list.of.front() + "\""
+                                                  : "all fields of the list \"" + list.name + "\""),
+                      "name it under `fields:` for every request, or in an event's `fields:`");
+      continue;
+    }
+    if (def.forget) list.forget = def.forget->value;
+    if (def.release) {
+      if (list.kind == config::ListKind::allow) {
+        problems_.error(def.release->where,
+                        "who is on an allow list is not judged, so that nothing releases from it");
+      } else if (const auto event = find_event(*def.release)) {
+        if (auto key = list_key(list, set_.events[*event])) {
+          list.releases.push_back({*event, std::move(*key)});
+        } else {
+          problems_.error(def.release->where, "event \"" + def.release->value +
+                                                  "\" does not provide what the list is of");
+        }
+      }
+    }
+    const List::Binding& first = list.bindings.front();
+    const auto check_same = [&](const List::Binding& other) {
+      check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                     set_.events[other.event]);
+    };
+    for (const List::Binding& other : list.bindings) check_same(other);
+    for (const List::Binding& other : list.releases) check_same(other);
+    list.of_address = list.of.size() == 1 && first.key.front().is_address;
+    for (config::ListEntryDef& entry : list.entries) {
+      for (std::size_t i = 0; !list.of_address && i < entry.key.size(); ++i)
+        check_entry(list, i, entry.key[i]);
+    }
+    if (list.of_address) {
+      for (const config::ListEntryDef& entry : def.entries) {
+        if (!Cidr::parse(entry.key.front().value)) {
+          problems_.error(entry.key.front().where,
+                          "\"" + entry.key.front().value +
+                              "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
+        }
+      }
+    }
+  }
+}
+
+/// A part of an entry is brought into the text that keys have of it.
+void Compiler::check_entry(const List& list, std::size_t part, config::Text& text) {
+  const auto& key = list.bindings.front().key;
+  if (part >= key.size()) return;
+  if (key[part].is_address) {
+    if (Address::parse(text.value)) return;
+    problems_.error(text.where,
+                    Cidr::parse(text.value)
+                        ? "networks stand only in lists of an address alone"
+                        : "\"" + text.value + "\" is no address",
+                    "write the list of " + list.of[part] + ", or single addresses");
+    return;
+  }
+  if (auto canonical = canonical_part(key[part].type, text.value)) {
+    text.value = std::move(*canonical);
+  } else {
+    problems_.error(text.where, "\"" + text.value + "\" is no value of \"" + list.of[part] +
+                                    "\", which is " + std::string(type_name(key[part].type)));
+  }
+}
+
+std::optional<ListIndex> Compiler::named_list(const config::Text& name) {
+  const auto found = list_index_.find(name.value);
+  if (found != list_index_.end()) return found->second;
+  for (const config::ListDef& def : model_.lists) {
+    if (def.name.value == name.value) return std::nullopt;  // its own problem has been reported
+  }
+  std::vector<std::string_view> known;
+  for (const auto& [list, index] : list_index_) known.push_back(list);
+  problems_.error(name.where, "there is no list \"" + name.value + "\"",
+                  config::suggest(name.value, known));
+  return std::nullopt;
+}
+
+ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Rung& from) {
+  const Action action = rung.action;
+  const bool shadow = rung.shadow;
+  const ActionRow& row = action_row(action);
+  List list;
+  // Who says what to tell says it of the ban too; else a ban gives no hint.
+  list.tell = from.tell ? rung.tell : config::Tell::nothing;
+  list.status = from.status || from.tell  ? rung.status
+                : action == Action::deny ? 403
+                                         : status_of(action);
+  if (action == Action::delay) list.hold = rung.hold;
+  // What happens to an entry's key is said by its list: rungs of one action share theirs where they
+  // say the same.
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < set_.lists.size(); ++i) {
+    const List& known = set_.lists[i];
+    if (known.owner != policy.index || known.remembered != action || known.shadow != shadow) continue;
+    if (known.tell == list.tell && known.status == list.status && known.hold == list.hold)
+      return static_cast<ListIndex>(i);
+    ++others;
+  }
+  list.name = policy.name + ":" + std::string(row.name) + (shadow ? ":shadow" : "");
+  if (others > 0) list.name += ":" + std::to_string(others + 1);
+  list.kind = row.memory;
+  list.remembered = action;
+  list.shadow = shadow;
+  list.effect = action == Action::graylist ? Action::flag : action;
+  list.owner = policy.index;
+  list.shared = policy.shared;
+  list.of = policy.key_names;
+  list.of_address = policy.key_is_address;
+  list.kept_as = kept_as(list) + masks_of(policy.bindings.front().key);
+  list.identity = identity_of("list " + list.kept_as);
+  const auto index = static_cast<ListIndex>(set_.lists.size());
+  policy.own_lists.push_back(index);
+  set_.lists.push_back(std::move(list));
+  return index;
+}
+
+}  // namespace weir::policies

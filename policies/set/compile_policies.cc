@@ -1,0 +1,420 @@
+#include <algorithm>
+
+#include "policies/set/compiler.h"
+#include "policies/lang/extractors.h"
+
+namespace weir::policies {
+
+using config::MetricDef;
+using config::Mode;
+
+void Compiler::compile_tables() {
+  for (const config::TableDef& def : model_.tables) {
+    std::vector<std::string> by;
+    for (const config::Text& name : def.by) by.push_back(name.value);
+    table_index_.emplace(def.name.value, static_cast<std::uint16_t>(set_.tables.size()));
+    set_.tables.push_back(
+        std::make_shared<ThresholdTable>(def.name.value, std::move(by), def.values));
+  }
+}
+
+void Compiler::compile_policies() {
+  set_.notify = model_.notify;
+  for (const config::PolicyDef& def : model_.policies) {
+    if (!def.sound) continue;
+    if (def.mode.value == Mode::disabled) {
+      set_.disabled.push_back(def.name.value);
+    } else {
+      compile_policy(def);
+    }
+  }
+}
+
+namespace {
+
+bool is_enforced(const config::PolicyDef& def, const config::Rung& rung) {
+  const Mode mode = rung.mode ? rung.mode->value : def.mode.value;
+  return mode == Mode::enforce && def.mode.value == Mode::enforce;
+}
+
+bool remembers(const config::PolicyDef& def) {
+  const bool leaks = def.window && def.window->kind == config::WindowDef::Kind::leaky;
+  return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
+    // A bucket that overflows is emptied.
+    const bool empties = rung.clear || (leaks && rung.compare == config::Rung::Compare::none);
+    return is_enforced(def, rung) &&
+           (empties || !rung.durations.empty() || rung.for_window || rung.list || rung.notify);
+  });
+}
+
+bool may_refuse(const config::PolicyDef& def) {
+  return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
+    return is_enforced(def, rung) && (refuses(rung.action.value) || rung.list);
+  });
+}
+
+}  // namespace
+
+/// Whether another policy may refuse what this one counts.
+bool Compiler::meets_refusals(const config::PolicyDef& def) const {
+  std::vector<EventIndex> bases;
+  const auto base_of = [&](const config::Text& name) {
+    const auto found = event_index_.find(name.value);
+    return found == event_index_.end() ? kRequestEvent : set_.events[found->second].base;
+  };
+  for (const config::Text& name : def.watch) bases.push_back(base_of(name));
+  const auto meets = [&](const config::Text& name) {
+    const EventIndex theirs = base_of(name);
+    return std::any_of(bases.begin(), bases.end(), [&](EventIndex ours) {
+      return ours == theirs || ours == kRequestEvent || theirs == kRequestEvent;
+    });
+  };
+  return std::any_of(
+      model_.policies.begin(), model_.policies.end(), [&](const config::PolicyDef& other) {
+        if (other.name.value == def.name.value || !may_refuse(other)) return false;
+        return other.pattern || std::any_of(other.watch.begin(), other.watch.end(), meets) ||
+               std::any_of(other.guard.begin(), other.guard.end(), meets);
+      });
+}
+
+void Compiler::compile_policy(const config::PolicyDef& def) {
+  if (def.pattern) return compile_pattern(def);
+  Policy policy;
+  policy.name = def.name.value;
+  policy.where = def.name.where;
+  policy.shadow = def.mode.value == Mode::shadow;
+  policy.announce = def.announce;
+  policy.missing = def.missing.value;
+  policy.metric = def.metric.kind;
+  policy.shared = def.share.has_value();
+  if (def.on_error) policy.on_error = *def.on_error;
+  policy.reads_score = def.metric.kind == MetricDef::Kind::score;
+  policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;
+  for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
+
+  policy.remembers = remembers(def);
+  policy.provisional = policy.remembers && def.share && !def.share->sync && meets_refusals(def);
+  if (!bind_events(def, policy)) return;
+  if (policy.reads_score) check_score(def, policy);
+  compile_meters(def, policy);  // they stand before it
+  policy.index = static_cast<PolicyIndex>(set_.policies.size());
+  policy.key_is_address =
+      policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
+  compile_counters(def, policy);
+  compile_rungs(def, policy);
+  if (policy.has_metric) compile_resets(def, policy);
+  warn_policy(def, policy);
+  set_.policies.push_back(std::move(policy));
+}
+
+/// Each of the `metrics` is a policy of its own that only counts and reads: it counts where it
+/// watches, and reads wherever the policy is judged.
+void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
+  for (const config::NamedMetricDef& named : def.metrics) {
+    config::PolicyDef meter;
+    meter.name = {def.name.value + "." + named.name.value, named.name.where};
+    meter.watch = named.watch;
+    meter.when = named.when;
+    meter.key = named.has_key ? named.key : def.key;
+    meter.metric = named.metric;
+    meter.window = named.window;
+    meter.charge = def.charge;
+    meter.reset = def.reset;
+    meter.missing = def.missing;
+    meter.mode = def.mode;
+    meter.keep = def.keep;
+    meter.keys = def.keys;
+    meter.version = def.version;
+    meter.retain = def.retain;
+    meter.share = def.share;
+    meter.on_error = def.on_error;
+    meter.clock = def.clock;
+    meter.late = def.late;
+    Policy compiled;
+    compiled.is_meter = true;
+    compiled.name = meter.name.value;
+    compiled.where = meter.name.where;
+    compiled.shadow = policy.shadow;
+    compiled.remembers = policy.remembers;  // what is remembered rests on its readings
+    compiled.provisional = policy.provisional;
+    compiled.missing = meter.missing.value;
+    compiled.metric = meter.metric.kind;
+    if (meter.on_error) compiled.on_error = *meter.on_error;
+    for (const config::KeyPart& part : meter.key) compiled.key_names.push_back(part.field.value);
+    if (!bind_events(meter, compiled)) continue;
+    bool sound = true;
+    for (const Binding& judged : policy.bindings) {
+      const bool known = std::any_of(compiled.bindings.begin(), compiled.bindings.end(),
+                                     [&](const Binding& b) { return b.event == judged.event; });
+      if (known) continue;
+      auto binding = bind(meter, judged.event, Role::reads);
+      sound = sound && binding;
+      if (!binding) continue;
+      const Binding& first = compiled.bindings.front();
+      check_same_key(meter.name, first.key, set_.events[first.event], binding->key,
+                     set_.events[judged.event]);
+      compiled.bindings.push_back(std::move(*binding));
+    }
+    if (!sound) continue;
+    compile_counters(meter, compiled);
+    compiled.list_keys.assign(compiled.bindings.size(), {});
+    compiled.index = static_cast<PolicyIndex>(set_.policies.size());
+    compile_resets(meter, compiled);
+    policy.meters.push_back(compiled.index);
+    set_.policies.push_back(std::move(compiled));
+  }
+}
+
+int Compiler::status_of(Action action) const {
+  return action == Action::challenge ? set_.challenge.status : action_row(action).status;
+}
+
+/// What is remembered of an event may be anything; a threshold compares numbers.
+void Compiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
+  const bool remembers = def.metric.kind == MetricDef::Kind::last;
+  if (!remembers || policy.bindings.front().arguments.empty()) return;
+  const Type type = policy.bindings.front().arguments.front().type();
+  if (is_amount(type)) return;
+  for (const config::Rung& rung : def.then) {
+    if (rung.compare == config::Rung::Compare::none) continue;
+    const auto* number = std::get_if<config::Located<Number>>(&rung.limit);
+    problems_.error(
+        number != nullptr ? number->where : rung.action.where,
+        "thresholds are compared with numbers, and last(" + def.metric.arguments.front().value +
+            ") is a " + std::string(type_name(type)),
+        "convert it in the event's fields: int(...) or double(...); or compare it with `if`");
+  }
+}
+
+/// What the answer tells comes too late for the request's verdict.
+void Compiler::check_score(const config::PolicyDef& def, const Policy& policy) {
+  set_.any_scores = true;
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.outcome || !binding.counts) continue;
+    problems_.error(def.metric.where, "the score is known at the request, and event \"" +
+                                          set_.events[binding.event].name +
+                                          "\" by its answer only",
+                    "watch the event that it is");
+    return;
+  }
+  const auto scores = [](const config::PolicyDef& other) {
+    return std::any_of(other.then.begin(), other.then.end(),
+                       [](const config::Rung& rung) { return rung.score.has_value(); });
+  };
+  if (std::none_of(model_.policies.begin(), model_.policies.end(), scores)) {
+    problems_.warning(def.metric.where, "no rung of any policy gives a score: this reads 0",
+                      "write {over: 5, score: 30} in the rungs of other policies");
+  }
+}
+
+void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
+  check_remembered(def, policy);
+  std::uint16_t own_window = 1;
+  policy.list_keys.assign(policy.bindings.size(), {});
+  for (const config::Rung& from : def.then) {
+    Rung rung;
+    rung.compare = from.compare;
+    if (from.in) rung.counter = own_window++;
+    rung.action = from.action.value;
+    rung.effect = rung.action;
+    const ActionRow& row = action_row(rung.action);
+    rung.status = from.status ? from.status->value : status_of(rung.action);
+    rung.tell = from.tell ? from.tell->value : row.tell;
+    const bool speaks = from.status || rung.action == Action::challenge;
+    if (!speaks && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
+    if (from.hold) rung.hold = from.hold->value;
+    if (from.paces && policy.has_metric) {
+      rung.pace = set_.counters[policy.counters[rung.counter]].spec.ms_of_one();
+    }
+    for (const config::Duration& duration : from.durations)
+      rung.durations.push_back(duration.value);
+    rung.for_window = from.for_window;
+    if (from.forget) rung.forget = from.forget->value;
+    if (from.score) rung.score = from.score->value;
+    rung.clear = from.clear;
+    const Mode mode = from.mode ? from.mode->value : def.mode.value;
+    rung.disabled = mode == Mode::disabled;
+    rung.shadow = policy.shadow || mode == Mode::shadow;
+    if (policy.has_metric) rung.window = set_.counters[policy.counters[rung.counter]].window;
+    if (from.notify) {
+      for (std::size_t i = 0; i < set_.notify.size(); ++i) {
+        if (set_.notify[i].name.value == from.notify->value)
+          rung.notify = static_cast<std::uint16_t>(i);
+      }
+    }
+    if (row.remembers && (!rung.durations.empty() || rung.for_window)) {
+      if (from.list && !rung.shadow) {
+        rung.list = named_list(*from.list);
+      } else if (!from.list || rung.shadow) {
+        rung.list = own_list(policy, rung, from);
+      }
+    }
+    if (rung.list && !set_.lists[*rung.list].owner) {
+      const List& list = set_.lists[*rung.list];
+      if (rung.action == Action::graylist) {
+        rung.effect = list.effect == Action::flag ? Action::graylist : list.effect;
+        if (list.effect == Action::delay) rung.hold = list.hold;
+        if (refuses(list.effect)) {
+          rung.status = list.status;
+          rung.tell = list.tell;
+        }
+      }
+      if (refuses(rung.action) && !refuses(list.effect) && list.kind != config::ListKind::allow) {
+        problems_.warning(
+            from.list->where,
+            "who is on list \"" + list.name +
+                "\" is not refused: beyond this request the rung refuses nobody",
+            "give the list effect: deny, or leave it out for a list of the policy's own");
+      }
+      if (list.kind == config::ListKind::allow) {
+        problems_.error(from.list->where,
+                        "a rung cannot put a key on the allow list \"" + list.name + "\"");
+      }
+    }
+    for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
+      std::vector<KeySlot> key;
+      if (policy.bindings[b].fires && rung.list && !set_.lists[*rung.list].owner) {
+        const List& list = set_.lists[*rung.list];
+        if (auto found = list_key(list, set_.events[policy.bindings[b].event])) {
+          key = std::move(*found);
+          if (!list.bindings.empty()) {
+            const List::Binding& first = list.bindings.front();
+            check_same_key(*from.list, first.key, set_.events[first.event], key,
+                           set_.events[policy.bindings[b].event]);
+          }
+          if (policy.bindings[b].outcome) {
+            for (const KeySlot& part : key)
+              add_captures(policy.bindings[b].captures, {&part.slot, 1});
+          }
+        } else {
+          problems_.error(from.list->where,
+                          "list \"" + list.name + "\" holds " + list.of.front() +
+                              (list.of.size() > 1 ? ", ..." : "") + ", which event \"" +
+                              set_.events[policy.bindings[b].event].name + "\" does not provide");
+        }
+      }
+      policy.list_keys[b].push_back(std::move(key));
+    }
+    // A bucket that overflows fires (where `if` holds as well), and starts again empty.
+    const bool leaks =
+        policy.has_metric &&
+        set_.counters[policy.counters[rung.counter]].spec.window == limiter::Window::leaky;
+    if (leaks && rung.compare == config::Rung::Compare::none) {
+      rung.overflows = true;
+      rung.clear = true;
+    }
+    const bool refusing = refuses(rung.effect);
+    if (!rung.shadow && !rung.disabled && refusing) policy.can_refuse = true;
+    if (def.metric.kind == MetricDef::Kind::sum && !rung.shadow && !rung.disabled &&
+        (refusing || rung.list)) {
+      policy.amounts_checked = true;
+    }
+    if (!rung.disabled) (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;
+    policy.rungs.push_back(std::move(rung));
+  }
+}
+
+/// Amounts are checked wherever the counter of a policy that may refuse is counted: one that only
+/// watches the same number would else take what the other does not. Nothing is poured out of a
+/// bucket but by time.
+void Compiler::check_amounts() {
+  std::vector<bool> checked(set_.counters.size());
+  const auto mark = [&](const Policy& policy) {
+    for (const std::uint16_t counter : policy.counters) checked[counter] = true;
+  };
+  for (const Policy& policy : set_.policies) {
+    const bool leaky =
+        std::any_of(policy.counters.begin(), policy.counters.end(), [&](std::uint16_t counter) {
+          return set_.counters[counter].spec.window == limiter::Window::leaky;
+        });
+    if (policy.amounts_checked || leaky) mark(policy);
+    const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {
+      return !rung.shadow && !rung.disabled && (refuses(rung.effect) || rung.list);
+    });
+    for (const PolicyIndex meter : policy.meters) {
+      if (acts) mark(set_.policies[meter]);
+    }
+  }
+  for (Policy& policy : set_.policies) {
+    if (policy.metric != MetricDef::Kind::sum) continue;
+    policy.amounts_checked = std::any_of(policy.counters.begin(), policy.counters.end(),
+                                         [&](std::uint16_t counter) { return checked[counter]; });
+  }
+}
+
+/// An answer that weir cannot read must not be a way around a policy that nobody knows of.
+void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy,
+                                      bool acts) {
+  if (!acts) return;
+  constexpr std::string_view kUnread =
+      " (longer than limits.body, damaged, or in a coding that was not asked for)";
+  const auto reads_answer = [&](const Binding& binding) {
+    if (binding.when && binding.when->needs_answer_body()) return true;
+    for (EventIndex at = binding.event;; at = set_.events[at].parent) {
+      const Event& event = set_.events[at];
+      if (event.when && event.when->needs_answer_body()) return true;
+      if (event.parent == at) return false;
+    }
+  };
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.counts) continue;
+    const bool is_sum = def.metric.kind == MetricDef::Kind::sum;  // only a sum has an estimate
+    if (is_sum && binding.late_amount && !binding.arguments.empty() && !binding.reserve &&
+        binding.arguments.front().needs_answer_body()) {
+      problems_.warning(def.metric.where,
+                        "policy \"" + policy.name + "\" counts nothing for an answer that weir cannot read" +
+                            std::string(kUnread),
+                        "give it an estimate, which such an answer counts: reserve: '500'");
+      return;
+    }
+    if (def.missing.where.line == 0 && reads_answer(binding)) {
+      problems_.warning(def.name.where,
+                        "policy \"" + policy.name + "\" does not count an answer that weir cannot read" +
+                            std::string(kUnread),
+                        "say what happens then: missing: same or missing: deny counts it as a match, "
+                        "missing: skip does not");
+      return;
+    }
+  }
+}
+
+void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
+  const auto asserted = [&](const KeySlot& part) { return set_.slots[part.slot].client_asserted; };
+  const Binding& binding = policy.bindings.front();
+  const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {
+    return !rung.shadow && (refuses(rung.effect) || rung.list);
+  });
+  // `missing: skip` in the file says that one knows. A segment of the route is never left out.
+  if (acts && policy.missing == config::Missing::skip && def.missing.where.line == 0) {
+    for (std::size_t i = 0; i < binding.key.size(); ++i) {
+      const Slot& slot = set_.slots[binding.key[i].slot];
+      const bool segment = slot.extractor != nullptr && slot.extractor->form == ArgumentForm::index;
+      if (!asserted(binding.key[i]) || segment) continue;
+      problems_.warning(
+          def.key[i].field.where,
+          "policy \"" + policy.name + "\" is escaped by leaving out \"" + def.key[i].field.value +
+              "\"",
+          "say what happens then: missing: same, missing: deny, or missing: skip with a second "
+          "policy keyed by ip");
+    }
+  }
+  warn_of_unread_answers(def, policy, acts);
+  const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };
+  if (!binding.key.empty() && std::all_of(binding.key.begin(), binding.key.end(), asserted) &&
+      std::any_of(policy.rungs.begin(), policy.rungs.end(), denies)) {
+    problems_.warning(def.key.front().field.where,
+                      "policy \"" + policy.name +
+                          "\" denies by what the client asserts alone: anybody can lock others out",
+                      "challenge instead, or add ip to the key");
+  }
+  if (def.reset && !binding.key.empty() &&
+      std::none_of(binding.key.begin(), binding.key.end(), asserted)) {
+    problems_.warning(
+        def.reset->where,
+        "reset on a key without the account: one's own right login clears the count of guesses "
+        "at others",
+        "key the policy by the user, or leave out reset");
+  }
+}
+
+}  // namespace weir::policies

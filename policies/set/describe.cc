@@ -1,0 +1,206 @@
+#include "policies/set/describe.h"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+#include "config/text/units.h"
+
+namespace weir::policies {
+
+std::string duration_text(milliseconds time) {
+  struct Unit {
+    std::int64_t ms;
+    const char* name;
+  };
+  constexpr std::array<Unit, 5> kUnits{
+      {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
+  std::int64_t left = time.count();
+  if (left <= 0) return "0s";
+  // `24h` is what people write; days only from two on.
+  std::string out;
+  for (const Unit& unit : kUnits) {
+    if (unit.ms == 86'400'000 && (left < 2 * unit.ms || left % unit.ms != 0)) continue;
+    if (left >= unit.ms) {
+      out += std::to_string(left / unit.ms) + unit.name;
+      left %= unit.ms;
+    }
+  }
+  return out;
+}
+
+std::string_view metric_name(limiter::Metric metric) noexcept {
+  switch (metric) {
+    case limiter::Metric::count:
+      return "count";
+    case limiter::Metric::sum:
+      return "sum";
+    case limiter::Metric::distinct:
+      return "distinct";
+    case limiter::Metric::in_flight:
+      return "in_flight";
+    case limiter::Metric::average:
+      return "avg";
+    case limiter::Metric::minimum:
+      return "min";
+    case limiter::Metric::maximum:
+      return "max";
+    case limiter::Metric::exists:
+      return "exists";
+    case limiter::Metric::last:
+      return "last";
+  }
+  return "";
+}
+
+std::string_view unit_name(CalendarUnit unit) noexcept {
+  switch (unit) {
+    case CalendarUnit::hour:
+      return "hour";
+    case CalendarUnit::day:
+      return "day";
+    case CalendarUnit::week:
+      return "week";
+    case CalendarUnit::month:
+      return "month";
+  }
+  return "";
+}
+
+std::string window_text(const limiter::CounterSpec& spec) {
+  const std::string length = duration_text(spec.length);
+  switch (spec.window) {
+    case limiter::Window::ring:
+      return "the last " + length +
+             (spec.buckets == 60 ? "" : " in " + std::to_string(spec.buckets) + " buckets");
+    case limiter::Window::log:
+      return "exactly the last " + length;
+    case limiter::Window::every:
+      return "every " + length;
+    case limiter::Window::every_first:
+      return "every " + length + " from the first";
+    case limiter::Window::events:
+      return "the last " + std::to_string(spec.events) + " events" +
+             (spec.length.count() == 0 ? "" : " within " + length);
+    case limiter::Window::calendar:
+      return "each " + std::string(unit_name(spec.unit)) + " of " +
+             (spec.zone ? spec.zone->name() : "UTC");
+    case limiter::Window::leaky:
+      return "a leaky bucket of " + spec.capacity.to_string() + ", draining " +
+             (spec.drains == 1 ? "one" : std::to_string(spec.drains)) + " per " +
+             duration_text(spec.drain);
+    case limiter::Window::none:
+      break;
+  }
+  return "";
+}
+
+std::string counter_text(const Counter& counter) {
+  const std::string window = window_text(counter.spec);
+  if (window.empty()) return "in flight";
+  std::string out(metric_name(counter.spec.metric));
+  if (counter.near()) out += " within " + config::format_distance(counter.spec.radius);
+  out += " over " + window;
+  if (counter.spec.late) {
+    out += ", by the times of events";
+    if (counter.spec.late->count() != 0)
+      out += " up to " + duration_text(*counter.spec.late) + " late";
+  }
+  if (counter.spec.retain > counter.spec.length)
+    out += ", kept for " + duration_text(counter.spec.retain);
+  return out;
+}
+
+namespace {
+
+/// A compiled condition knows the policy's metrics by number: `metric 0 > 4`.
+std::string with_names(const PolicySet& set, const Policy& policy, std::string text) {
+  for (std::size_t i = policy.meters.size(); i-- > 0;) {  // metric 12 before metric 1
+    const std::string number = "metric " + std::to_string(i);
+    const std::string& whole = set.policies[policy.meters[i]].name;
+    const std::string name = whole.substr(whole.rfind('.') + 1);
+    for (std::size_t at = 0; (at = text.find(number, at)) != std::string::npos; at += name.size()) {
+      text.replace(at, number.size(), name);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t index) {
+  const Rung& rung = policy.rungs[index];
+  const Binding::RungPart& part = policy.bindings.front().rungs[index];
+  std::string out;
+  switch (rung.compare) {
+    case config::Rung::Compare::over:
+      out = "over ";
+      break;
+    case config::Rung::Compare::at:
+      out = "at ";
+      break;
+    case config::Rung::Compare::under:
+      out = "under ";
+      break;
+    case config::Rung::Compare::none:
+      break;
+  }
+  if (const auto* number = std::get_if<Number>(&part.limit.source)) {
+    out += number->to_string();
+  } else if (const auto* table = std::get_if<std::uint16_t>(&part.limit.source)) {
+    out += set.tables[*table]->name();
+  } else if (const auto* expression = std::get_if<Expression>(&part.limit.source)) {
+    out += expression->canonical();
+  }
+  if (rung.overflows) out = "over the capacity";
+  if (rung.counter != 0) out += " in " + duration_text(rung.window);
+  if (part.condition) {
+    out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());
+  }
+  if (!out.empty()) out += ": ";  // a pattern's rungs may have no threshold
+  out += action_row(rung.action).name;
+  for (std::size_t i = 0; i < rung.durations.size(); ++i) {
+    out += (i == 0 ? " for " : ", ") + duration_text(rung.durations[i]);
+  }
+  if (rung.hold.count() > 0 && rung.action == Action::delay) out += " " + duration_text(rung.hold);
+  if (rung.list && !set.lists[*rung.list].owner) out += " on " + set.lists[*rung.list].name;
+  if (rung.score) out += ", score " + std::to_string(*rung.score);
+  if (rung.clear) out += ", clear";
+  if (rung.notify) out += ", notify " + set.notify[*rung.notify].name.value;
+  if (rung.disabled) out += " (disabled)";
+  if (rung.shadow) out += " (shadow)";
+  return out;
+}
+
+std::string time_text(TimePoint time) {
+  if (time >= limiter::kForever) return std::string(kForEver);
+  const std::int64_t ms = to_ms(time);
+  std::int64_t seconds = ms / 1000;
+  std::int64_t rest = ms % 1000;
+  if (rest < 0) {
+    rest += 1000;
+    --seconds;
+  }
+  const auto t = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  gmtime_r(&t, &parts);
+  char buffer[48];
+  const std::size_t size = std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%S", &parts);
+  const int more =
+      std::snprintf(buffer + size, sizeof buffer - size, ".%03dZ", static_cast<int>(rest));
+  return {buffer, size + static_cast<std::size_t>(more)};
+}
+
+std::string_view list_kind_text(config::ListKind kind) noexcept {
+  switch (kind) {
+    case config::ListKind::allow:
+      return "allow";
+    case config::ListKind::gray:
+      return "gray";
+    case config::ListKind::deny:
+      return "deny";
+  }
+  return "";
+}
+
+}  // namespace weir::policies

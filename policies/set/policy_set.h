@@ -1,0 +1,298 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/model.h"
+#include "core/address.h"
+#include "core/key.h"
+#include "limiter/counters/bank.h"
+#include "limiter/lists/lists.h"
+#include "limiter/patterns/pattern_bank.h"
+#include "limiter/lists/static_list.h"
+#include "limiter/exchange/synced_counter.h"
+#include "policies/set/actions.h"
+#include "policies/lang/expr/expression.h"
+#include "policies/lang/key_slot.h"
+#include "policies/set/routes.h"
+#include "policies/lang/slots.h"
+#include "policies/lang/threshold_table.h"
+#include "policies/set/views.h"
+
+/// What the policies of a configuration mean, compiled: immutable, indexed, shared by all workers.
+/// How a request is judged by it stands in evaluator.h.
+namespace weir::policies {
+
+using EventIndex = std::uint16_t;
+using PolicyIndex = std::uint16_t;
+using ListIndex = std::uint16_t;
+
+inline constexpr EventIndex kRequestEvent = 0;  ///< `request`: every HTTP request
+
+/// What happens: an event of the configuration, or the built-in `request`.
+struct Event {
+  std::string name;
+  EventIndex base = 0;             ///< the event with the route; itself unless it has `is`
+  EventIndex parent = 0;           ///< what it `is`; itself for a base event
+  std::optional<Expression> when;  ///< its own condition; those of its parents hold besides
+  bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
+  std::string route;               ///< canonical; empty for `request` and for records
+  BodyKind body = BodyKind::none;  ///< the only kind of body that its fields read; none: any
+  std::string source;              ///< the base event, if records describe it; empty: requests do
+  std::string time_column;         ///< of records: where their time stands; empty: elsewhere
+  config::SourceDef::Time time_as = config::SourceDef::Time::seconds;
+  std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
+};
+
+/// Equal keys of one request: what stands under this index is hashed once. Of kNoKey each hashes
+/// its own: a place is read of the parts besides, and `event` is another word for each binding.
+using KeyId = std::uint16_t;
+inline constexpr KeyId kNoKey = 0xffff;
+
+/// The threshold of a rung as one event provides it.
+struct Limit {
+  std::variant<std::monostate, Number, Expression, std::uint16_t /* table */> source;
+  std::vector<SlotId> table_slots;  ///< the table's dimensions
+};
+
+/// A policy seen from one event: where the key, the amount and the thresholds come from.
+struct Binding {
+  EventIndex event = 0;
+  bool counts = true;    ///< watched; false: only guarded, reads without counting
+  bool outcome = false;  ///< reserved at the request, settled by the answer
+  bool fires = true;     ///< false, in patterns: no rung is judged with this event
+  std::optional<Expression> when;
+  std::vector<KeySlot> key;
+  std::vector<Expression> arguments;  ///< the amount of sum, the members of distinct, ...
+  bool late_amount = false;           ///< the amount is known by the answer only
+  std::optional<Expression> reserve;  ///< the estimate of a late amount; none: 0
+  struct RungPart {
+    Limit limit;
+    std::optional<Expression> condition;
+  };
+  std::vector<RungPart> rungs;
+  std::vector<SlotId> captures;  ///< what settlement reads of the request
+  // Known at load (compile_shortcuts.cc).
+  KeyId key_id = kNoKey;
+  std::vector<KeySlot> member;  ///< the arguments of distinct and exists, if they are mere slots
+  KeyId member_id = kNoKey;
+  std::vector<std::optional<Number>> limits;  ///< of all rungs, if they are numbers; else empty
+  bool plain = false;  ///< nothing is left to ask of an event but its key (Evaluator::plan_plain)
+  std::optional<std::int64_t> calm;  ///< no rung holds while all readings are integers up to it
+};
+
+/// A counter as a policy uses it; equal identities are one counter, whoever asks.
+struct Counter {
+  Hash128 identity;
+  Hash128 what;  ///< the identity without the window: whose counters of one key have the same hash
+  limiter::CounterSpec spec;
+  std::size_t keys = 0;     ///< 0: the common table
+  milliseconds window{0};   ///< 0: none (in_flight)
+  bool wall_clock = false;  ///< `every`: follows the current wall clock
+  bool always = false;      ///< charge: always
+  bool shadow = false;      ///< of shadow policies only; enforced ones never read it
+  bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
+  bool near() const noexcept { return spec.radius != 0; }  ///< its keys have a place besides
+  std::string canonical;                                   ///< the text behind the identity
+  limiter::CounterId id{};  ///< after attach(); of an average that is exchanged: its amounts'
+  /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
+  std::shared_ptr<const limiter::SharedCounter> shared;
+  limiter::SyncedCounter synced;  ///< as replicas exchange it; interval 0: the store is asked each
+                                  ///< time
+};
+
+struct Rung {
+  config::Rung::Compare compare = config::Rung::Compare::none;
+  std::uint16_t counter = 0;  ///< index into Policy::counters
+  Action action = Action::none;
+  Action effect = Action::none;  ///< on this request: the action, or for graylist its list's effect
+  milliseconds hold{0};
+  std::vector<milliseconds> durations;
+  milliseconds forget{0};
+  std::optional<ListIndex> list;  ///< where the key is remembered
+  std::optional<std::int64_t> score;
+  bool disabled = false;
+  bool overflows = false;   ///< holds when a leaky bucket is over its capacity
+  bool for_window = false;  ///< remembered until the counter's window ends
+  bool clear = false;
+  std::optional<std::uint16_t> notify;
+  int status = 0;
+  config::Tell tell = config::Tell::nothing;
+  bool shadow = false;
+  milliseconds window{0};  ///< of its counter
+  /// The delay is what the rate asks for: so many ms for each that the reading is over the limit.
+  double pace = 0;
+  bool caps = false;       ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
+};
+
+struct Policy {
+  std::string name;
+  PolicyIndex index = 0;
+  config::Where where;
+  bool shadow = false;
+  bool enforced_rungs = false;   ///< has a rung that is enforced
+  bool shadow_rungs = false;     ///< has one in shadow mode
+  bool can_refuse = false;       ///< an enforced rung refuses, or lists where requests are refused
+  bool amounts_checked = false;  ///< sum under an enforced refusing or listing rung
+  bool announce = false;
+  bool guarded_only = false;  ///< `guard` is given: the verdict applies to those requests only
+  std::vector<EventIndex> guards;
+  config::Missing missing = config::Missing::skip;
+  config::MetricDef::Kind metric = config::MetricDef::Kind::count;
+  bool has_metric = true;  ///< false: a plain rule, `if` without counter; or it reads the score
+  bool reads_score = false;  ///< its value is the request's score: judged after all others
+  bool shared = false;     ///< its counters and its own lists are all replicas'
+  bool remembers = false;  ///< an enforced rung lists, notifies or clears
+  /// And others may refuse what it counts in the shared store: reserved there until the verdict.
+  bool provisional = false;
+  config::OnErrorDef on_error;  ///< while what is shared can't be asked
+  /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
+  /// rungs know by name.
+  bool is_meter = false;
+  std::optional<std::uint16_t>
+      pattern;  ///< index into PolicySet::patterns: its rungs have no threshold
+  std::vector<PolicyIndex> meters;
+  std::vector<std::uint16_t>
+      counters;  ///< indices into PolicySet::counters; the first is the policy's own
+  std::vector<Rung> rungs;
+  std::vector<Binding> bindings;  ///< watched events in their order, then guarded ones
+  std::vector<std::string> key_names;
+  bool key_is_address = false;       ///< the only part is an address
+  std::vector<ListIndex> own_lists;  ///< one for each action that remembers here
+  /// For each binding and rung that writes a named list: the list's fields as the event provides
+  /// them.
+  std::vector<std::vector<std::vector<KeySlot>>> list_keys;  ///< [binding][rung]
+  // Known at load (compile_shortcuts.cc).
+  bool caps = false;          ///< some rung does
+  bool own_time = false;      ///< its counter counts by the times of events
+  bool reads_amount = false;  ///< events count by more than that they are there
+};
+
+/// What a pattern policy waits for. Its policy has a binding for each event that plays a part,
+/// steps first: of a sequence the last one, whose fields the rungs see, before the others.
+struct Pattern {
+  struct Step {
+    std::uint16_t binding = 0;
+    std::optional<Expression> when;  ///< beside the policy's own
+  };
+  PolicyIndex policy = 0;
+  Hash128 identity;       ///< of what it waits for and of its policy's name
+  std::string canonical;  ///< the text behind it
+  limiter::PatternSpec spec;
+  std::vector<Step> steps;
+  std::vector<std::uint16_t> among;                      ///< bindings
+  bool always = false;                                   ///< charge: always
+  limiter::PatternId id{};                               ///< after attach()
+  std::shared_ptr<const limiter::SharedPattern> shared;  ///< with all replicas; null: our own
+};
+
+struct List {
+  std::string name;
+  std::string kept_as;  ///< the name of its dynamic entries in a ListBank
+  Hash128 identity;
+  config::ListKind kind = config::ListKind::gray;
+  Action effect = Action::flag;
+  milliseconds hold{0};
+  int status = 0;
+  config::Tell tell = config::Tell::nothing;
+  std::size_t max = 100'000;
+  milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
+  std::vector<std::string> of;
+  std::vector<config::KeyPart> parts;  ///< the same with masks; empty for a policy's own list
+  bool of_address = false;  ///< its only field is an address
+  std::optional<PolicyIndex>
+      owner;  ///< a policy's own list; in force where the policy's bindings are
+  Action remembered = Action::none;  ///< own list: the action whose keys it holds
+  bool shadow = false;               ///< own list: written and read by shadow rungs only
+  struct Binding {
+    EventIndex event = 0;  ///< acts on requests that are this event; kRequestEvent: on all
+    std::vector<KeySlot> key;
+    KeyId key_id = kNoKey;  ///< of `bindings` (compile_shortcuts.cc)
+  };
+  std::vector<Binding> bindings;  ///< empty for a policy's own list
+  std::vector<Binding> releases;  ///< events that lift the entry of their key
+  limiter::StaticList fixed;      ///< entries of the configuration, after attach()
+  std::vector<config::ListEntryDef> entries;
+  bool shared = false;   ///< dynamic entries are all replicas'
+  limiter::ListId id{};  ///< after attach()
+};
+
+/// A policy that resets its counters when an event happens.
+struct Reset {
+  PolicyIndex policy = 0;
+  EventIndex event = 0;
+  std::vector<KeySlot> key;
+};
+
+struct PolicySet {
+  SlotTable slots;
+  std::vector<Event> events;
+  Routes routes;  ///< ids are indices of base events
+  /// For each base event: every event that it may turn out to be and that somebody uses, parents
+  /// first.
+  std::vector<std::vector<EventIndex>> family;
+  struct Watcher {
+    PolicyIndex policy;
+    std::uint16_t binding;
+  };
+  std::vector<std::vector<Watcher>> watchers;         ///< [event]
+  std::vector<std::vector<std::uint16_t>> resets_of;  ///< [event] indices into resets
+  struct ListUse {
+    ListIndex list;
+    std::uint16_t binding;
+  };
+  std::vector<std::vector<ListUse>> list_uses;    ///< [event]
+  std::vector<std::vector<ListUse>> releases_of;  ///< [event] indices into List::releases
+  std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
+  std::vector<bool> needs_answer_body;
+  /// [event] an enforced policy reads the answer's body, so that the app is asked for one that can be
+  /// read. Shadow policies and views change no byte, and read what they get.
+  std::vector<bool> wants_readable_answer;
+  std::vector<Policy> policies;
+  std::vector<std::string> disabled;  ///< names of policies with mode: disabled
+  std::vector<Counter> counters;
+  std::vector<Pattern> patterns;
+  std::vector<List> lists;
+  std::vector<std::shared_ptr<const ThresholdTable>> tables;
+  std::vector<Reset> resets;
+  std::vector<config::NotifyDef> notify;
+  config::Server::Challenge challenge;
+  std::vector<View> views;
+  std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
+  std::uint64_t view_memory = 0;                    ///< bytes of all views together
+  std::string source_hash;                          ///< of the texts it was compiled from
+  // Known at load (compile_shortcuts.cc): what most sets have none of need not be looked for.
+  std::size_t keys = 0;            ///< KeyIds in use
+  bool any_shadow = false;         ///< counters of shadow policies
+  bool any_in_flight = false;      ///< counters of requests in flight
+  bool any_readable_answer = false;  ///< of wants_readable_answer
+  bool any_answer_work = false;    ///< resets, or releases of list entries
+  bool any_lists = false;          ///< that act on events
+  bool any_scores = false;         ///< policies that read the request's score
+  std::vector<SlotId> of_answers;  ///< slots that only an answer fills
+  std::vector<SlotId> not_kept;    ///< slots of requests whose lists or JSON no answer finds again
+
+  /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
+  /// before the set is shared. Fails if a bank is full.
+  /// Patterns without a bank never match.
+  Result<void> attach(limiter::Bank& counters_bank, limiter::ListBank& list_bank,
+                      const HashSecret& secret, limiter::PatternBank* pattern_bank = nullptr);
+  /// Finds or makes the views in their bank, and gives each its share of memory. Called once,
+  /// before the set is shared; a set without it judges all the same, and its views count nothing.
+  void attach_views(ViewBank& bank);
+
+  /// As the file has them: the meters of `metrics:` are not counted.
+  std::size_t policy_count() const noexcept;
+  const Policy* find_policy(std::string_view name) const noexcept;
+  const List* find_list(std::string_view name) const noexcept;
+  const View* find_view(std::string_view name) const noexcept;
+};
+
+}  // namespace weir::policies

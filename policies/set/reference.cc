@@ -1,0 +1,103 @@
+#include "policies/set/reference.h"
+
+#include "policies/set/actions.h"
+#include "policies/lang/expr/functions.h"
+#include "policies/lang/extractors.h"
+
+namespace weir::policies {
+namespace {
+
+std::string spelled(const ExtractorRow& row) {
+  const std::string name(row.name);
+  switch (row.form) {
+    case ArgumentForm::none: return name;
+    case ArgumentForm::name: return name + ".x";
+    case ArgumentForm::header: return name + ".x_y";
+    case ArgumentForm::path: return name + ".x.y[0]";
+    case ArgumentForm::index: break;
+  }
+  return name;
+}
+
+std::string signature(const expr::FunctionRow& row) {
+  std::string name(row.name);
+  std::string arguments;
+  for (std::size_t i = 0; i < row.params.size(); ++i) {
+    if (i == 0 && row.method) {
+      name = std::string(row.params[i].name) + "." + name;
+      continue;
+    }
+    if (!arguments.empty()) arguments += ", ";
+    arguments += row.params[i].name;
+  }
+  if (row.max > row.params.size()) arguments += ", ...";
+  return name + "(" + arguments + ")";
+}
+
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string language_reference() {
+  std::string out = R"(## Actions
+
+What `do` may say, in the order of severity: of all that apply to a request the severest effect wins.
+
+| action | refuses | with `for` | |
+|---|---|---|---|
+)";
+  for (const ActionRow& row : action_rows()) {
+    out += "| `" + std::string(row.name) + "` | " + (row.refuses ? "yes, " + std::to_string(row.status) : "no") +
+           " | " + (row.remembers ? "remembers the key" : "") + " | " + cell(row.help) + " |\n";
+  }
+  out += R"(
+## Expressions
+
+A typed subset of [CEL](https://cel.dev), compiled when the file is loaded: literals, fields, `[]`, `== != < <= > >=`,
+`+ - * / %`, `in`, `&& || !` (also `and or not`), `? :` and the functions below. No loops, no side effects; what an
+expression costs is bounded by the length of its text. Where CEL defines a result, it is CEL's: 64-bit integers whose
+overflow is an error, `&&` and `||` that absorb errors, `int` and `double` compared by value.
+
+One stated difference: a missing field is `null`. Equality is CEL's (`null != "x"` is true); `<`, `<=`, `>`, `>=`, `in`,
+functions and arithmetic with null give null; a condition that is null or fails is false; a key part or amount that is null or
+fails is *missing*, and the policy's `missing` says what then. What applications could read differently (a name that stands
+there twice, `user[]`, a broken body: docs/security.md) is null too, and a policy that refuses answers 400.
+
+### What can be read
+
+An event's own fields and the file's `fields` by their names, and:
+
+| name | type | known | |
+|---|---|---|---|
+)";
+  for (const ExtractorRow& row : extractor_rows()) {
+    if (row.form == ArgumentForm::index) continue;
+    out += "| `" + spelled(row) + "` | " + std::string(type_name(row.type)) + " | " +
+           (row.side == Side::answer ? "with the answer" : "at the request") + " | " + cell(row.help) + " |\n";
+  }
+  out += R"(| `event` | string | at the request | The name of the event that is judged. |
+| `value` | number | in rungs | The reading of the rung's window. |
+| `limit` | number | in rungs | The rung's threshold. |
+
+### Functions
+
+`x.f(y)` and `f(x, y)` are the same.
+
+| function | result | |
+|---|---|---|
+)";
+  for (const expr::FunctionRow& row : expr::function_rows()) {
+    out += "| `" + signature(row) + "` | " + std::string(type_name(row.result)) + " | " + cell(row.help) +
+           " |\n";
+  }
+  return out;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,94 @@
+#include "policies/set/text_keys.h"
+
+#include "config/text/units.h"
+#include "limiter/exchange/shared_key.h"
+#include "policies/lang/place_text.h"
+
+namespace weir::policies {
+
+std::optional<std::string> canonical_part(Type type, std::string_view text) {
+  switch (type) {
+    case Type::integer:
+    case Type::real: {
+      const auto number = config::parse_number(text);
+      if (!number) return std::nullopt;
+      return number.value->to_string();
+    }
+    case Type::boolean:
+      if (text == "true" || text == "True" || text == "TRUE") return "true";
+      if (text == "false" || text == "False" || text == "FALSE") return "false";
+      return std::nullopt;
+    default:
+      return std::string(text);
+  }
+}
+
+namespace {
+
+Result<Hash128> hash_parts(const std::vector<KeySlot>& key, std::span<const std::string_view> parts,
+                           const HashSecret& secret, bool without_place = false) {
+  if (parts.size() != key.size()) return make_error_code(Error::malformed);
+  KeyBuilder builder;
+  builder.start();
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (without_place && key[i].is_place) continue;
+    if (const auto address = address_part(key[i], parts[i])) {
+      builder.add_address(*address);
+      continue;
+    }
+    const auto text = canonical_part(key[i].type, parts[i]);
+    if (key[i].is_address || !text) return make_error_code(Error::malformed);
+    builder.add_text(*text);
+  }
+  return builder.hash(secret);
+}
+
+}  // namespace
+
+Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy,
+                                        const Counter& counter,
+                                        std::span<const std::string_view> parts,
+                                        const HashSecret& secret) {
+  const auto& key = policy.bindings.front().key;
+  const auto hash = hash_parts(key, parts, secret, counter.near());
+  if (!hash) return hash.error();
+  limiter::CounterKey out(hash->owned_by(counter.what));
+  for (std::size_t i = 0; i < key.size() && counter.near(); ++i) {
+    if (!key[i].is_place) continue;
+    const auto place = parse_place(parts[i]);
+    if (!place) return make_error_code(Error::malformed);
+    out.place = *place;
+  }
+  return out;
+}
+
+Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
+                               const HashSecret& secret, const Sharing& sharing) {
+  const auto& key = policy.bindings.front().key;
+  const auto hash = hash_parts(key, parts, secret, true);
+  if (!hash) return hash.error();
+  std::string out = sharing.prefix;
+  if (!sharing.readable) {
+    limiter::append_hashed_key(out, *hash);
+    return out;
+  }
+  limiter::ReadableKey spelled(out);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (key[i].is_place) continue;
+    const auto address = address_part(key[i], parts[i]);
+    spelled.add_text(address ? address->to_string() : *canonical_part(key[i].type, parts[i]));
+  }
+  spelled.end();
+  return out;
+}
+
+Result<Hash128> list_key(const PolicySet& set, const List& list,
+                         std::span<const std::string_view> parts, const HashSecret& secret) {
+  const auto& key =
+      list.owner ? set.policies[*list.owner].bindings.front().key : list.bindings.front().key;
+  const auto hash = hash_parts(key, parts, secret);
+  if (!hash) return hash.error();
+  return hash->owned_by(list.identity);
+}
+
+}  // namespace weir::policies

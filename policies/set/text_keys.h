@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/key.h"
+#include "policies/set/sharing.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// A key part as people write it, in the canonical text that a key has of it (`1.50` of a number is
+/// `1.5`). Nothing: no value of that type.
+std::optional<std::string> canonical_part(Type type, std::string_view text);
+
+/// Keys as people name them (admin API, explain): one text per key part, an address where the
+/// policy or list wants one. Error::malformed: wrong number of parts, or no address or number
+/// where one is needed.
+Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& policy,
+                                        const Counter& counter,
+                                        std::span<const std::string_view> parts,
+                                        const HashSecret& secret);
+/// The same as the shared store has it: what limiter::SharedOp::key wants. A place that counts
+/// within a radius is no part of it, but SharedOp::place.
+Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
+                               const HashSecret& secret, const Sharing& sharing);
+Result<Hash128> list_key(const PolicySet& set, const List& list,
+                         std::span<const std::string_view> parts, const HashSecret& secret);
+
+}  // namespace weir::policies

@@ -1,0 +1,19 @@
+#include "policies/set/views.h"
+
+#include "policies/set/describe.h"
+
+namespace weir::policies {
+
+void View::advance(TimePoint now, TimePoint wall) const {
+  if (live == nullptr) return;
+  const milliseconds grace = outcome ? LiveView::kAnswerGrace : LiveView::kGrace;
+  live->advance((wall_clock ? wall : now) - grace - milliseconds{1});
+}
+
+std::string window_text(const limiter::ViewSpec& spec) {
+  if (spec.zone) return "each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name();
+  const std::string hop = "every " + duration_text(spec.hop);
+  return spec.hop == spec.length ? hop : "the last " + duration_text(spec.length) + ", " + hop;
+}
+
+}  // namespace weir::policies
