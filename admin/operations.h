@@ -14,8 +14,8 @@
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
 #include "policies/judge/plan.h"
-#include "policies/set/policy_set.h"
 #include "policies/judge/stats.h"
+#include "policies/set/policy_set.h"
 #include "telemetry/metrics.h"
 
 /// What the operators' doors need of the process. `app` provides it; tests have one of their own.
@@ -70,8 +70,8 @@ struct RedisFacts {
 
 /// How the lists that replicas share fare.
 struct SharedListFacts {
-  bool up = false;        ///< Redis answers
-  std::string why;        ///< why not
+  bool up = false;  ///< Redis answers
+  std::string why;  ///< why not
   std::size_t lists = 0;
   std::uint64_t entries = 0;  ///< keys that Redis holds, removed ones included
   std::uint64_t pending = 0;  ///< changes that it has not heard of
@@ -88,7 +88,7 @@ struct StatusFacts {
   LoadReport last_load;
   std::size_t workers = 0;
   bool draining = false;
-  std::optional<RedisFacts> redis;  ///< none: nothing is shared
+  std::optional<RedisFacts> redis;   ///< none: nothing is shared
   std::optional<std::string> state;  ///< why state.dir is not written, empty: it is; none: none
   std::optional<SharedListFacts> shared_lists;  ///< none: no list is shared
 };
@@ -101,7 +101,7 @@ struct StoreQuestion {
   std::vector<std::string> parts;  ///< the key, canonical
 };
 struct StoreAnswer {
-  std::string why;  ///< there is none, for people; empty: there is one
+  std::string why;                         ///< there is none, for people; empty: there is one
   std::vector<limiter::Reading> readings;  ///< of the policy's counters, in their order
 };
 

@@ -41,7 +41,8 @@ double start_seconds() {
   if (!(rest >> ticks)) return 0;
   std::ifstream system("/proc/stat");
   for (std::string line; std::getline(system, line);) {
-    if (line.starts_with("btime ")) std::from_chars(line.data() + 6, line.data() + line.size(), boot);
+    if (line.starts_with("btime "))
+      std::from_chars(line.data() + 6, line.data() + line.size(), boot);
   }
   return boot == 0 ? 0 : boot + ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }

@@ -35,13 +35,13 @@ Match find_route(std::string_view method, const std::vector<std::string>& segmen
 net::HttpReply get_status(Call& call);    // status_route.cc
 net::HttpReply get_policies(Call& call);  // policies_route.cc
 net::HttpReply get_policy(Call& call);
-net::HttpReply get_lineage(Call& call);  // lineage_route.cc
+net::HttpReply get_lineage(Call& call);                           // lineage_route.cc
 boost::asio::awaitable<net::HttpReply> get_counters(Call& call);  // counters_route.cc
 boost::asio::awaitable<net::HttpReply> reset_counters(Call& call);
 net::HttpReply get_views(Call& call);  // views_route.cc
 net::HttpReply get_view(Call& call);
 net::HttpReply get_verdicts(Call& call);  // verdicts_route.cc
-net::HttpReply get_lists(Call& call);  // lists_route.cc
+net::HttpReply get_lists(Call& call);     // lists_route.cc
 net::HttpReply get_list(Call& call);
 net::HttpReply find_entry(Call& call);  // entries_route.cc
 net::HttpReply add_entry(Call& call);

@@ -15,7 +15,7 @@ class Explainer;
 struct AdminSettings {
   net::SocketAddress listen;
   std::optional<std::string>
-      token_file;  ///< required unless the address is loopback or a Unix path
+      token_file;                       ///< required unless the address is loopback or a Unix path
   std::vector<std::string> hosts = {};  ///< see net::DoorGuard
 };
 

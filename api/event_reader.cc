@@ -77,14 +77,17 @@ std::optional<JsonWrong> EventReader::read(std::string_view object, const polici
 // A request of which nothing is known is none: most likely a client's mistake.
 EventReader::Wrong EventReader::check_says_something() const {
   for (const Member& member : members_.members()) {
-    const bool aside = member.name == "time" || member.name == "status" || member.name == "response";
+    const bool aside =
+        member.name == "time" || member.name == "status" || member.name == "response";
     if (!aside && member.kind != Kind::null) return std::nullopt;
   }
-  return JsonWrong{0, "this says nothing of what happened: give `event`, or the request's `method` and `path`"};
+  return JsonWrong{
+      0, "this says nothing of what happened: give `event`, or the request's `method` and `path`"};
 }
 
 // An event that a status tells (`is: login, when: status == 200`), reported by its own name with a
-// status that denies it: one of the two is wrong. What reads more than the status is not known here.
+// status that denies it: one of the two is wrong. What reads more than the status is not known
+// here.
 EventReader::Wrong EventReader::check_status(const policies::PolicySet& set) {
   const auto status = set.slots.find("status");
   if (answer_.status == 0 || !status) return std::nullopt;

@@ -10,8 +10,8 @@
 #include "api/json_members.h"
 #include "core/event.h"
 #include "policies/lang/frame.h"
-#include "policies/set/policy_set.h"
 #include "policies/lang/record.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::api {
 

@@ -2,8 +2,8 @@
 
 #include "core/text.h"
 #include "limiter/lists/lists.h"
-#include "policies/set/describe.h"
 #include "policies/judge/pattern_text.h"
+#include "policies/set/describe.h"
 
 namespace weir::api {
 

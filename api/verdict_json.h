@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "gate/gate.h"
+#include "policies/judge/trace.h"
 #include "policies/lang/frame.h"
 #include "policies/lang/record.h"
-#include "policies/judge/trace.h"
 
 /// What is answered to an event, as JSON text. Written by hand into one string: 10,000 answers to a
 /// batch are no 10,000 trees.

@@ -144,9 +144,10 @@ std::vector<CaseView> read_views(Reader& reader, const Member& m) {
 }
 
 constexpr Row<CaseExpect> kExpect[] = {
-    {{"verdict", R"({"enum":["pass","flag","gray","graylist","delay","challenge","deny","exempt","refused"]})",
-      "`pass`, `flag`, `gray` (or `graylist`), `delay`, `challenge`, `deny`, `exempt` or `refused`", "",
-      "What becomes of the event; `refused`: for a body or key that can't be read."},
+    {{"verdict",
+      R"({"enum":["pass","flag","gray","graylist","delay","challenge","deny","exempt","refused"]})",
+      "`pass`, `flag`, `gray` (or `graylist`), `delay`, `challenge`, `deny`, `exempt` or `refused`",
+      "", "What becomes of the event; `refused`: for a body or key that can't be read."},
      [](Reader& r, const Member& m, CaseExpect& out) {
        if (is_word(m, "graylist")) {
          out.verdict = Text{"gray", m.value->where};

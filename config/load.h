@@ -26,16 +26,16 @@ struct IncludePattern {
 
 /// What a load brought: a model, or why there is none, and the texts to show it on.
 struct Loaded {
-  std::optional<Model> model;            ///< only without errors
+  std::optional<Model> model;  ///< only without errors
   /// With errors, where there are sound policies or views to look for more of them; never run.
   std::optional<Model> draft;
-  Problems problems;                     ///< sorted; warnings stand here beside a model too
-  std::vector<SourceFile> files;         ///< the main file first; indices are those of Where::file
-  std::string hash;                      ///< over names and contents of all files, 32 hex digits
+  Problems problems;              ///< sorted; warnings stand here beside a model too
+  std::vector<SourceFile> files;  ///< the main file first; indices are those of Where::file
+  std::string hash;               ///< over names and contents of all files, 32 hex digits
   std::vector<IncludePattern> includes;
   std::vector<std::string> directories;  ///< of every file and pattern, as they are written
-  /// To watch (config/text/watch.h): these, and where symbolic links on the way to their files stand or
-  /// lead.
+  /// To watch (config/text/watch.h): these, and where symbolic links on the way to their files
+  /// stand or lead.
   std::vector<std::string> watched;
 
   std::vector<FileView> views() const;  ///< for render.h; valid as long as this

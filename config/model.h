@@ -177,8 +177,8 @@ struct WindowDef {
   std::uint32_t drains = 1;               ///< leaky: 1, or of `rate: 3/s` the 3
   /// leaky: `rate` and `burst`. A rung without threshold is over the burst, and nothing is emptied.
   bool is_rate = false;
-  milliseconds hop{0};                    ///< last, in views: a result every so often
-  unsigned buckets = 60;                  ///< last, not exact: 1 .. 3600
+  milliseconds hop{0};    ///< last, in views: a result every so often
+  unsigned buckets = 60;  ///< last, not exact: 1 .. 3600
   bool exact = false;
   bool from_first = false;  ///< every: a window begins at the key's first event
   Where where;
@@ -380,7 +380,7 @@ struct Server {
   struct Log {
     std::string level = "info";
     bool json = true;
-    bool readable_keys = false;  ///< log keys as text, not as hashes
+    bool readable_keys = false;              ///< log keys as text, not as hashes
     std::uint32_t verdicts_per_second = 50;  ///< lines of verdicts, and as many of list entries
   } log;
   /// `redis:`; one of url, sentinel and cluster.

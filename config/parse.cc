@@ -1,10 +1,10 @@
 #include "config/parse.h"
 
+#include "config/checks/references.h"
 #include "config/environment.h"
+#include "config/sections/sections.h"
 #include "config/text/look_alikes.h"
 #include "config/text/merge.h"
-#include "config/checks/references.h"
-#include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 

@@ -17,14 +17,15 @@ class Address {
   constexpr Address() noexcept = default;  // ::
   static Address v4(std::uint32_t host_order) noexcept;
   static Address v6(const std::array<std::uint8_t, 16>& bytes) noexcept;
-  /// Accepts dotted IPv4 (four plain decimal parts, no leading zeros) and RFC 4291 IPv6 text, without
-  /// brackets, port or zone. Anything else: nullopt.
+  /// Accepts dotted IPv4 (four plain decimal parts, no leading zeros) and RFC 4291 IPv6 text,
+  /// without brackets, port or zone. Anything else: nullopt.
   static std::optional<Address> parse(std::string_view text) noexcept;
 
   bool is_v4() const noexcept;
   bool is_loopback() const noexcept;  ///< 127.0.0.0/8 or ::1
   const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
-  /// Keeps the first `v4_bits` (0..32) of an IPv4 or the first `v6_bits` (0..128) of an IPv6 address.
+  /// Keeps the first `v4_bits` (0..32) of an IPv4 or the first `v6_bits` (0..128) of an IPv6
+  /// address.
   Address masked(unsigned v4_bits, unsigned v6_bits) const noexcept;
   /// Canonical text (RFC 5952). Writes at most 46 bytes; returns the length.
   std::size_t to_chars(char* out) const noexcept;

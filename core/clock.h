@@ -14,8 +14,9 @@ using TimePoint = std::chrono::sys_time<milliseconds>;
 constexpr std::int64_t to_ms(TimePoint t) noexcept { return t.time_since_epoch().count(); }
 constexpr TimePoint from_ms(std::int64_t ms) noexcept { return TimePoint{milliseconds{ms}}; }
 
-/// The wall clock at start plus the time elapsed since (CLOCK_BOOTTIME: it runs on while the machine
-/// sleeps), so that a step of the wall clock neither resets nor freezes a window. Thread-safe.
+/// The wall clock at start plus the time elapsed since (CLOCK_BOOTTIME: it runs on while the
+/// machine sleeps), so that a step of the wall clock neither resets nor freezes a window.
+/// Thread-safe.
 class Clock {
  public:
   Clock() noexcept;

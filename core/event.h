@@ -27,17 +27,17 @@ enum class BodyState : std::uint8_t {
 /// A request as a front door saw it: views into the door's buffers, alive for one judgement. A text
 /// whose data() is null is not known (null in expressions).
 struct Request {
-  TimePoint time;                        ///< when its head was complete: the event's ts
-  std::string_view method;               ///< "GET"
-  std::string_view target;               ///< origin-form as received, with the query: `url`
-  std::string_view path;                 ///< normal form (RFC 3986), without the query: what is matched
-  std::string_view query;                ///< after '?', undecoded, without it
-  std::string_view host;                 ///< lower case, without port
-  std::string_view scheme;               ///< "http" or "https"
-  Address client;                        ///< whom the client-address rules believe
+  TimePoint time;           ///< when its head was complete: the event's ts
+  std::string_view method;  ///< "GET"
+  std::string_view target;  ///< origin-form as received, with the query: `url`
+  std::string_view path;    ///< normal form (RFC 3986), without the query: what is matched
+  std::string_view query;   ///< after '?', undecoded, without it
+  std::string_view host;    ///< lower case, without port
+  std::string_view scheme;  ///< "http" or "https"
+  Address client;           ///< whom the client-address rules believe
   std::span<const HeaderField> headers;  ///< as received, in order
   BodyState body_state = BodyState::not_read;
-  std::string_view body;                 ///< if complete
+  std::string_view body;  ///< if complete
 };
 
 /// What came back from the app.

@@ -11,7 +11,8 @@ std::partial_ordering compare(std::int64_t a, double b) noexcept {
   // b lies in the integers' range: compare whole parts exactly, then the fraction decides.
   const double whole = std::trunc(b);
   const auto integer = static_cast<std::int64_t>(whole);
-  if (a != integer) return a < integer ? std::partial_ordering::less : std::partial_ordering::greater;
+  if (a != integer)
+    return a < integer ? std::partial_ordering::less : std::partial_ordering::greater;
   if (b == whole) return std::partial_ordering::equivalent;
   return whole < b ? std::partial_ordering::less : std::partial_ordering::greater;
 }

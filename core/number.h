@@ -8,12 +8,13 @@
 
 namespace weir {
 
-/// An amount, a reading or a limit: a 64-bit integer or a double. Integers stay exact; sums saturate
-/// instead of overflowing (a saturated sum is over every limit, which is the safe side).
+/// An amount, a reading or a limit: a 64-bit integer or a double. Integers stay exact; sums
+/// saturate instead of overflowing (a saturated sum is over every limit, which is the safe side).
 class Number {
  public:
   constexpr Number() noexcept : integer_(0) {}
-  constexpr Number(std::int64_t value) noexcept : integer_(value) {}  // NOLINT(google-explicit-constructor)
+  constexpr Number(std::int64_t value) noexcept
+      : integer_(value) {}  // NOLINT(google-explicit-constructor)
   static constexpr Number real(double value) noexcept {
     Number n;
     n.is_real_ = true;
@@ -60,8 +61,8 @@ class Number {
     return (a <=> b) == std::partial_ordering::equivalent;
   }
 
-  /// Integers bare, doubles as the integer that they equal, else in shortest form (`3`, `0.5`, `1e+30`):
-  /// equal numbers have one spelling. At most 32 bytes; returns the length.
+  /// Integers bare, doubles as the integer that they equal, else in shortest form (`3`, `0.5`,
+  /// `1e+30`): equal numbers have one spelling. At most 32 bytes; returns the length.
   std::size_t to_chars(char* out) const noexcept;
   std::string to_string() const;
 

@@ -8,14 +8,14 @@ namespace weir {
 
 /// What can go wrong at run time and is expected to. Each code says whether to retry.
 enum class Error {
-  malformed = 1,    ///< the input breaks its grammar; never retry
-  too_large,        ///< the input is over a configured limit; never retry
-  unsupported,      ///< understood, but not served here; never retry
-  not_found,        ///< no such thing; never retry
-  refused,          ///< not permitted, or the peer said no; never retry
-  unavailable,      ///< the peer or a resource is away; retry later
-  timed_out,        ///< no answer in time; may be retried where that is safe
-  full,             ///< a bounded thing is at its bound; retry later
+  malformed = 1,  ///< the input breaks its grammar; never retry
+  too_large,      ///< the input is over a configured limit; never retry
+  unsupported,    ///< understood, but not served here; never retry
+  not_found,      ///< no such thing; never retry
+  refused,        ///< not permitted, or the peer said no; never retry
+  unavailable,    ///< the peer or a resource is away; retry later
+  timed_out,      ///< no answer in time; may be retried where that is safe
+  full,           ///< a bounded thing is at its bound; retry later
 };
 
 const boost::system::error_category& error_category() noexcept;

@@ -11,28 +11,30 @@ namespace weir {
 
 /// The types of the expression language. `dyn` is only a static type: known when the request comes.
 enum class Type : std::uint8_t {
-  null,      ///< a missing field
-  error,     ///< a failed computation (overflow, division by zero, wrong type); `&&` and `||` absorb it
+  null,   ///< a missing field
+  error,  ///< a failed computation (overflow, division by zero, wrong type); `&&` and `||` absorb
+          ///< it
   boolean,
-  integer,   ///< 64-bit signed
-  real,      ///< double
-  text,      ///< UTF-8 bytes
-  address,   ///< an IP address in canonical form
-  list,      ///< a list of values
-  json,      ///< an object or array of a JSON body, not yet converted
+  integer,  ///< 64-bit signed
+  real,     ///< double
+  text,     ///< UTF-8 bytes
+  address,  ///< an IP address in canonical form
+  list,     ///< a list of values
+  json,     ///< an object or array of a JSON body, not yet converted
   dyn,
 };
 
 std::string_view type_name(Type type) noexcept;  // "int", "string", ... as CEL spells them
 
-/// A node of a parsed JSON body; only the JSON reader looks inside. Valid until that reader's next use.
+/// A node of a parsed JSON body; only the JSON reader looks inside. Valid until that reader's next
+/// use.
 struct JsonRef {
   const void* document = nullptr;
   std::size_t index = 0;
 };
 
-/// One value, 24 bytes, a view: text, addresses and lists belong to the event, the policy set or the
-/// scratch memory of the evaluation, and live as long as that.
+/// One value, 24 bytes, a view: text, addresses and lists belong to the event, the policy set or
+/// the scratch memory of the evaluation, and live as long as that.
 class Value {
  public:
   constexpr Value() noexcept : integer_(0) {}  // null

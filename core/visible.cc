@@ -13,30 +13,13 @@ struct Range {
 };
 
 // By Unicode: Cc, Zl, Zp, Cf, and letters that are drawn as nothing (Hangul fillers and the like).
-constexpr std::array<Range, 24> kHidden{{{0x00, 0x1f},
-                                         {0x7f, 0x9f},
-                                         {0xad, 0xad},
-                                         {0x34f, 0x34f},
-                                         {0x600, 0x605},
-                                         {0x61c, 0x61c},
-                                         {0x6dd, 0x6dd},
-                                         {0x70f, 0x70f},
-                                         {0x890, 0x891},
-                                         {0x8e2, 0x8e2},
-                                         {0x115f, 0x1160},
-                                         {0x17b4, 0x17b5},
-                                         {0x180b, 0x180f},
-                                         {0x200b, 0x200f},
-                                         {0x2028, 0x202e},
-                                         {0x2060, 0x206f},
-                                         {0x3164, 0x3164},
-                                         {0xfeff, 0xfeff},
-                                         {0xffa0, 0xffa0},
-                                         {0xfff0, 0xfffb},
-                                         {0x110bd, 0x110cd},
-                                         {0x1bca0, 0x1bca3},
-                                         {0x1d173, 0x1d17a},
-                                         {0xe0000, 0xe0fff}}};
+constexpr std::array<Range, 24> kHidden{
+    {{0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},
+     {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},
+     {0x890, 0x891},     {0x8e2, 0x8e2},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
+     {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},
+     {0x3164, 0x3164},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
+     {0x110bd, 0x110cd}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}}};
 
 void append_unit(std::string& out, unsigned unit) {
   static constexpr std::string_view kHex = "0123456789abcdef";
@@ -48,8 +31,8 @@ void append_unit(std::string& out, unsigned unit) {
 
 bool is_hidden(char32_t code) noexcept {
   if (code >= 0x20 && code < 0x7f) return false;
-  const auto* const after = std::upper_bound(kHidden.begin(), kHidden.end(), code,
-                                             [](char32_t c, const Range& r) { return c < r.first; });
+  const auto* const after = std::upper_bound(
+      kHidden.begin(), kHidden.end(), code, [](char32_t c, const Range& r) { return c < r.first; });
   return after != kHidden.begin() && code <= (after - 1)->last;
 }
 

@@ -17,8 +17,8 @@
 #include "gate/wait_queue.h"
 #include "policies/judge/evaluator.h"
 #include "policies/judge/verdict_text.h"
-#include "telemetry/metrics.h"
 #include "policies/set/sharing.h"
+#include "telemetry/metrics.h"
 
 namespace weir::gate {
 

@@ -28,7 +28,7 @@ enum class End : std::uint8_t {
   not_sent,         ///< no byte of it reached the app (client left while held, connect failed)
   upstream_failed,  ///< the app took it, but gave no answer (cut, time-out)
   aborted,          ///< the client left after a byte had reached the app, before the answer's head
-  unacceptable,     ///< the app answered, and the door cannot accept the answer: it counts as aborted
+  unacceptable,  ///< the app answered, and the door cannot accept the answer: it counts as aborted
 };
 
 /// Somebody who waits for reservations of others to settle, or for the shared store. Lives in the

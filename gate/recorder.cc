@@ -138,8 +138,7 @@ void Recorder::append_value(std::string& out, const Value& value) {
 
 bool Recorder::append_field(const policies::Slot& slot, bool hashed, bool address,
                             const Value& value, bool first, std::string& out) {
-  const bool scalar = value.is(Type::boolean) || value.is(Type::text) ||
-                      value.is(Type::address) ||
+  const bool scalar = value.is(Type::boolean) || value.is(Type::text) || value.is(Type::address) ||
                       (value.is_number() && value.as_number().is_finite());
   if (!scalar) return false;
   if (!first) out += ',';

@@ -11,9 +11,9 @@ namespace weir::net {
 
 /// Blocks of 1 KiB, 2 KiB, 4 KiB ... for the bytes that a connection must keep: an incomplete head,
 /// the rest of a short write. Freed blocks are kept for the next taker, up to a bound per size;
-/// after warm-up nothing is allocated. What is taken and what is kept never exceeds limit() together,
-/// and who takes is to make room from high_water() on (see is_short()). One per worker; not
-/// thread-safe.
+/// after warm-up nothing is allocated. What is taken and what is kept never exceeds limit()
+/// together, and who takes is to make room from high_water() on (see is_short()). One per worker;
+/// not thread-safe.
 class BlockPool {
  public:
   /// The head of a block; `capacity` bytes follow it.
@@ -79,7 +79,9 @@ class Bytes {
 
   bool empty() const noexcept { return begin_ == end_; }
   std::size_t size() const noexcept { return end_ - begin_; }
-  std::size_t held() const noexcept { return block_ == nullptr ? 0 : block_->capacity; }  ///< of the pool
+  std::size_t held() const noexcept {
+    return block_ == nullptr ? 0 : block_->capacity;
+  }  ///< of the pool
   char* data() noexcept { return block_ == nullptr ? nullptr : block_->data() + begin_; }
   std::string_view view() const noexcept {
     return block_ == nullptr ? std::string_view{}

@@ -202,9 +202,7 @@ int socket_error(int fd) noexcept {
   return error;
 }
 
-bool SocketAddress::is_loopback() const noexcept {
-  return !is_unix() && address().is_loopback();
-}
+bool SocketAddress::is_loopback() const noexcept { return !is_unix() && address().is_loopback(); }
 
 void set_no_delay(int fd) noexcept { set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
 

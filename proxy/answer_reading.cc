@@ -34,9 +34,9 @@ void Session::settle_tap(bool whole) {
   tap_.clear();
 }
 
-// The client has left in the middle of an answer whose body a policy reads, perhaps to keep the part
-// that counts from being read: the rest is read without it, for as long as the app may take for an
-// answer. False: there is nothing to read on for, and what there was is settled.
+// The client has left in the middle of an answer whose body a policy reads, perhaps to keep the
+// part that counts from being read: the rest is read without it, for as long as the app may take
+// for an answer. False: there is nothing to read on for, and what there was is settled.
 bool Session::begin_reading_on() {
   const bool may_end_well = tapping_ && tap_.may_be_read() && body_.done() &&
                             upstream_ != nullptr && !upstream_->broken();
@@ -47,7 +47,8 @@ bool Session::begin_reading_on() {
   state_ = State::reading_on;
   fd_.close();
   for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_}) bytes->clear();
-  upstream_->in.clear();  // dealt with: whoever noticed that the client had left is in the middle of it
+  upstream_->in
+      .clear();  // dealt with: whoever noticed that the client had left is in the middle of it
   expect(Phase::read_on, ctx_.settings.answer);
   if (upstream_->readable()) upstream_->look_again();  // what came while the client was slow
   return true;

@@ -15,9 +15,9 @@ void AnswerTap::start(net::BlockPool& blocks, std::string_view head,
   bytes_.clear();
   head_bytes_ = static_cast<std::uint32_t>(head.size());
   coding_ = net::content_coding(parsed.fields);
-  state_ = is_partial(parsed.status)                   ? BodyState::broken
+  state_ = is_partial(parsed.status)              ? BodyState::broken
            : coding_ == net::ContentCoding::other ? BodyState::encoded
-                                                       : BodyState::complete;
+                                                  : BodyState::complete;
   bytes_.append(blocks, head);
 }
 

@@ -47,8 +47,8 @@ struct Context {
 
   net::RequestHead request;
   net::ResponseHead response;
-  std::string head;    ///< a head being written
-  std::string codings;  ///< an Accept-Encoding being written
+  std::string head;             ///< a head being written
+  std::string codings;          ///< an Accept-Encoding being written
   net::ContentDecoder decoder;  ///< of answers that policies read
   std::array<char, net::normal_path_room(8 << 10)> path_room;
 };

@@ -174,9 +174,9 @@ void Session::pump_request() {
   }
 }
 
-// The client has sent its request and shut its side, or has left: nobody can tell the two apart. The
-// app learns of it as if there were nothing between them, and goes on, as most do, or gives up, as
-// those that would work for nobody. An answer that comes is passed on.
+// The client has sent its request and shut its side, or has left: nobody can tell the two apart.
+// The app learns of it as if there were nothing between them, and goes on, as most do, or gives up,
+// as those that would work for nobody. An answer that comes is passed on.
 void Session::pass_client_end() {
   if (end_passed_ || websocket_ || !in_.empty() || !upstream_->writable()) return;
   char next = 0;

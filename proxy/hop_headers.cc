@@ -81,8 +81,8 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
 constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
                                            "authorization"};
 
-/// An alias with `_` or `.` of a field that weir knows, reads or sets must not reach an app: CGI and its
-/// heirs give both one name.
+/// An alias with `_` or `.` of a field that weir knows, reads or sets must not reach an app: CGI
+/// and its heirs give both one name.
 bool aliases_one_of_ours(std::string_view name,
                          std::span<const std::string_view> used_names) noexcept {
   std::array<char, 64> room;  // no name that we know is as long
@@ -97,9 +97,8 @@ bool aliases_one_of_ours(std::string_view name,
 }
 
 bool is_read(std::string_view name, std::span<const std::string_view> used_names) noexcept {
-  return std::any_of(used_names.begin(), used_names.end(), [name](std::string_view used) {
-    return net::same_ignoring_case(name, used);
-  });
+  return std::any_of(used_names.begin(), used_names.end(),
+                     [name](std::string_view used) { return net::same_ignoring_case(name, used); });
 }
 
 bool is_sane_id(std::string_view id) noexcept {
@@ -217,8 +216,9 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   // The head's own size covers the request line and every field that is copied or rewritten from
   // it.
   Writer writer(out, head.size + 2 * head.authority.size() + options.peer_text.size() +
-                         options.client_text.size() + options.request_id.size() + options.codings.size() +
-                         options.default_host.size() + options.extra_lines.size() + kFixedRoom);
+                         options.client_text.size() + options.request_id.size() +
+                         options.codings.size() + options.default_host.size() +
+                         options.extra_lines.size() + kFixedRoom);
   writer.put(head.method).put(" ").put(head.target).put(" HTTP/1.1\r\n");
   writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
   const bool hides_client = !options.peer_trusted && !options.client_header.empty();

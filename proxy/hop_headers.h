@@ -40,18 +40,18 @@ struct UpstreamHeadOptions {
   std::string_view peer_text;
   /// It is a trusted hop: its forwarding fields are kept, and appended to.
   bool peer_trusted = false;
-  /// The field in which trusted peers name the client, if it is not X-Forwarded-For (lower case): from
-  /// others it does not go on, for the app believes it.
+  /// The field in which trusted peers name the client, if it is not X-Forwarded-For (lower case):
+  /// from others it does not go on, for the app believes it.
   std::string_view client_header;
-  /// The client that a trusted peer names in another field than X-Forwarded-For, canonical text: what
-  /// stands in X-Forwarded-For then is of nobody's saying, and is written anew. Empty: it is that
-  /// field, or the peer is not trusted.
+  /// The client that a trusted peer names in another field than X-Forwarded-For, canonical text:
+  /// what stands in X-Forwarded-For then is of nobody's saying, and is written anew. Empty: it is
+  /// that field, or the peer is not trusted.
   std::string_view client_text;
   std::string_view request_id;    ///< from choose_request_id; empty: the field is not written
   std::string_view default_host;  ///< Host of an HTTP/1.0 request that has none
   std::string_view extra_lines;   ///< Effect::upstream_headers: whole lines
-  /// Names (lower case, with `-`) of the fields that policies read: they go on although a hop should
-  /// set them (X-Real-IP) and the peer is not trusted. A field with `_` or `.` in its name
+  /// Names (lower case, with `-`) of the fields that policies read: they go on although a hop
+  /// should set them (X-Real-IP) and the peer is not trusted. A field with `_` or `.` in its name
   /// that aliases one of them, or a field weir itself reads or sets, is dropped: an app behind CGI,
   /// WSGI or Rack could not tell the two apart.
   std::span<const std::string_view> used_names;
@@ -60,10 +60,10 @@ struct UpstreamHeadOptions {
   /// sets false.
   bool forward_expect = true;
   /// A policy reads the body of the answer, so that all of it must come, in a coding that weir can
-  /// decode: `codings` stands for the client's Accept-Encoding (empty: no such field is written), and
-  /// the fields that ask for a part (Range, If-Range), for a difference (A-IM) or, of GET and HEAD, for
-  /// nothing where the client has it already (If-None-Match, If-Modified-Since) stay behind. A server
-  /// may ignore each of them, so clients must take the whole answer.
+  /// decode: `codings` stands for the client's Accept-Encoding (empty: no such field is written),
+  /// and the fields that ask for a part (Range, If-Range), for a difference (A-IM) or, of GET and
+  /// HEAD, for nothing where the client has it already (If-None-Match, If-Modified-Since) stay
+  /// behind. A server may ignore each of them, so clients must take the whole answer.
   bool whole_answer = false;
   std::string_view codings;
 };

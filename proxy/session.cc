@@ -80,7 +80,8 @@ int Session::reads_ahead() const noexcept {
 
 void Session::advance() {
   for (int step = 0;; ++step) {
-    if (step == kStepsPerTurn && state_ != State::reading_on) {  // re-arming looks again, after the others
+    if (step == kStepsPerTurn &&
+        state_ != State::reading_on) {  // re-arming looks again, after the others
       ctx_.worker.reactor().modify(
           fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
       readable_ = true;

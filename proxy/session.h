@@ -158,7 +158,8 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   template <class Step>
   void guarded(Step step) noexcept {
     try {
-      if (ctx_.worker.blocks().is_short()) [[unlikely]] make_room();
+      if (ctx_.worker.blocks().is_short()) [[unlikely]]
+        make_room();
       step();
     } catch (const std::bad_alloc&) {
       out_of_memory();
@@ -202,9 +203,9 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   bool tapping_ : 1 = false;       // a policy reads the answer's body, and has not got it yet
   bool progress_ : 1 = false;
   bool end_passed_ : 1 = false;  // the client's end has been passed on to the app
-  bool sent_ : 1 = false;       // a byte of the request has reached an app
-  bool up_shut_ : 1 = false;    // tunnel: end passed on to the app
-  bool down_shut_ : 1 = false;  // tunnel: end passed on to the client
+  bool sent_ : 1 = false;        // a byte of the request has reached an app
+  bool up_shut_ : 1 = false;     // tunnel: end passed on to the app
+  bool down_shut_ : 1 = false;   // tunnel: end passed on to the client
   BodyState body_state_ = BodyState::not_read;
   net::Framing answer_framing_ = net::Framing::none;  // towards the client
   std::uint8_t interims_ = 0;
@@ -230,7 +231,7 @@ class Session final : net::EventHandler, net::Timer, net::Sender, gate::Waiter, 
   net::Bytes out_;   // not yet taken by the client
   net::Bytes kept_;  // the request head, to be sent again; for upgrades the websocket key before it
   net::Bytes lines_;  // response lines of the effect; while held: upstream lines in kept_
-  AnswerTap tap_;    // the answer's head and as much of its body as a policy may read
+  AnswerTap tap_;     // the answer's head and as much of its body as a policy may read
 };
 
 // The promise of docs/architecture.md: an idle connection is one small object.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "net/http/client_address.h"
 #include "net/http/chunked.h"
+#include "net/http/client_address.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
 #include "net/listener.h"

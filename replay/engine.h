@@ -10,9 +10,9 @@
 #include "limiter/lists/lists.h"
 #include "limiter/patterns/pattern_bank.h"
 #include "policies/judge/evaluator.h"
+#include "policies/set/sharing.h"
 #include "policies/set/view_bank.h"
 #include "replay/formats.h"
-#include "policies/set/sharing.h"
 
 namespace weir::replay {
 

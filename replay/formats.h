@@ -9,9 +9,9 @@
 
 #include "config/model.h"
 #include "core/event.h"
-#include "policies/set/policy_set.h"
 #include "policies/lang/record.h"
 #include "policies/lang/slots.h"
+#include "policies/set/policy_set.h"
 #include "replay/mapping.h"
 
 /// How rows of files become events. A new format is a file under formats/ and a row of the table.
@@ -25,14 +25,14 @@ inline constexpr HeaderField kJsonType{"content-type", "application/json"};
 /// long as that text.
 struct Row {
   TimePoint time;
-  std::span<const policies::Preset> values;  ///< record
-  bool recorded = false;                     ///< the five below mean something
+  std::span<const policies::Preset> values;   ///< record
+  bool recorded = false;                      ///< the five below mean something
   std::optional<policies::EventIndex> event;  ///< what was told by its name
-  TimePoint own_time{};  ///< of the event itself; `time` is when it was judged
+  TimePoint own_time{};                       ///< of the event itself; `time` is when it was judged
   bool has_request = true;
-  bool aborted = false;  ///< the client hung up before an answer
+  bool aborted = false;                        ///< the client hung up before an answer
   std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
-  Request request;                           ///< request
+  Request request;                             ///< request
   Answer answer;
 };
 

@@ -14,13 +14,20 @@ struct PartRow {
   Part part;
 };
 constexpr PartRow kParts[] = {
-    {"ts", Part::time},         {"time", Part::time},
-    {"request", Part::request}, {"method", Part::method},
-    {"path", Part::url},        {"url", Part::url},
-    {"query", Part::query},     {"host", Part::host},
-    {"ip", Part::ip},           {"status", Part::status},
-    {"bytes", Part::bytes},     {"header.", Part::header},
-    {"cookie.", Part::cookie},  {"body.", Part::body},
+    {"ts", Part::time},
+    {"time", Part::time},
+    {"request", Part::request},
+    {"method", Part::method},
+    {"path", Part::url},
+    {"url", Part::url},
+    {"query", Part::query},
+    {"host", Part::host},
+    {"ip", Part::ip},
+    {"status", Part::status},
+    {"bytes", Part::bytes},
+    {"header.", Part::header},
+    {"cookie.", Part::cookie},
+    {"body.", Part::body},
     {"response.header.", Part::answer_header},
     {"response.body.", Part::answer_body},
 };
@@ -28,8 +35,8 @@ constexpr PartRow kParts[] = {
 std::string known_parts() {
   std::string out;
   for (const PartRow& row : kParts) {
-    out += (out.empty() ? "" : ", ") + std::string(row.word) +
-           (row.word.ends_with('.') ? "NAME" : "");
+    out +=
+        (out.empty() ? "" : ", ") + std::string(row.word) + (row.word.ends_with('.') ? "NAME" : "");
   }
   return out;
 }

@@ -77,8 +77,8 @@ Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
   engine_.report_patterns_to(fan_ ? static_cast<policies::PatternSink*>(fan_.get()) : &tally_);
   if (plan_.lateness) reorder_.emplace(*plan_.lateness);
   views_.resize(engine.set().views.size());
-  has_patterns_ = !engine.set().patterns.empty() ||
-                  (other != nullptr && !other->set().patterns.empty());
+  has_patterns_ =
+      !engine.set().patterns.empty() || (other != nullptr && !other->set().patterns.empty());
   on_window_ = [this](std::size_t view, const limiter::ViewWindow& window) { show(view, window); };
 }
 
@@ -219,8 +219,7 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
     Row theirs;
     if (other_formats_[stream]->read(text, theirs) == Format::Got::row) {
       other_tally_->set_time(theirs.time);
-      other_tally_->judged(
-          other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
+      other_tally_->judged(other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
     }
   }
   // A row that is late may begin what is due already.
@@ -306,7 +305,8 @@ std::string Replay::summary_json() const {
     first = false;
     append_json(out, policy.name);
     out += ":{\"events\":" + number(tally.events) +
-           (tally.listed == 0 ? "" : ",\"listed\":" + number(tally.listed)) + ",\"keys\":" + number(tally.maxima.keys()) +
+           (tally.listed == 0 ? "" : ",\"listed\":" + number(tally.listed)) +
+           ",\"keys\":" + number(tally.maxima.keys()) +
            ",\"keys_hit\":" + number(tally.hits.size() + tally.hits_dropped) +
            ",\"verdicts\":" + number(tally.verdicts()) + ",\"rungs\":[";
     for (std::size_t r = 0; r < tally.rungs.size(); ++r)

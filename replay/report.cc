@@ -7,9 +7,9 @@
 #include <set>
 
 #include "core/text.h"
+#include "policies/lang/threshold_table.h"
 #include "policies/set/actions.h"
 #include "policies/set/describe.h"
-#include "policies/lang/threshold_table.h"
 
 namespace weir::replay {
 namespace {

@@ -75,8 +75,9 @@ struct LabelReport {
                     : std::optional(static_cast<double>(confirmed) / static_cast<double>(hit));
   }
   std::optional<double> recall() const {
-    return labels == 0 ? std::nullopt
-                       : std::optional(static_cast<double>(confirmed) / static_cast<double>(labels));
+    return labels == 0
+               ? std::nullopt
+               : std::optional(static_cast<double>(confirmed) / static_cast<double>(labels));
   }
 };
 

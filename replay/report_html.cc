@@ -296,8 +296,7 @@ class Page {
     out_ += "<h3>" + escaped(where) + "</h3><ul>";
     for (const std::string& key : some)
       out_ += "<li><code>" + escaped(key.empty() ? "(all)" : key) + "</code></li>";
-    if (all > some.size())
-      out_ += "<li>and " + human_count(all - some.size()) + " more</li>";
+    if (all > some.size()) out_ += "<li>and " + human_count(all - some.size()) + " more</li>";
     out_ += "</ul>\n";
   }
 
@@ -314,12 +313,14 @@ class Page {
     constexpr double kWidth = 600, kHeight = 80;
     const double step = kWidth / static_cast<double>(columns.size());
     out_ += "<h3>Over time, " + policies::duration_text(report_.timeline.width()) +
-            " a bar, at most " + human_count(most) + " events</h3>\n<svg class=\"time\" viewBox=\"0 0 600 80\" "
+            " a bar, at most " + human_count(most) +
+            " events</h3>\n<svg class=\"time\" viewBox=\"0 0 600 80\" "
             "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"events over time\">";
     for (std::size_t i = 0; i < columns.size(); ++i) {
       double top = kHeight;
       for (const Report::Effect& effect : report_.effects) {
-        const double height = kHeight * static_cast<double>(columns[i][effect.action]) / static_cast<double>(most);
+        const double height =
+            kHeight * static_cast<double>(columns[i][effect.action]) / static_cast<double>(most);
         if (height <= 0) continue;
         top -= height;
         out_ += "<rect x=\"" + fixed(step * static_cast<double>(i), 2) + "\" y=\"" + fixed(top, 2) +
@@ -332,8 +333,9 @@ class Page {
 
   void cells(const PolicyReport& policy) {
     if (policy.cells.empty()) return;
-    out_ += "<h3>Verdicts by cell of the table</h3><div class=\"wide\"><table><tr><th>cell</th><th "
-            "class=\"n\">limit</th><th class=\"n\">verdicts</th></tr>\n";
+    out_ +=
+        "<h3>Verdicts by cell of the table</h3><div class=\"wide\"><table><tr><th>cell</th><th "
+        "class=\"n\">limit</th><th class=\"n\">verdicts</th></tr>\n";
     for (const CellReport& cell : policy.cells) {
       out_ += "<tr><td>" + escaped(cell.cell) + "</td><td class=\"n\">" + escaped(cell.limit) +
               "</td><td class=\"n\">" + human_count(cell.verdicts) + "</td></tr>\n";
@@ -346,14 +348,15 @@ class Page {
     const auto share = [](const std::optional<double>& value) {
       return value ? percent_html(*value) : std::string("-");
     };
-    out_ += "<section><h2>Against " + counted(report_.labels.front().labels, "label", "labels") +
-            "</h2><div class=\"wide\"><table><tr><th>policy</th><th class=\"n\">keys hit</th><th "
-            "class=\"n\">labels</th><th class=\"n\">precision</th><th class=\"n\">recall</th></tr>\n";
+    out_ +=
+        "<section><h2>Against " + counted(report_.labels.front().labels, "label", "labels") +
+        "</h2><div class=\"wide\"><table><tr><th>policy</th><th class=\"n\">keys hit</th><th "
+        "class=\"n\">labels</th><th class=\"n\">precision</th><th class=\"n\">recall</th></tr>\n";
     for (const LabelReport& label : report_.labels) {
-      out_ += "<tr><td>" + escaped(label.policy) + "</td><td class=\"n\">" + human_count(label.hit) +
-              "</td><td class=\"n\">" + human_count(label.confirmed) + "</td><td class=\"n\">" +
-              share(label.precision()) + "</td><td class=\"n\">" + share(label.recall()) +
-              "</td></tr>\n";
+      out_ += "<tr><td>" + escaped(label.policy) + "</td><td class=\"n\">" +
+              human_count(label.hit) + "</td><td class=\"n\">" + human_count(label.confirmed) +
+              "</td><td class=\"n\">" + share(label.precision()) + "</td><td class=\"n\">" +
+              share(label.recall()) + "</td></tr>\n";
     }
     out_ += "</table></div></section>\n";
   }

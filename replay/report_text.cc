@@ -99,8 +99,10 @@ class Text {
   }
 
   void blocks(const std::string& name, const std::vector<std::uint64_t>& counts) {
-    static constexpr std::array<const char*, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    const std::uint64_t most = std::max<std::uint64_t>(1, *std::max_element(counts.begin(), counts.end()));
+    static constexpr std::array<const char*, 9> kBlocks{" ", "▁", "▂", "▃", "▄",
+                                                        "▅", "▆", "▇", "█"};
+    const std::uint64_t most =
+        std::max<std::uint64_t>(1, *std::max_element(counts.begin(), counts.end()));
     std::string line;
     for (const std::uint64_t count : counts)
       line += kBlocks[static_cast<std::size_t>((count * 8 + most - 1) / most)];
@@ -109,7 +111,8 @@ class Text {
 
   void labels() {
     if (report_.labels.empty()) return;
-    out_ += "\n" + bold("Against " + counted(report_.labels.front().labels, "label", "labels")) + "\n";
+    out_ +=
+        "\n" + bold("Against " + counted(report_.labels.front().labels, "label", "labels")) + "\n";
     for (const LabelReport& label : report_.labels) {
       const auto share = [](const std::optional<double>& value) {
         return value ? percent(*value) : std::string("-");

@@ -14,7 +14,8 @@ constexpr std::size_t kPiece = std::size_t{64} << 10;
 /// A value of csv: in quotes where it needs them. What a spreadsheet takes for a formula gets a
 /// quote before it: keys are whatever a client has sent.
 void append_csv(std::string& out, std::string_view text) {
-  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
+  const bool formula = !text.empty() &&
+                       std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
                        text.find_first_not_of("+-.0123456789") != std::string_view::npos;
   const bool quoted = formula || text.find_first_of(",\"\n\r") != std::string_view::npos;
   if (!quoted) {
@@ -38,10 +39,10 @@ void append_number(std::string& out, Number number) {
   char buffer[1200];  // in plain decimal form: the longest double has 1,077 characters
   const double value = number.as_real();
   const bool plain = !number.is_real() || (std::trunc(value) == value && std::abs(value) < 0x1p63);
-  out.append(buffer, plain ? buffer + number.to_chars(buffer)
-                           : std::to_chars(buffer, buffer + sizeof buffer, value,
-                                           std::chars_format::fixed)
-                                 .ptr);
+  out.append(
+      buffer,
+      plain ? buffer + number.to_chars(buffer)
+            : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr);
 }
 
 void append_value(std::string& out, const Value& value) {

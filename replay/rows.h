@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "policies/judge/pattern_sink.h"
-#include "policies/set/policy_set.h"
 #include "policies/judge/row_sink.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::replay {
 
 /// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts,
-/// then the matches that it completes; csv has no rows of views and no summary. Also a RowSink. Gives whole lines, some 64 KiB at a time.
+/// then the matches that it completes; csv has no rows of views and no summary. Also a RowSink.
+/// Gives whole lines, some 64 KiB at a time.
 class RowWriter final : public policies::RowSink {
  public:
   using Out = std::function<void(std::string_view)>;

@@ -11,9 +11,9 @@
 
 #include "core/clock.h"
 #include "policies/judge/pattern_sink.h"
-#include "policies/set/policy_set.h"
 #include "policies/judge/row_sink.h"
 #include "policies/judge/verdict.h"
+#include "policies/set/policy_set.h"
 #include "replay/key_maxima.h"
 #include "replay/timeline.h"
 
@@ -48,7 +48,8 @@ struct PolicyTally {
   std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
   std::uint64_t listed = 0;  ///< events whose verdict was that of one of the policy's own lists
   std::set<std::string_view> confirmed;  ///< labels that a rung held
-  /// Verdicts of rungs whose limit stands in a table, by rung and limit: no more than the table has.
+  /// Verdicts of rungs whose limit stands in a table, by rung and limit: no more than the table
+  /// has.
   std::map<std::pair<std::size_t, double>, std::uint64_t> cells;
 
   std::uint64_t verdicts() const noexcept;
@@ -89,7 +90,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   static void make_room(PolicyTally& tally);
   void add_cell(const Row& row, std::size_t rung, std::optional<Number> limit);
   HitKey& hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, TimePoint time,
-                        const std::function<std::string()>& text);
+                 const std::function<std::string()>& text);
 
   const policies::PolicySet& set_;
   TimePoint time_{};

@@ -217,8 +217,8 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::C
     const limiter::CounterSpec& spec = op.parts[i].counter->spec;
     note_began(op, i, key, reply, now, reply.admitted);
     const auto before = done_.find(name);
-    const bool goes_on = spec.metric == limiter::Metric::in_flight ||
-                         (op.verb == SharedVerb::reserve && !op.again);
+    const bool goes_on =
+        spec.metric == limiter::Metric::in_flight || (op.verb == SharedVerb::reserve && !op.again);
     if (goes_on && before != done_.end()) {
       before->second.until = now + op.lifetime;
     } else if (op.again && before != done_.end()) {

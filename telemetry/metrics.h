@@ -46,7 +46,8 @@ class MetricCells {
   }
 
  private:
-  alignas(64) std::array<std::atomic<std::int64_t>, static_cast<std::size_t>(Metric::count_)> cells_{};
+  alignas(
+      64) std::array<std::atomic<std::int64_t>, static_cast<std::size_t>(Metric::count_)> cells_{};
 };
 
 /// All cells of the process, summed on scrape.

@@ -2,8 +2,8 @@
 
 /// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand
 /// together. The Prometheus page, the reference page and tests/telemetry walk this table. Metrics
-/// that carry the name of a policy, list or field are families (policies/judge/stats.h). No client value is
-/// ever a label.
+/// that carry the name of a policy, list or field are families (policies/judge/stats.h). No client
+/// value is ever a label.
 #define WEIR_METRICS(X)                                                                           \
   X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.") \
   X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")     \
@@ -45,7 +45,7 @@
   X(upstream_cut, counter, "weir_upstream_failures_total", "reason=\"cut\"", "")                  \
   X(upstream_retries, counter, "weir_upstream_retries_total", "",                                 \
     "Requests sent again because a pooled connection had died.")                                  \
-  X(answers_too_large, counter, "weir_answers_unread_total", "reason=\"too_large\"",               \
+  X(answers_too_large, counter, "weir_answers_unread_total", "reason=\"too_large\"",              \
     "Answers whose body a policy asked for and weir could not read; they follow `missing`.")      \
   X(answers_encoded, counter, "weir_answers_unread_total", "reason=\"encoded\"", "")              \
   X(answers_unreadable, counter, "weir_answers_unread_total", "reason=\"unreadable\"", "")        \

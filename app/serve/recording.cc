@@ -93,11 +93,10 @@ gate::Recorder& Recording::add(telemetry::MetricCells& cells) {
 
 void Recording::tell(const policies::PolicySet& set) {
   const policies::RecordedFields fields = policies::recorded_fields(set, options_.subject);
-  log_.write(Level::info,
-             LogLine("recording events for weir replay")
-                 .add("file", options_.path)
-                 .add("plain", fields.text(set, false))
-                 .add("hashed", fields.text(set, true)));
+  log_.write(Level::info, LogLine("recording events for weir replay")
+                              .add("file", options_.path)
+                              .add("plain", fields.text(set, false))
+                              .add("hashed", fields.text(set, true)));
   if (!fields.subject_known) {
     log_.write(Level::warn, LogLine("no event has the field of --record-by: the caller's address "
                                     "draws the sample")

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "admin/operations.h"
+#include "app/serve/loss.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
-#include "app/serve/loss.h"
 #include "config/text/watch.h"
 #include "net/task_group.h"
 #include "telemetry/metrics.h"

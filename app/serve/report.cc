@@ -205,10 +205,10 @@ void Report::watch(std::function<void(const News&)> viewer) {
 }
 
 void Report::update_wanted() {
-  wanted_ = viewer_                                ? Wanted::all
+  wanted_ = viewer_                                  ? Wanted::all
             : most_ == 0 || !log_.wants(Level::info) ? Wanted::nothing
-            : log_.wants(Level::debug)             ? Wanted::all
-                                                   : Wanted::refusals;
+            : log_.wants(Level::debug)               ? Wanted::all
+                                                     : Wanted::refusals;
 }
 
 void Report::ring() noexcept {

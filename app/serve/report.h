@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "admin/operations.h"
+#include "app/serve/notify.h"
 #include "app/support/log.h"
 #include "app/support/news.h"
-#include "app/serve/notify.h"
 #include "core/key.h"
 #include "policies/judge/observer.h"
 #include "telemetry/metrics.h"
@@ -55,7 +55,8 @@ class Report {
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most, TimePoint now);
   /// Of entries of shared lists: asks whether this replica's listing made them, and is told (on the
   /// control thread, not once stopped); another replica's are notified by that one.
-  using Maker = std::function<void(limiter::ListId, const Hash128&, std::function<void(bool here)>)>;
+  using Maker =
+      std::function<void(limiter::ListId, const Hash128&, std::function<void(bool here)>)>;
   void ask_makers(Maker maker) { maker_ = std::move(maker); }
   void tick(TimePoint now);  ///< every second
   void drain();              ///< empties the queues now

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/serve/wiring.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
-#include "app/serve/wiring.h"
 #include "config/text/units.h"
 
 namespace weir::app {

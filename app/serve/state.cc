@@ -102,7 +102,8 @@ std::string StateDirectory::take(bool* taken) {
   const bool same = secret && *secret && (*secret)->bytes() == secret_.bytes();
   if (!same) {
     const auto kept = begin_with(secret_);
-    if (!kept) return problem("state.dir " + path_ + " can't begin afresh without its secret", kept.error());
+    if (!kept)
+      return problem("state.dir " + path_ + " can't begin afresh without its secret", kept.error());
     orphans_ += *kept;
   }
   ready_ = readable_ = true;
@@ -192,11 +193,12 @@ bool State::claim() {
   if (why.empty()) return true;
   cells_.add(Metric::state_failures);
   tell(entries_why_, why);
-  log_.write_seldom(Level::error,
-                    LogLine("state.dir can't be used; weir runs on, and what it counts and lists is "
-                            "lost with the process")
-                        .add("why", why),
-                    "state.dir can't be used", milliseconds{60'000});
+  log_.write_seldom(
+      Level::error,
+      LogLine("state.dir can't be used; weir runs on, and what it counts and lists is "
+              "lost with the process")
+          .add("why", why),
+      "state.dir can't be used", milliseconds{60'000});
   return false;
 }
 

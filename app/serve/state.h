@@ -38,8 +38,8 @@ namespace weir::app {
 /// The directory: made if need be, locked, with its secret read or made. What is there without its
 /// secret is kept as *.bad.
 ///
-/// A directory that can't be used now (a read-only or full disk, missing rights) is no reason not to
-/// run: what can be read of it counts, and claim() tries again. Not thread-safe.
+/// A directory that can't be used now (a read-only or full disk, missing rights) is no reason not
+/// to run: what can be read of it counts, and claim() tries again. Not thread-safe.
 class StateDirectory {
  public:
   /// The message says what is wrong, for people.

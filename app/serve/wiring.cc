@@ -7,12 +7,12 @@
 #include <future>
 #include <new>
 
+#include "app/serve/wiring_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/http_client.h"
 #include "app/support/memory_plan.h"
 #include "app/support/problem_log.h"
-#include "app/serve/wiring_worker.h"
 #include "config/text/render.h"
 #include "core/text.h"
 
@@ -23,8 +23,8 @@ namespace {
 // The program itself and its lists: beside the counters and the connections' buffers.
 constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 
-// Longer than a connection takes with TLS and a login to another zone, shorter than a start may seem
-// stuck.
+// Longer than a connection takes with TLS and a login to another zone, shorter than a start may
+// seem stuck.
 constexpr milliseconds kMeetRedis{300};
 
 // Whose metrics come behind those of the workers: the control thread's last (telemetry::Metrics).
@@ -140,11 +140,9 @@ int Wiring::fit_into_machine() {
   buffers_ = buffer_bytes(settings_.limits, machine_.memory);
   const std::uint64_t fixed = kProgram + buffers_;
   const std::uint64_t beside =
-      fixed +
-      (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
+      fixed + (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
   if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
-    std::uint64_t room =
-        *machine_.memory > fixed ? *machine_.memory - fixed : 0;
+    std::uint64_t room = *machine_.memory > fixed ? *machine_.memory - fixed : 0;
     if (patterns) room = room / 9 * 8;  // they take an eighth of it besides
     return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
                          ", but the cgroup grants " + human_size(*machine_.memory) +
@@ -322,7 +320,8 @@ void Wiring::meet_redis() {
   if (!redis_) return;
   std::vector<std::future<void>> met;
   for (const auto& worker : workers_) {
-    const auto up = std::make_shared<std::promise<void>>();  // it may come when nobody waits any more
+    const auto up =
+        std::make_shared<std::promise<void>>();  // it may come when nobody waits any more
     met.push_back(up->get_future());
     worker->thread.post([up, redis = &*worker->redis] {
       redis->start();

@@ -13,17 +13,17 @@
 #include "admin/operations.h"
 #include "admin/server.h"
 #include "api/server.h"
-#include "app/support/configuration.h"
 #include "app/serve/full_lists.h"
 #include "app/serve/list_sharing.h"
-#include "app/support/log.h"
-#include "app/support/machine.h"
 #include "app/serve/recording.h"
 #include "app/serve/redis_outage.h"
 #include "app/serve/reload.h"
 #include "app/serve/report.h"
-#include "app/support/shared_store.h"
 #include "app/serve/state.h"
+#include "app/support/configuration.h"
+#include "app/support/log.h"
+#include "app/support/machine.h"
+#include "app/support/shared_store.h"
 #include "gate/gate.h"
 #include "net/task_group.h"
 #include "net/worker_pool.h"
@@ -112,7 +112,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   Clock clock_;
   Machine machine_;
   std::uint64_t open_files_ = 0;  // that the process may have; 0: unknown
-  std::uint64_t buffers_ = 0;  // bytes, of all connections
+  std::uint64_t buffers_ = 0;     // bytes, of all connections
   TimePoint started_{};
   TimePoint loaded_{};
   config::Server settings_;  // as at the start, but for what reloads may change

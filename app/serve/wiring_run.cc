@@ -4,9 +4,9 @@
 #include <boost/asio/post.hpp>
 #include <csignal>
 
+#include "app/serve/wiring_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
-#include "app/serve/wiring_worker.h"
 #include "net/deadline.h"
 
 /// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.
@@ -361,8 +361,8 @@ asio::awaitable<void> Wiring::shut_down() {
   reload_->stop();
   const auto draining = on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
   co_await RollCall::complete(draining);
-  // Whoever sends requests here needs time to see that /readyz says no: since the drain began, which
-  // may have been before the signal (`ctl drain --begin` in a preStop hook).
+  // Whoever sends requests here needs time to see that /readyz says no: since the drain began,
+  // which may have been before the signal (`ctl drain --begin` in a preStop hook).
   const TimePoint now = clock_.now();
   const milliseconds left = (draining_ ? draining_since_ : now) + settings_.drain.delay - now;
   if (left.count() > 0) co_await net::pause(left);

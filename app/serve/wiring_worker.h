@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "app/serve/counter_desk.h"
-#include "app/support/shared_store.h"
 #include "app/serve/wiring.h"
+#include "app/support/shared_store.h"
 #include "policies/set/sharing.h"
 
 namespace weir::app {

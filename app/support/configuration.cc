@@ -6,8 +6,8 @@
 
 #include "app/support/command.h"
 #include "app/support/route_check.h"
-#include "policies/set/compile.h"
 #include "policies/lang/extractors.h"
+#include "policies/set/compile.h"
 
 extern char** environ;
 

@@ -96,7 +96,8 @@ std::uint64_t LineWriter::State::write(std::string_view text) {
     if (n > 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {
-      ::poll(nullptr, 0, kLookMs);  // writable, but not for a whole piece: there is no event for that
+      ::poll(nullptr, 0,
+             kLookMs);  // writable, but not for a whole piece: there is no event for that
     } else if (n == 0 || errno != EINTR) {
       break;  // closed, or a full disk: later lines try anew
     }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string>
 #include <string_view>
 
 /// What the machine and its cgroup grant to this process.
@@ -43,8 +42,9 @@ struct Machine {
 /// `/proc` and `/sys`.
 Machine look_at_machine(const std::string& root = {});
 
-/// How many of `wanted` downstream connections fit into `open_files` (0: unknown, all of them): each
-/// may need one to the app, and doors, Redis, log, state and reloads need some whatever clients do.
+/// How many of `wanted` downstream connections fit into `open_files` (0: unknown, all of them):
+/// each may need one to the app, and doors, Redis, log, state and reloads need some whatever
+/// clients do.
 std::uint64_t connections_within(std::uint64_t wanted, std::uint64_t open_files,
                                  std::size_t workers) noexcept;
 

@@ -91,7 +91,8 @@ std::string to_text(const MemoryPlan& plan) {
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
   out += "  besides at most " + human_size(plan.buffer_bytes) +
-         " for requests and answers under way (limits.buffers); over that unfinished requests get 503\n";
+         " for requests and answers under way (limits.buffers); over that unfinished requests get "
+         "503\n";
   if (plan.pattern_bytes != 0) {
     out += "  besides at most " + human_size(plan.pattern_bytes) +
            " for open matches of patterns (an eighth of it); over that the idlest keys go\n";

@@ -26,15 +26,17 @@ struct MemoryPlan {
   std::uint64_t common_bytes = 0;
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
-  std::uint64_t buffer_bytes = 0;   ///< at most, of requests and answers under way
-  std::uint64_t pattern_bytes = 0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
-  std::uint64_t view_bytes = 0;  ///< for views, beside limits.memory: limits.views; 0: there are none
+  std::uint64_t buffer_bytes = 0;  ///< at most, of requests and answers under way
+  std::uint64_t pattern_bytes =
+      0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
+  std::uint64_t view_bytes =
+      0;  ///< for views, beside limits.memory: limits.views; 0: there are none
   std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
   std::vector<Row> rows;
 };
 
-/// What connections may keep, together: `limits.buffers`, or 64 MiB; where a cgroup grants less than
-/// 1 GiB, a sixteenth of that, and 8 MiB at least.
+/// What connections may keep, together: `limits.buffers`, or 64 MiB; where a cgroup grants less
+/// than 1 GiB, a sixteenth of that, and 8 MiB at least.
 std::uint64_t buffer_bytes(const config::Server::Limits& limits,
                            std::optional<std::uint64_t> granted) noexcept;
 

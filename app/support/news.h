@@ -54,12 +54,12 @@ struct News {
   Address client;
   ShortText<16> method;
   ShortText<200> path;
-  ShortText<64> event;      ///< verdict: of one that did not come as a request; else empty
-  ShortText<64> decider;    ///< policy or list
-  ShortText<64> list_name;  ///< listed
-  ShortText<64> notify;     ///< listed: empty: nobody asked
-  ShortText<160> key;       ///< listed: printable parts
-  ShortText<64> defect;     ///< verdict: what is wrong with the request itself
+  ShortText<64> event;          ///< verdict: of one that did not come as a request; else empty
+  ShortText<64> decider;        ///< policy or list
+  ShortText<64> list_name;      ///< listed
+  ShortText<64> notify;         ///< listed: empty: nobody asked
+  ShortText<160> key;           ///< listed: printable parts
+  ShortText<64> defect;         ///< verdict: what is wrong with the request itself
   limiter::ListId shared_list;  ///< listed: if replicas share it; then also `hash`
   Hash128 hash;                 ///< of the key, in that list
 };

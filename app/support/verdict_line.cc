@@ -55,7 +55,8 @@ std::string verdict_line(const News& news, bool colour) {
   std::string effect(policies::action_row(news.effect).name);
   if (news.shadow) effect = "would " + effect;
   if (news.status != 0) effect += " " + std::to_string(news.status);
-  out += padded(news.client == Address{} ? "-" : news.client.to_string(), 15) + "  " + padded(std::move(request), 24) + "  " +
+  out += padded(news.client == Address{} ? "-" : news.client.to_string(), 15) + "  " +
+         padded(std::move(request), 24) + "  " +
          paint(colour_of(news.shadow ? Action::none : news.effect), padded(std::move(effect), 9)) +
          "  ";
   append_reason(out, news);

@@ -24,7 +24,7 @@ struct Url {
   /// Nothing for anything else, user names and fragments included.
   static std::optional<Url> parse(std::string_view text);
   std::uint16_t port_number() const noexcept;  ///< 1 .. 65535
-  std::string authority() const;  ///< for the Host field
+  std::string authority() const;               ///< for the Host field
 };
 
 /// How a delivery went: the status of the answer, or why there is none.

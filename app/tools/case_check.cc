@@ -4,8 +4,8 @@
 #include "app/tools/case_flight.h"
 #include "app/tools/case_run.h"
 #include "config/text/units.h"
-#include "policies/set/describe.h"
 #include "policies/judge/explain.h"
+#include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
 
 /// What a step of a case expects, beside what came.

@@ -5,9 +5,9 @@
 #include "app/tools/case_flight.h"
 #include "config/text/units.h"
 #include "core/text.h"
+#include "policies/judge/explain.h"
 #include "policies/set/compile.h"
 #include "policies/set/describe.h"
-#include "policies/judge/explain.h"
 
 namespace weir::app {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/tools/case_trace.h"
 #include "app/support/configuration.h"
 #include "app/support/request_draft.h"
+#include "app/tools/case_trace.h"
 #include "config/cases.h"
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "policies/set/describe.h"
 #include "policies/judge/pattern_text.h"
+#include "policies/set/describe.h"
 
 namespace weir::app {
 namespace {

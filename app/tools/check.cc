@@ -2,12 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/tools/check_against.h"
+#include "app/serve/state.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/support/memory_plan.h"
-#include "app/serve/state.h"
+#include "app/tools/check_against.h"
 #include "config/text/render.h"
 #include "core/text.h"
 #include "policies/set/recorded.h"
@@ -155,7 +155,7 @@ std::function<int()> declare_check(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kCheck{"check", "Say what is wrong with a configuration",
-                     kCheckExamples, declare_check};
+const Command kCheck{"check", "Say what is wrong with a configuration", kCheckExamples,
+                     declare_check};
 
 }  // namespace weir::app

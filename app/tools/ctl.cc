@@ -6,11 +6,11 @@
 #include "app/support/columns.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
+#include "app/support/exit_code.h"
 #include "app/tools/ctl_call.h"
 #include "app/tools/ctl_text.h"
 #include "app/tools/ctl_view.h"
 #include "app/tools/ctl_watch.h"
-#include "app/support/exit_code.h"
 #include "app/tools/outline.h"
 #include "config/text/problem.h"
 #include "config/text/units.h"
@@ -54,7 +54,8 @@ struct CtlFlags {
 };
 
 /// What is wrong, and the name that was probably meant.
-int complain_of_name(const CtlFlags& flags, AdminAnswer answer, const char* target, const char* list) {
+int complain_of_name(const CtlFlags& flags, AdminAnswer answer, const char* target,
+                     const char* list) {
   if (answer.status == 404) {
     const AdminAnswer all = ask_admin(flags.door, "GET", target);
     std::vector<std::string> names;
@@ -177,7 +178,8 @@ std::string examples_of(std::string_view command) {
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::string wanted = " " + std::string(command);
-    const std::size_t at = line.starts_with("  weir ctl") ? line.find(wanted) : std::string_view::npos;
+    const std::size_t at =
+        line.starts_with("  weir ctl") ? line.find(wanted) : std::string_view::npos;
     if (at == std::string_view::npos) continue;
     const std::size_t after = at + wanted.size();
     if (after == line.size() || line[after] == ' ') out.append(line).append("\n");
@@ -204,8 +206,7 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
       ->type_name("POLICY")
       ->required();
   counter->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
-  CLI::Option* reset =
-      counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
+  CLI::Option* reset = counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
   counter
       ->add_flag("--here", flags->here,
                  "What this replica has counted itself, of counters that replicas share")
@@ -247,8 +248,8 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
 
 void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
   CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
-  runs.emplace_back(top,
-                    [](const CtlFlags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
+  runs.emplace_back(
+      top, [](const CtlFlags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
   CLI::App* tail = app.add_subcommand("tail", "Verdicts and listings as they come");
   runs.emplace_back(
       tail, [](const CtlFlags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });

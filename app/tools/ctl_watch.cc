@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "app/support/columns.h"
-#include "app/tools/ctl_text.h"
 #include "app/support/exit_code.h"
 #include "app/support/verdict_line.h"
+#include "app/tools/ctl_text.h"
 #include "config/text/units.h"
 #include "core/clock.h"
 #include "core/json_numbers.h"

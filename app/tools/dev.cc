@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/serve/wiring.h"
 #include "app/support/command.h"
-#include "app/tools/dev_ports.h"
 #include "app/support/exit_code.h"
 #include "app/support/line_writer.h"
 #include "app/support/recipes.h"
 #include "app/support/verdict_line.h"
-#include "app/serve/wiring.h"
+#include "app/tools/dev_ports.h"
 #include "config/text/units.h"
 #include "core/text.h"
 
@@ -92,8 +92,9 @@ int dev(const DevFlags& flags, const Globals& globals) {
       return kUsage;
     }
     const std::string file = "recipes/" + name + ".yaml";
-    const bool again = std::any_of(texts.begin(), texts.end(),
-                                   [&](const config::SourceText& text) { return text.name == file; });
+    const bool again = std::any_of(texts.begin(), texts.end(), [&](const config::SourceText& text) {
+      return text.name == file;
+    });
     if (again) continue;
     texts.push_back({file, std::string(recipe->text)});
   }
@@ -103,9 +104,9 @@ int dev(const DevFlags& flags, const Globals& globals) {
   // What the user's own environment says goes before these.
   for (const auto& [name, value] :
        {std::pair{"WEIR_PROXY_CLIENT_IP_TRUST", "127.0.0.1/32,::1/128"},
-        std::pair{"WEIR_DRAIN_DELAY", "0s"},
-        std::pair{"WEIR_DRAIN_TIMEOUT", "2s"}, std::pair{"WEIR_LIMITS_MEMORY", "64MiB"},
-        std::pair{"WEIR_LOG_FORMAT", "text"}, std::pair{"WEIR_LOG_LEVEL", "error"}}) {
+        std::pair{"WEIR_DRAIN_DELAY", "0s"}, std::pair{"WEIR_DRAIN_TIMEOUT", "2s"},
+        std::pair{"WEIR_LIMITS_MEMORY", "64MiB"}, std::pair{"WEIR_LOG_FORMAT", "text"},
+        std::pair{"WEIR_LOG_LEVEL", "error"}}) {
     environment.emplace(name, value);
   }
   // Another weir may stand on this machine: the doors that nobody has named give way.

@@ -11,8 +11,8 @@ namespace weir::app {
 /// free. What is no address of this machine, and Unix sockets, stay as they are: starting says why.
 config::Endpoint listenable(config::Endpoint wanted);
 
-/// Whether somebody accepts a connection there within half a second. Blocks for so long at most, and
-/// while the name is resolved.
+/// Whether somebody accepts a connection there within half a second. Blocks for so long at most,
+/// and while the name is resolved.
 bool accepts_connections(const config::Endpoint& endpoint);
 
 }  // namespace weir::app

@@ -8,8 +8,8 @@
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
-#include "app/tools/fail_if.h"
 #include "app/support/files.h"
+#include "app/tools/fail_if.h"
 #include "app/tools/progress.h"
 #include "app/tools/replay_bounds.h"
 #include "app/tools/replay_store.h"
@@ -29,18 +29,21 @@ constexpr std::string_view kReplayExamples =
     "10s\n"
     "  weir replay --event request=access.log --against next.yaml --fail-if 'deny>0.5%'\n"
     "  weir replay --event login=logins.ndjson -o ndjson --readings login-per-user\n"
-    "  weir replay --event request=app.ndjson --map ts=time,ip=client,method=verb,path=uri,status=code\n"
+    "  weir replay --event request=app.ndjson --map "
+    "ts=time,ip=client,method=verb,path=uri,status=code\n"
     "  weir replay --event request=access.log --labels bots.txt --sweep login-per-ip=5..50:5\n"
     "\n"
     "The policies judge the rows of files as they would have judged the traffic, at the time that "
     "each\n"
     "row says. Files may be compressed (gzip, zstd); - is the standard input. See docs/replay.md.\n"
-    "Exit codes: 0 ok, 1 problems in the configuration, no row that can be read, or a --fail-if or\n"
-    "--max-bad that holds, 2 usage, 4 a file can't be read, 5 this configuration can't be replayed.";
+    "Exit codes: 0 ok, 1 problems in the configuration, no row that can be read, or a --fail-if "
+    "or\n"
+    "--max-bad that holds, 2 usage, 4 a file can't be read, 5 this configuration can't be "
+    "replayed.";
 
 struct ReplayFlags {
   std::string config, order = "arrival", lateness, against, from, to, log_format, report, store,
-      map, labels, sweep, max_bad;
+                      map, labels, sweep, max_bad;
   std::vector<std::string> events, readings, fail_if;
   bool flush = false;
 };
@@ -198,7 +201,8 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   if (!flags.readings.empty() && !gives_rows)
     return wrong("--readings are rows of -o ndjson: give both");
   if (!flags.max_bad.empty() && !BadBound::parse(flags.max_bad))
-    return wrong("--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad + "\"");
+    return wrong("--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad +
+                 "\"");
   if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty()) {
     return wrong("--against is told in reports, and -o ndjson has rows only: add --report FILE");
   }
@@ -215,7 +219,8 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     sweep = Sweep::parse(flags.sweep, problem);
     if (!sweep) return wrong("--sweep: " + problem);
     for (const replay::Plan::Source& source : plan.sources) {
-      if (source.path == "-") return wrong("--sweep reads its files several times, and - only once");
+      if (source.path == "-")
+        return wrong("--sweep reads its files several times, and - only once");
     }
     if (!flags.against.empty() || !flags.fail_if.empty() || !flags.report.empty() ||
         !flags.store.empty() || globals.output == Output::ndjson) {

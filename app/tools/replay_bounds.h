@@ -24,8 +24,8 @@ std::uint64_t rows_read(const replay::Report& report) noexcept;
 /// nothing must not look like a replay in which nothing happened. `all_times`: no row was left out.
 bool tell_unread(const replay::Report& report, bool all_times);
 
-/// The lines of a file: keys as reports show them (parts joined by ", "). Empty lines and those that
-/// begin with # are none. Nothing: `problem` says why.
+/// The lines of a file: keys as reports show them (parts joined by ", "). Empty lines and those
+/// that begin with # are none. Nothing: `problem` says why.
 std::optional<replay::Labels> read_labels(const std::string& path, std::string& problem);
 
 }  // namespace weir::app

@@ -71,8 +71,7 @@ std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::s
   batch.ops = probe.ops();
   batch.replies = probe.replies();
   auto done = batch.done.get_future();
-  const bool there =
-      on(worker, [&] { return out->store_.submit(batch, worker.now() + kConnect); });
+  const bool there = on(worker, [&] { return out->store_.submit(batch, worker.now() + kConnect); });
   if (!there) done.get();
   if (probe.reply(0).error == limiter::SharedError::none) return out;
   problem = on(worker, [&] { return out->store_.why(); });

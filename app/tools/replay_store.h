@@ -5,8 +5,8 @@
 
 #include "net/worker_pool.h"
 #include "policies/judge/asking.h"
-#include "store/redis/redis_store.h"
 #include "policies/set/sharing.h"
+#include "store/redis/redis_store.h"
 
 namespace weir::app {
 

@@ -22,7 +22,8 @@ bool add_range(std::string_view text, std::vector<Number>& out) {
   const std::size_t colon = std::min(text.find(':', dots), text.size());
   const auto first = number_of(text.substr(0, dots));
   const auto last = number_of(text.substr(dots + 2, colon - dots - 2));
-  const auto step = colon == text.size() ? std::optional(Number{1}) : number_of(text.substr(colon + 1));
+  const auto step =
+      colon == text.size() ? std::optional(Number{1}) : number_of(text.substr(colon + 1));
   if (!first || !last || !step || step->as_real() <= 0 || *last < *first) return false;
   for (std::size_t i = 0; i <= Sweep::kMost; ++i) {
     const double at = first->as_real() + static_cast<double>(i) * step->as_real();
@@ -111,7 +112,9 @@ std::vector<std::string> cells_of(const SweepRow& row) {
   if (!row.labels) return out;
   const auto share = [](const std::optional<double>& value) {
     if (!value) return std::string();
-    return Number::real(static_cast<double>(static_cast<std::int64_t>(*value * 10'000 + 0.5)) / 10'000).to_string();
+    return Number::real(static_cast<double>(static_cast<std::int64_t>(*value * 10'000 + 0.5)) /
+                        10'000)
+        .to_string();
   };
   out.insert(out.end(), {std::to_string(row.labels->confirmed), share(row.labels->precision()),
                          share(row.labels->recall())});
@@ -123,8 +126,8 @@ std::string as_json(const Rows& rows) {
   for (std::size_t r = 1; r < rows.size(); ++r) {
     out += r == 1 ? "{" : ",\n{";
     for (std::size_t c = 0; c < rows[r].size(); ++c) {
-      out += (c == 0 ? "\"" : ",\"") + rows.front()[c] + "\":" +
-             (rows[r][c].empty() ? "null" : rows[r][c]);
+      out += (c == 0 ? "\"" : ",\"") + rows.front()[c] +
+             "\":" + (rows[r][c].empty() ? "null" : rows[r][c]);
     }
     out += "}";
   }

@@ -20,8 +20,9 @@ std::function<int()> declare_schema(CLI::App& app, const Globals&) {
   app.add_flag("--reference", *reference,
                "Every key with its values, default and meaning, as Markdown");
   return [reference] {
-    std::string text = *reference ? config::reference_markdown() + "\n" + policies::language_reference()
-                                  : config::schema_json();
+    std::string text = *reference
+                           ? config::reference_markdown() + "\n" + policies::language_reference()
+                           : config::schema_json();
     if (!text.ends_with('\n')) text += '\n';
     print(text);
     return int{kOk};
@@ -30,6 +31,7 @@ std::function<int()> declare_schema(CLI::App& app, const Globals&) {
 
 }  // namespace
 
-const Command kSchema{"schema", "Print the JSON Schema of the configuration", kSchemaExamples, declare_schema};
+const Command kSchema{"schema", "Print the JSON Schema of the configuration", kSchemaExamples,
+                      declare_schema};
 
 }  // namespace weir::app

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/tools/case_files.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
+#include "app/tools/case_files.h"
 
 namespace weir::app {
 namespace {
@@ -41,8 +41,8 @@ int test(const TestFlags& flags, const Globals& globals) {
     const config::Loaded loaded = config::load_file(fallback, environment);
     paths = case_files_in(loaded.directories);
     if (paths.empty() && flags.config.empty()) {
-      // Without a configuration (`weir init` writes recipes only) the cases that are here name theirs,
-      // or are of the file beside them.
+      // Without a configuration (`weir init` writes recipes only) the cases that are here name
+      // theirs, or are of the file beside them.
       paths = case_files_in({"."});
       if (!paths.empty()) fallback.clear();
     }

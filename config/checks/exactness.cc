@@ -44,10 +44,10 @@ std::size_t keep_of(const PolicyDef& policy, const WindowDef* window) {
     if (rung.compare == Rung::Compare::none || !reads(policy, rung, window)) continue;
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
     // What a table or an expression may ask for is known only at the event.
-    const double needs = limit == nullptr ? static_cast<double>(most)
-                                          : std::floor(limit->value.as_real()) + 1;
-    keep = std::max(keep, static_cast<std::size_t>(
-                              std::clamp(needs, 0.0, static_cast<double>(most))));
+    const double needs =
+        limit == nullptr ? static_cast<double>(most) : std::floor(limit->value.as_real()) + 1;
+    keep =
+        std::max(keep, static_cast<std::size_t>(std::clamp(needs, 0.0, static_cast<double>(most))));
   }
   return keep;
 }

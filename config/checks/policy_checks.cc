@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "config/checks/exactness.h"
-#include "config/sections/patterns.h"
 #include "config/checks/rung_order.h"
+#include "config/sections/patterns.h"
 #include "config/sections/sections.h"
 #include "config/sections/share.h"
 #include "config/text/units.h"
@@ -67,12 +67,11 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
       hint = "a rung with \"under\" makes the window exact, and an exact window keeps at most " +
              std::to_string(keep) + " events of a key: give one of the two a policy of its own";
     }
-    reader.problems().error(limit->where,
-                            "\"" + threshold(rung) + "\" " +
-                                (is_under ? "always holds" : "can never hold") +
-                                ": this metric reads at most keep, which is " +
-                                std::to_string(keep),
-                            hint);
+    reader.problems().error(
+        limit->where,
+        "\"" + threshold(rung) + "\" " + (is_under ? "always holds" : "can never hold") +
+            ": this metric reads at most keep, which is " + std::to_string(keep),
+        hint);
   }
 }
 
@@ -169,9 +168,7 @@ void check_cleared_before(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-std::string refill_of(const WindowDef& window) {
-  return "1/" + format_duration(window.drain);
-}
+std::string refill_of(const WindowDef& window) { return "1/" + format_duration(window.drain); }
 
 /// Over a rate a rung without threshold is over the burst, and `do: delay` without `hold` holds a
 /// request until the rate would have let it through.
@@ -192,7 +189,8 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
     if (!rung.paces) continue;
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
     if (!rung.durations.empty()) {
-      reader.problems().error(*rung.paces, "with \"for\" a delay needs \"hold\", a duration such as 2s");
+      reader.problems().error(*rung.paces,
+                              "with \"for\" a delay needs \"hold\", a duration such as 2s");
     } else if (limit == nullptr || rung.compare != Rung::Compare::over ||
                !(limit->value < window->capacity)) {
       reader.problems().error(*rung.paces,
@@ -203,11 +201,12 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
       const double ms = static_cast<double>(window->drain.count()) / window->drains;
       const double longest = (window->capacity.as_real() + 1 - limit->value.as_real()) * ms;
       if (longest > kHoldMost) {
-        reader.problems().error(*rung.paces,
-                                "this could hold a request for " +
-                                    format_duration(milliseconds{static_cast<std::int64_t>(longest)}) +
-                                    ", and 1m is the longest",
-                                "lower the burst, or raise \"over\"");
+        reader.problems().error(
+            *rung.paces,
+            "this could hold a request for " +
+                format_duration(milliseconds{static_cast<std::int64_t>(longest)}) +
+                ", and 1m is the longest",
+            "lower the burst, or raise \"over\"");
       }
     }
     const bool bounded = std::any_of(policy.then.begin(), policy.then.end(), [](const Rung& r) {
@@ -229,7 +228,8 @@ void warn_of_overflow(Reader& reader, const PolicyDef& policy) {
     const bool leaks = window && window->kind == WindowDef::Kind::leaky && !window->is_rate;
     const Action action = rung.action.value;
     const bool refuses = action == Action::deny || action == Action::challenge;
-    if (!leaks || !refuses || rung.compare != Rung::Compare::none || !rung.durations.empty()) continue;
+    if (!leaks || !refuses || rung.compare != Rung::Compare::none || !rung.durations.empty())
+      continue;
     const double capacity = std::floor(window->capacity.as_real());
     reader.problems().warning(
         rung.where,
@@ -249,7 +249,8 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
     const bool threshold = rung.compare == Rung::Compare::over || rung.compare == Rung::Compare::at;
     if (!stays || !threshold || rung.condition || rung.clear || rung.list ||
         rung.action.value != Action::deny || rung.durations.empty() ||
-        (policy.metric.kind != MetricDef::Kind::count && policy.metric.kind != MetricDef::Kind::sum &&
+        (policy.metric.kind != MetricDef::Kind::count &&
+         policy.metric.kind != MetricDef::Kind::sum &&
          policy.metric.kind != MetricDef::Kind::distinct)) {
       continue;
     }
@@ -259,7 +260,8 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
         ban.where,
         "the end of this ban is not freedom: what was counted stays in the window of " +
             format_duration(window->length) + ", so that the next event bans again",
-        "add clear: true to the rung, or write for: " + format_duration(window->length) + " or more");
+        "add clear: true to the rung, or write for: " + format_duration(window->length) +
+            " or more");
   }
 }
 

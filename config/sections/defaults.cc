@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "config/sections/sections.h"
-#include "config/text/shapes.h"
 #include "config/sections/share.h"
+#include "config/text/shapes.h"
 
 namespace weir::config {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "config/text/merge.h"
 #include "config/sections/sections.h"
+#include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
@@ -45,10 +45,10 @@ void check_segments(Reader& reader, const Member& m, std::string_view route) {
       name.size() == segment.size() ? reader.problems().warning(m.value->where, message, hint)
                                     : reader.error(*m.value, message, hint);
     } else {
-      reader.problems().warning(
-          m.value->where, message,
-          "routes are no patterns: write {name} for a segment, * at the end, or test the path under "
-          "\"when\"");
+      reader.problems().warning(m.value->where, message,
+                                "routes are no patterns: write {name} for a segment, * at the end, "
+                                "or test the path under "
+                                "\"when\"");
     }
   }
 }
@@ -125,7 +125,8 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
   const bool sound = reader.problems().errors() == errors;
   const int kinds = (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0);
   if (sound && kinds == 0) {
-    reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"", "write match: POST /api/login");
+    reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"",
+                 "write match: POST /api/login");
   } else if (kinds > 1) {
     reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
   } else if (sound && !event.match && event.body.value != BodyKind::none) {

@@ -1,5 +1,5 @@
-#include "config/text/merge.h"
 #include "config/sections/sections.h"
+#include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
@@ -35,10 +35,12 @@ struct ListDraft {
 
 constexpr Row<ListDraft> kList[] = {
     {{"of", shape::kTexts, "a field, or a list of fields; `ip/24,56` masks IPv4,IPv6 as in keys",
-      "required", "Whose values the entries are. A policy's entry is then of the whole network; one "
-                  "in the file covers what it says."},
+      "required",
+      "Whose values the entries are. A policy's entry is then of the whole network; one "
+      "in the file covers what it says."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.of = read_list_fields(r, m); }},
-    {{"kind", R"({"enum":["allow","gray","graylist","deny"]})", "`allow`, `gray` (or `graylist`) or `deny`", "required",
+    {{"kind", R"({"enum":["allow","gray","graylist","deny"]})",
+      "`allow`, `gray` (or `graylist`) or `deny`", "required",
       "An allow entry ends judging, a deny entry refuses, a gray entry has the list's effect."},
      [](Reader& r, const Member& m, ListDraft& d) {
        if (is_word(m, "graylist")) {
@@ -66,7 +68,9 @@ constexpr Row<ListDraft> kList[] = {
       "Accept an allow list of a field that the client itself asserts."},
      [](Reader& r, const Member& m, ListDraft& d) { set(r.boolean(m), d.list.trusted); }},
     {{"max", shape::kCount, "1 to 10000000", "100000", "Entries at most."},
-     [](Reader& r, const Member& m, ListDraft& d) { set(r.integer(m, 1, 10'000'000), d.list.max); }},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       set(r.integer(m, 1, 10'000'000), d.list.max);
+     }},
     {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`nothing`",
       "How much a refused caller is told."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
@@ -85,7 +89,8 @@ constexpr Row<ListDraft> kList[] = {
        if (redis && *redis) d.list.share = m.value->where;
      }},
     {{"release", shape::kName, "an event", "",
-      "An event that has the list's fields and lifts the entry, such as a solved captcha; a list that "
+      "An event that has the list's fields and lifts the entry, such as a solved captcha; a list "
+      "that "
       "challenges or denies lets such requests through. Not of an allow list."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
     {{"forget", shape::kDuration, "duration, 1s to 366d", "",
@@ -184,10 +189,10 @@ void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
   bool of_ip = false;
   for (const KeyPart& part : list.of) of_ip = of_ip || part.field.value == "ip";
   if (kind == ListKind::allow && !of_ip && !list.trusted && !list.of.empty()) {
-    reader.error(
-        name,
-        "an allow list of " + quoted(list.of.front().field.value) + ", which the client asserts itself",
-        "add trusted: true if something before weir vouches for it");
+    reader.error(name,
+                 "an allow list of " + quoted(list.of.front().field.value) +
+                     ", which the client asserts itself",
+                 "add trusted: true if something before weir vouches for it");
   }
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "config/text/foreign_words.h"
 #include "config/sections/sections.h"
+#include "config/text/foreign_words.h"
 #include "config/text/yaml_text.h"
 
 /// What policies, their metrics and views have in common: a metric, a key, events.
@@ -45,16 +45,11 @@ struct MetricRow {
   std::size_t least, most;  // arguments
 };
 constexpr MetricRow kMetrics[] = {
-    {"count", MetricDef::Kind::count, 0, 0},
-    {"sum", MetricDef::Kind::sum, 1, 1},
-    {"distinct", MetricDef::Kind::distinct, 1, 8},
-    {"in_flight", MetricDef::Kind::in_flight, 0, 0},
-    {"avg", MetricDef::Kind::average, 1, 1},
-    {"min", MetricDef::Kind::minimum, 1, 1},
-    {"max", MetricDef::Kind::maximum, 1, 1},
-    {"exists", MetricDef::Kind::exists, 1, 8},
-    {"last", MetricDef::Kind::last, 1, 1},
-    {"score", MetricDef::Kind::score, 0, 0},
+    {"count", MetricDef::Kind::count, 0, 0},       {"sum", MetricDef::Kind::sum, 1, 1},
+    {"distinct", MetricDef::Kind::distinct, 1, 8}, {"in_flight", MetricDef::Kind::in_flight, 0, 0},
+    {"avg", MetricDef::Kind::average, 1, 1},       {"min", MetricDef::Kind::minimum, 1, 1},
+    {"max", MetricDef::Kind::maximum, 1, 1},       {"exists", MetricDef::Kind::exists, 1, 8},
+    {"last", MetricDef::Kind::last, 1, 1},         {"score", MetricDef::Kind::score, 0, 0},
 };
 
 }  // namespace
@@ -156,7 +151,8 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
         "a key names fields; give an expression a name under \"fields\" of the event");
   }
   part.field = {std::string(field), within(*text, 0, field.size())};
-  if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part)) return;
+  if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part))
+    return;
   for (const KeyPart& other : out) {
     if (other.field.value == part.field.value)
       return reader.error(*m.value, quoted(field) + " stands twice in the key");

@@ -1,5 +1,5 @@
-#include "config/text/merge.h"
 #include "config/sections/sections.h"
+#include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 

@@ -2,7 +2,8 @@
 
 #include "config/checks/policy_checks.h"
 
-/// The words of patterns, as they stand in a policy: sequence, pair, within, strict, among, overlap.
+/// The words of patterns, as they stand in a policy: sequence, pair, within, strict, among,
+/// overlap.
 namespace weir::config {
 
 void read_sequence(Reader& reader, const Member& m, PatternDraft& draft);

@@ -3,8 +3,8 @@
 #include "config/sections/defaults.h"
 #include "config/sections/patterns.h"
 #include "config/sections/sections.h"
-#include "config/text/shapes.h"
 #include "config/sections/share.h"
+#include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
 namespace weir::config {
@@ -35,7 +35,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"metric",
       R"({"type":"string","pattern":"^(count|in_flight|score|(sum|avg|min|max|distinct|exists|last)\\(.+\\))(\\(\\))?$"})",
       "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`, `exists(f)` (1 if f "
-      "equals f of an earlier event in the window), `last(f)` (f of the event before), `in_flight`, "
+      "equals f of an earlier event in the window), `last(f)` (f of the event before), "
+      "`in_flight`, "
       "`score` (what the rungs of all policies give this request)",
       "`count`", "What is measured."},
      [](Reader& r, const Member& m, PolicyDraft& d) {

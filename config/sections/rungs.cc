@@ -70,14 +70,13 @@ constexpr Row<RungDraft> kRung[] = {
     {{"if", shape::kExpression, "expression", "",
       "Holds only when this does; knows `value` and `limit`."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.condition = r.expression(m); }},
-    {{"in", shape::kWindow,
-      "duration, or a window", "the policy's window",
+    {{"in", shape::kWindow, "duration, or a window", "the policy's window",
       "A window of its own, on the same key and metric."},
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto window = read_window(r, m)) d.rung.in = located(m, *window);
      }},
-    {{"do", shape::kAction,
-      "`flag`, `graylist` (or `gray`), `delay`, `challenge` or `deny`", "", "The action."},
+    {{"do", shape::kAction, "`flag`, `graylist` (or `gray`), `delay`, `challenge` or `deny`", "",
+      "The action."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.action = m.key;
        if (is_word(m, "gray")) {
@@ -94,9 +93,12 @@ constexpr Row<RungDraft> kRung[] = {
      }},
     {{"for",
       R"({"anyOf":[{"$ref":"#/$defs/duration"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/duration"}}]})",
-      "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window ends", "", "How long the key is remembered."},
+      "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window "
+      "ends",
+      "", "How long the key is remembered."},
      read_durations},
-    {{"forget", shape::kDuration, "duration, 1s to 366d", "that of the list, else the longest `for`",
+    {{"forget", shape::kDuration, "duration, 1s to 366d",
+      "that of the list, else the longest `for`",
       "After so long without a firing an escalation begins anew."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.forget = m.key;
@@ -121,7 +123,9 @@ constexpr Row<RungDraft> kRung[] = {
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto n = r.integer(m, 1, 1'000'000)) d.rung.score = located(m, *n);
      }},
-    {{"clear", shape::kBoolean, "`true` or `false`", "`false`", "Empties the window that the rung reads, for all rungs of the policy that read it; no policy without the same `clear` shares it. Not of metrics."},
+    {{"clear", shape::kBoolean, "`true` or `false`", "`false`",
+      "Empties the window that the rung reads, for all rungs of the policy that read it; no policy "
+      "without the same `clear` shares it. Not of metrics."},
      [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
     {{"notify", shape::kName, "a notification", "", "Whom to tell."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
@@ -130,14 +134,15 @@ constexpr Row<RungDraft> kRung[] = {
        d.status = m.key;
        if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
      }},
-    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`retry`; to who is listed already: `nothing`",
-      "How much a refused caller is told."},
+    {{"tell", shape::kTell, "`full`, `retry` or `nothing`",
+      "`retry`; to who is listed already: `nothing`", "How much a refused caller is told."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.tell = m.key;
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
      }},
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
-      "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: shadow` no rung can be enforced."},
+      "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: "
+      "shadow` no rung can be enforced."},
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto v = read_mode(r, m)) d.rung.mode = located(m, *v);
      }},
@@ -205,13 +210,16 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
 }
 
 void add_rung_tables(std::vector<TableDoc>& out) {
-  out.push_back(doc_of<kRung>(
-      "rung", "a rung", "Rungs",
-      "`then:` is a list of maps with these keys: one threshold with its action each. Of those that "
-      "hold the severest acts, alone: flag < graylist (its list's effect) < delay < challenge < deny; "
-      "of equally severe ones the later. A rung without `do` (`score`, `clear`, `notify`) is the least "
-      "severe: beside others that hold, give it their `do` as well. Several policies each have their "
-      "say."));
+  out.push_back(doc_of<kRung>("rung", "a rung", "Rungs",
+                              "`then:` is a list of maps with these keys: one threshold with its "
+                              "action each. Of those that "
+                              "hold the severest acts, alone: flag < graylist (its list's effect) "
+                              "< delay < challenge < deny; "
+                              "of equally severe ones the later. A rung without `do` (`score`, "
+                              "`clear`, `notify`) is the least "
+                              "severe: beside others that hold, give it their `do` as well. "
+                              "Several policies each have their "
+                              "say."));
 }
 
 }  // namespace weir::config

@@ -25,7 +25,8 @@ void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const bool good =
         !name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                 c == '_';
         });
     if (good) {
       out.push_back(std::move(name));
@@ -40,10 +41,10 @@ void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
 void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
   const unsigned widest = block.base.is_v4() ? 8 : 7;
   if (block.bits >= widest) return;
-  r.problems().warning(text.where,
-                       quoted(text.value) +
-                           " trusts strangers: anybody there chooses the address that is counted",
-                       "name the networks of your load balancers, such as 10.0.0.0/8");
+  r.problems().warning(
+      text.where,
+      quoted(text.value) + " trusts strangers: anybody there chooses the address that is counted",
+      "name the networks of your load balancers, such as 10.0.0.0/8");
 }
 
 constexpr Row<Server::Proxy> kClientIp[] = {
@@ -130,7 +131,8 @@ constexpr Row<Server::Admin> kAdmin[] = {
       "File of the bearer token; needed when not on loopback."},
      [](Reader& r, const Member& m, Server::Admin& out) { out.token_file = r.text(m); }},
     {{"hosts", shape::kTexts, "list of names, without port", "",
-      "Names by which the door may be asked without a token, besides `localhost` and its address. With "
+      "Names by which the door may be asked without a token, besides `localhost` and its address. "
+      "With "
       "the token any name will do."},
      [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); }},
 };
@@ -143,8 +145,8 @@ constexpr Row<Server::Health> kHealth[] = {
 
 constexpr Row<Server::Api> kApi[] = {
     {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
-      "`HOST:PORT`, `unix:/path` or `none`",
-      "`127.0.0.1:8484`, if it is free", "Where `POST /v1/events` and `POST /v1/query` listen."},
+      "`HOST:PORT`, `unix:/path` or `none`", "`127.0.0.1:8484`, if it is free",
+      "Where `POST /v1/events` and `POST /v1/query` listen."},
      [](Reader& r, const Member& m, Server::Api& out) {
        const auto word = r.text(m);
        out.none = word && word->value == "none";
@@ -157,7 +159,8 @@ constexpr Row<Server::Api> kApi[] = {
       "File of the bearer token; needed when not on loopback."},
      [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); }},
     {{"hosts", shape::kTexts, "list of names, without port", "",
-      "Names by which the door may be asked without a token, besides `localhost` and its address. With "
+      "Names by which the door may be asked without a token, besides `localhost` and its address. "
+      "With "
       "the token any name will do."},
      [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); }},
 };
@@ -299,7 +302,8 @@ constexpr Row<Server::Log> kLog[] = {
      [](Reader& r, const Member& m, Server::Log& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
      }},
-    {{"verdicts_per_second", R"({"type":"integer","minimum":0,"maximum":10000})", "0 to 10000", "50",
+    {{"verdicts_per_second", R"({"type":"integer","minimum":0,"maximum":10000})", "0 to 10000",
+      "50",
       "Verdicts in the log at most, and as many new list entries; a line says how many more there "
       "were."},
      [](Reader& r, const Member& m, Server::Log& out) {

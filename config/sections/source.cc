@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "config/text/log_format.h"
 #include "config/sections/sections.h"
+#include "config/text/log_format.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 #include "core/time_pattern.h"

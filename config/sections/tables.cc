@@ -1,7 +1,7 @@
 #include <limits>
 
-#include "config/text/merge.h"
 #include "config/sections/sections.h"
+#include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
@@ -24,7 +24,8 @@ constexpr Row<TableDraft> kTable[] = {
       "", "The limits: exact first, then back to `*`."},
      [](Reader&, const Member& m, TableDraft& d) { d.values = &m; }},
     {{"file", shape::kText, "path of a csv file, beside this file unless it begins with `/`", "",
-      "The limits instead of `values`: a column for each field of `by`, then the limit. A line that "
+      "The limits instead of `values`: a column for each field of `by`, then the limit. A line "
+      "that "
       "begins with `#` is a comment (a value may stand in quotes)."},
      [](Reader& r, const Member& m, TableDraft& d) {
        d.file = m.key;

@@ -178,19 +178,18 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
   }
   if (chosen == nullptr) {
     if (reader.problems().errors() == errors) {
-      reader.error(map, R"(a window needs "last", "every", "calendar", "events", "leaky" or "rate")");
+      reader.error(map,
+                   R"(a window needs "last", "every", "calendar", "events", "leaky" or "rate")");
     }
     return;
   }
   d.window.kind = chosen->kind;
   d.window.is_rate = d.rate != nullptr;
   const Node* sliding = d.events == nullptr ? d.last : nullptr;
-  const Companion companions[] = {{d.buckets, sliding, "buckets", "last"},
-                                  {d.exact, sliding, "exact", "last"},
-                                  {d.from, d.every, "from", "every"},
-                                  {d.zone, d.calendar, "tz", "calendar"},
-                                  {d.drain, d.leaky, "drain", "leaky"},
-                                  {d.burst, d.rate, "burst", "rate"}};
+  const Companion companions[] = {
+      {d.buckets, sliding, "buckets", "last"}, {d.exact, sliding, "exact", "last"},
+      {d.from, d.every, "from", "every"},      {d.zone, d.calendar, "tz", "calendar"},
+      {d.drain, d.leaky, "drain", "leaky"},    {d.burst, d.rate, "burst", "rate"}};
   for (const Companion& c : companions) {
     if (c.key != nullptr && c.of == nullptr) {
       return reader.error(*c.key, quoted(c.name) + " stands only with " + quoted(c.owner));
@@ -213,12 +212,9 @@ constexpr std::string_view kViewWindows =
 
 /// A view's results come at the ends of its windows: nothing per key, and nothing approximate.
 void settle_view(Reader& reader, WindowDraft& d) {
-  const std::pair<const Node*, std::string_view> foreign[] = {{d.events, "events"},
-                                                              {d.leaky, "leaky"},
-                                                              {d.rate, "rate"},
-                                                              {d.buckets, "buckets"},
-                                                              {d.exact, "exact"},
-                                                              {d.from, "from"}};
+  const std::pair<const Node*, std::string_view> foreign[] = {
+      {d.events, "events"},   {d.leaky, "leaky"}, {d.rate, "rate"},
+      {d.buckets, "buckets"}, {d.exact, "exact"}, {d.from, "from"}};
   for (const auto& [key, name] : foreign) {
     if (key != nullptr) {
       return reader.error(*key, quoted(name) + " does not stand in the window of a view",

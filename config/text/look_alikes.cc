@@ -63,8 +63,8 @@ std::vector<Character> bare_characters(std::string_view line) {
     } else if ((c == '"' || c == '\'') && opens) {
       quote = c;
     } else {
-      out.push_back({d.code, static_cast<std::uint32_t>(i + 1),
-                     static_cast<std::uint32_t>(d.length)});
+      out.push_back(
+          {d.code, static_cast<std::uint32_t>(i + 1), static_cast<std::uint32_t>(d.length)});
     }
     before = c == '\t' ? ' ' : c;
     i += d.length;
@@ -80,11 +80,12 @@ LookAlike look_alike(char32_t c) {
   }
   if (c >= kFullWidth && c < kFullWidth + kAscii.size()) {
     const std::string_view plain = kAscii.substr(c - kFullWidth, 1);
-    const bool letter = (plain[0] >= 'a' && plain[0] <= 'z') || (plain[0] >= 'A' && plain[0] <= 'Z');
-    return {letter                                    ? "a full-width letter"
+    const bool letter =
+        (plain[0] >= 'a' && plain[0] <= 'z') || (plain[0] >= 'A' && plain[0] <= 'Z');
+    return {letter                               ? "a full-width letter"
             : plain[0] >= '0' && plain[0] <= '9' ? "a full-width digit"
-            : plain == ":"                            ? "a full-width colon"
-            : plain == ","                            ? "a full-width comma"
+            : plain == ":"                       ? "a full-width colon"
+            : plain == ","                       ? "a full-width comma"
             : plain == "(" || plain == ")" || plain == "[" || plain == "]" || plain == "{" ||
                     plain == "}"
                 ? "a full-width bracket"

@@ -44,14 +44,14 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 void Problems::error(Where where, std::string message, std::string hint) {
-  all_.push_back({Problem::Severity::error, where, without_url_passwords(message),
-                  std::move(hint)});
+  all_.push_back(
+      {Problem::Severity::error, where, without_url_passwords(message), std::move(hint)});
   ++errors_;
 }
 
 void Problems::warning(Where where, std::string message, std::string hint) {
-  all_.push_back({Problem::Severity::warning, where, without_url_passwords(message),
-                  std::move(hint)});
+  all_.push_back(
+      {Problem::Severity::warning, where, without_url_passwords(message), std::move(hint)});
 }
 
 std::vector<const Problem*> Problems::first(std::size_t most) const {

@@ -138,8 +138,9 @@ class Human {
     std::size_t to = where.line < starts.size() ? starts[where.line] - 1 : file.text.size();
     if (to > from && file.text[to - 1] == '\r') --to;
     const std::string_view before =
-        where.line < 2 ? std::string_view{}
-                       : file.text.substr(starts[where.line - 2], from - 1 - starts[where.line - 2]);
+        where.line < 2
+            ? std::string_view{}
+            : file.text.substr(starts[where.line - 2], from - 1 - starts[where.line - 2]);
     const std::string line = without_secrets(file.text.substr(from, to - from), before);
     const std::size_t begin =
         std::min<std::size_t>(where.column > 0 ? where.column - 1 : 0, line.size());
@@ -201,8 +202,7 @@ std::string render_json(const Problems& problems, const std::vector<FileView>& f
     out += R"(,"line":)" + std::to_string(where.line) + R"(,"column":)" +
            std::to_string(where.column) + R"(,"length":)" + std::to_string(where.length) +
            R"(,"severity":")" +
-           (problem.severity == Problem::Severity::error ? "error" : "warning") +
-           R"(","message":)";
+           (problem.severity == Problem::Severity::error ? "error" : "warning") + R"(","message":)";
     append_json(out, problem.message);
     out += R"(,"hint":)";
     append_json(out, problem.hint);

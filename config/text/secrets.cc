@@ -6,8 +6,9 @@ namespace weir::config {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-constexpr std::string_view kSecretWords[] = {"password", "passwd", "passphrase",    "secret",    "token",
-                                             "api_key",  "apikey", "authorization", "credential"};
+constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passphrase",
+                                             "secret",   "token",         "api_key",
+                                             "apikey",   "authorization", "credential"};
 
 bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -37,8 +38,10 @@ void cover(std::string& line, std::size_t from, std::size_t to) {
 std::size_t end_of_value(std::string_view line, std::size_t from) {
   if (from < line.size() && (line[from] == '"' || line[from] == '\'')) {
     for (std::size_t i = from + 1; i < line.size(); ++i) {
-      if (line[i] == '\\' && line[from] == '"') ++i;
-      else if (line[i] == line[from]) return i;
+      if (line[i] == '\\' && line[from] == '"')
+        ++i;
+      else if (line[i] == line[from])
+        return i;
     }
     return line.size();
   }

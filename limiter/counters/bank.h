@@ -72,8 +72,8 @@ class Bank {
   /// begins with that one's settled events (log: always; ring: where its buckets add up to the new
   /// one's). That goes through the tables, bucket by bucket: see Opening.
   Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
-  /// While one exists, new counters wait with what they begin with until the last one goes: then one
-  /// pass through the tables serves them all, where each would take one of its own.
+  /// While one exists, new counters wait with what they begin with until the last one goes: then
+  /// one pass through the tables serves them all, where each would take one of its own.
   class Opening {
    public:
     explicit Opening(Bank& bank);
@@ -135,9 +135,9 @@ class Bank {
   void pin(CounterId id, const CounterKey& key, bool pinned = true) noexcept;
 
   BankStats stats() const noexcept;
-  /// Housekeeping, every second or so, at most some 20,000 buckets of work: gives up closed counters
-  /// whose windows have passed (after ten minutes at the soonest), asks for huge pages where a
-  /// table has become well filled.
+  /// Housekeeping, every second or so, at most some 20,000 buckets of work: gives up closed
+  /// counters whose windows have passed (after ten minutes at the soonest), asks for huge pages
+  /// where a table has become well filled.
   void maintain(TimePoint now, TimePoint wall);
 
   /// Writes all settled counts of all open counters, a piece per call. Holds a lock for one bucket

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "limiter/counters/bank.h"
+#include "limiter/counters/neighbourhood.h"
 #include "limiter/kinds/counter.h"
 #include "limiter/kinds/kinds.h"
-#include "limiter/counters/neighbourhood.h"
 
 namespace weir::limiter {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "limiter/memory/arena.h"
 #include "limiter/counters/bank.h"
 #include "limiter/kinds/journal.h"
 #include "limiter/kinds/state.h"
+#include "limiter/memory/arena.h"
 
 namespace weir::limiter {
 namespace {

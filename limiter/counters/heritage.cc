@@ -12,8 +12,12 @@ namespace weir::limiter {
 Heritage Heritage::of(const Counter& c) noexcept {
   const bool ring = c.spec.window == Window::ring;
   const std::int64_t kept = std::max(c.rule.span, c.rule.kept);
-  return {c.spec.late ? Hash128{} : c.spec.what, c.spec.metric,  c.spec.window,
-          c.spec.real, c.rule.quantum, ring ? kept * c.rule.quantum : kept + 1};
+  return {c.spec.late ? Hash128{} : c.spec.what,
+          c.spec.metric,
+          c.spec.window,
+          c.spec.real,
+          c.rule.quantum,
+          ring ? kept * c.rule.quantum : kept + 1};
 }
 
 bool Heritage::fits(const Counter& heir) const noexcept {
@@ -45,8 +49,8 @@ struct Bank::Impl::Bequest {
   std::vector<Heir> heirs;
 };
 
-/// Who has the longest history comes first; others fill in keys that it does not hold. Counters that
-/// are closed come last: what has happened since, they lack.
+/// Who has the longest history comes first; others fill in keys that it does not hold. Counters
+/// that are closed come last: what has happened since, they lack.
 std::vector<const Bank::Impl::Held*> Bank::Impl::sources_of(const Held& heir) const {
   const std::int64_t now = latest_ms();
   struct Source {
@@ -83,7 +87,8 @@ void Bank::Impl::inherit() {
     heir->since = to_ms(now);
     for (std::size_t n = 0; n < sources.size(); ++n) {
       const Counter& from = sources[n]->counter;
-      const auto at = passes[n].try_emplace(&from, Bequest{&from, Instant(from.rule, now), {}}).first;
+      const auto at =
+          passes[n].try_emplace(&from, Bequest{&from, Instant(from.rule, now), {}}).first;
       at->second.heirs.push_back({&heir->counter, Instant(heir->counter.rule, now)});
       if (!sources[n]->closed) heir->since = std::min(heir->since, sources[n]->since);
     }

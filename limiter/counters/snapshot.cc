@@ -5,8 +5,8 @@
 #include <set>
 
 #include "limiter/counters/bank_impl.h"
-#include "limiter/memory/frame.h"
 #include "limiter/counters/heritage.h"
+#include "limiter/memory/frame.h"
 
 namespace weir::limiter {
 namespace {

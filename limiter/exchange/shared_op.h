@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "core/key.h"
+#include "limiter/exchange/shared_pattern.h"
 #include "limiter/kinds/kinds.h"
 #include "limiter/kinds/place_grid.h"
-#include "limiter/exchange/shared_pattern.h"
 #include "limiter/kinds/windows.h"
 
 namespace weir::limiter {

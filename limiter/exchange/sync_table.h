@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "limiter/memory/spin_lock.h"
 #include "limiter/exchange/synced_counter.h"
+#include "limiter/memory/spin_lock.h"
 
 namespace weir::limiter {
 

@@ -35,7 +35,7 @@ JournalHead& BasicJournal<E>::head() noexcept {
 
 template <class E>
 bool BasicJournal<E>::move(Slot& slot, Memory& memory, std::uint32_t entries,
-                   std::uint32_t reserve_room) noexcept {
+                           std::uint32_t reserve_room) noexcept {
   const unsigned order = Arena::order_for(bytes_of(std::size_t{entries} + reserve_room));
   const std::uint32_t block = memory.allocate(order, &slot);
   if (block == 0) return false;

@@ -63,19 +63,19 @@ struct CounterSpec {
   CalendarUnit unit{};          ///< Window::calendar
   std::shared_ptr<const TimeZone> zone;  ///< Window::calendar
   Number capacity{0};                    ///< Window::leaky: above 0, at most 2^31
-  milliseconds drain{0};    ///< Window::leaky: the time in which `drains` drain, kWindowMin ..
-                            ///< kWindowMax
-  std::uint32_t drains = 1; ///< Window::leaky: 1 .. kDrainsMax
-  milliseconds retain{0};   ///< log, ring: stores events for so long although it reads `length`;
-                            ///< 0 or at most length: for length
-  double radius = 0;        ///< metres; not 0: counts what happened within so much of the event
-                            ///< in hand. log only; no in_flight, no last; keep: of a place's cell
-  bool outcome = false;     ///< reserve/settle are used with it
+  milliseconds drain{0};     ///< Window::leaky: the time in which `drains` drain, kWindowMin ..
+                             ///< kWindowMax
+  std::uint32_t drains = 1;  ///< Window::leaky: 1 .. kDrainsMax
+  milliseconds retain{0};    ///< log, ring: stores events for so long although it reads `length`;
+                             ///< 0 or at most length: for length
+  double radius = 0;         ///< metres; not 0: counts what happened within so much of the event
+                             ///< in hand. log only; no in_flight, no last; keep: of a place's cell
+  bool outcome = false;      ///< reserve/settle are used with it
   /// Events bring their own times: an event counts at its own, and reads the window that ends
   /// there. Set: how much older than the newest so far it may be. Not every_first, leaky, none.
   std::optional<milliseconds> late;
-  Hash128 what{};           ///< counters of one `what` get the same events under the same keys, each
-                            ///< over its own window: a new one inherits; {}: of nothing else's
+  Hash128 what{};  ///< counters of one `what` get the same events under the same keys, each
+                   ///< over its own window: a new one inherits; {}: of nothing else's
   std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
   /// Window::leaky: ms in which 1 drains, also less than one.
   double ms_of_one() const noexcept {

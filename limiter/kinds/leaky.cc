@@ -1,6 +1,6 @@
-// A bucket that loses `drains` every `drain`, without a break while there is anything in it (Turner,
-// 1986). The level of counts and integer sums is exact: in units of 1/drain, of which `drains` drain
-// each ms; a real sum's is a double.
+// A bucket that loses `drains` every `drain`, without a break while there is anything in it
+// (Turner, 1986). The level of counts and integer sums is exact: in units of 1/drain, of which
+// `drains` drain each ms; a real sum's is a double.
 //
 // Head: total[0] the level at `at`; total[1] since when the bucket has not been empty; extra when
 // it had become empty before that. An event that is settled late was poured at its own time: what
@@ -61,8 +61,7 @@ struct LeakyKind {
   static Water drained(const CounterSpec& spec, Water w, std::int64_t ms) noexcept {
     const std::int64_t passed = std::max<std::int64_t>(0, ms);
     w.units = std::max<Wide>(0, w.units - Wide{passed} * spec.drains);
-    w.real = std::max(0.0, w.real - static_cast<double>(passed) *
-                                        static_cast<double>(spec.drains) /
+    w.real = std::max(0.0, w.real - static_cast<double>(passed) * static_cast<double>(spec.drains) /
                                         static_cast<double>(spec.drain.count()));
     return w;
   }
@@ -110,9 +109,9 @@ struct LeakyKind {
     const Water before = level(c.spec, h);
     const Water w = drained(c.spec, before, now.ms - h.at);
     if (none(c.spec, w)) {
-      const double takes = c.spec.real ? before.real * c.spec.ms_of_one()
-                                       : static_cast<double>(before.units) /
-                                             static_cast<double>(c.spec.drains);
+      const double takes =
+          c.spec.real ? before.real * c.spec.ms_of_one()
+                      : static_cast<double>(before.units) / static_cast<double>(c.spec.drains);
       const auto empty_at = h.at + static_cast<std::int64_t>(std::ceil(takes));
       h.size = h.first = 0;
       h.extra = static_cast<std::uint64_t>(std::min(empty_at, now.ms));

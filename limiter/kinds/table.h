@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "core/prefetch.h"
-#include "limiter/memory/arena.h"
 #include "limiter/kinds/kind.h"
+#include "limiter/memory/arena.h"
 #include "limiter/memory/spin_lock.h"
 
 namespace weir::limiter {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "limiter/memory/arena.h"
 #include "limiter/lists/lists.h"
+#include "limiter/memory/arena.h"
 
 namespace weir::limiter {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "limiter/memory/frame.h"
 #include "limiter/lists/lists.h"
+#include "limiter/memory/frame.h"
 
 /// List entries as bytes: in the state directory, and between replicas.
 namespace weir::limiter {

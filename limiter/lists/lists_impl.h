@@ -41,7 +41,7 @@ struct List {
   const ListId id;
   // The bank's, guarded by its mutex:
   bool closed = false;
-  std::uint64_t closing = 0;           // a running number: which was closed first
+  std::uint64_t closing = 0;             // a running number: which was closed first
   TimePoint closed_at{}, given_up_at{};  // 0: since the next maintain
 
   std::size_t max;   // of entries, for new ones

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <variant>
 
-#include "limiter/patterns/pattern_bank.h"
 #include "limiter/patterns/absence.h"
 #include "limiter/patterns/pair.h"
+#include "limiter/patterns/pattern_bank.h"
 #include "limiter/patterns/sequence.h"
 
 /// The inside of PatternBank; only pattern_bank.cc and pattern_snapshot.cc include this.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/prefetch.h"
-#include "limiter/views/view.h"
 #include "limiter/views/index.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 

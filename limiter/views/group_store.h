@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/prefetch.h"
-#include "limiter/views/view.h"
 #include "limiter/views/index.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "limiter/views/view.h"
 #include "limiter/views/sums.h"
+#include "limiter/views/view.h"
 
 /// The metrics of views, besides distinct. Of each: a Part is what a pane holds of one group, a
 /// Cell what the window under way holds of it. A window slides by taking in the parts of the panes

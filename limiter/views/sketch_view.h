@@ -6,10 +6,10 @@
 
 #include "limiter/views/bloom.h"
 #include "limiter/views/hyperloglog.h"
-#include "limiter/views/view.h"
 #include "limiter/views/index.h"
 #include "limiter/views/ranking.h"
 #include "limiter/views/spans.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "limiter/views/view.h"
 #include "limiter/views/index.h"
 #include "limiter/views/ranking.h"
 #include "limiter/views/spans.h"
+#include "limiter/views/view.h"
 
 namespace weir::limiter {
 

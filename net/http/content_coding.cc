@@ -191,8 +191,8 @@ ContentDecoder::Decoded ContentDecoder::decode_zstd(std::string_view coded, std:
     if (ZSTD_isError(frame) != 0) return {};
     if (!skippable) {
       const std::size_t left = most + 1 - size;
-      const std::size_t written = ZSTD_decompressDCtx(zstd_->context, out_.get() + size, left,
-                                                      coded.data(), frame);
+      const std::size_t written =
+          ZSTD_decompressDCtx(zstd_->context, out_.get() + size, left, coded.data(), frame);
       if (ZSTD_isError(written) != 0) {
         const bool large = ZSTD_getErrorCode(written) == ZSTD_error_dstSize_tooSmall;
         return {large ? Status::too_large : Status::broken, {}};

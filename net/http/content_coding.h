@@ -24,14 +24,14 @@ ContentCoding content_coding(const FieldList& fields) noexcept;
 
 /// Appends the value of an Accept-Encoding field that asks for no coding but those that
 /// ContentDecoder knows, as far as `fields` (the client's) accept them: `br, gzip;q=0.8` becomes
-/// `gzip;q=0.8`, `*` becomes `gzip`, and `identity` is asked for where nothing else is left. Appends
-/// nothing if the client sent no such field: servers then send plain bytes.
+/// `gzip;q=0.8`, `*` becomes `gzip`, and `identity` is asked for where nothing else is left.
+/// Appends nothing if the client sent no such field: servers then send plain bytes.
 void append_readable_codings(std::string& out, const FieldList& fields);
 
-/// Decodes whole bodies into memory of its own, which the next body reuses. The output never exceeds
-/// the bound that the caller gives, so a small body that would become huge costs no more than a
-/// plain one of that size; besides, a decoder holds about 50 KB for gzip and deflate and 160 KB for
-/// zstd, from the first such body on. Not thread-safe.
+/// Decodes whole bodies into memory of its own, which the next body reuses. The output never
+/// exceeds the bound that the caller gives, so a small body that would become huge costs no more
+/// than a plain one of that size; besides, a decoder holds about 50 KB for gzip and deflate and 160
+/// KB for zstd, from the first such body on. Not thread-safe.
 class ContentDecoder {
  public:
   enum class Status : std::uint8_t {

@@ -64,7 +64,8 @@ bool DoorGuard::needs_token(const SocketAddress& bound) noexcept {
 
 // A page of another site can make a browser resolve its own name to our address; then the Host is
 // that name. Address literals cannot be rebound; names other than localhost are refused,
-// unless the operator names them. The port is not compared: behind `kubectl port-forward` or ssh it is another one.
+// unless the operator names them. The port is not compared: behind `kubectl port-forward` or ssh it
+// is another one.
 bool DoorGuard::host_allowed(std::string_view authority) const {
   if (bound_.is_unix()) return true;  // no browser speaks to it
   const auto host = host_of_authority(authority);

@@ -38,8 +38,8 @@ class TokenFile {
 /// pages). Who has the token may come by any Host: no page of another site knows it.
 class DoorGuard {
  public:
-  /// `bound`: what the door listens on. `token` may be null. `hosts`: names (lower case, no port) by
-  /// which a door without a token may be asked besides localhost and its address.
+  /// `bound`: what the door listens on. `token` may be null. `hosts`: names (lower case, no port)
+  /// by which a door without a token may be asked besides localhost and its address.
   DoorGuard(const SocketAddress& bound, TokenFile* token, std::vector<std::string> hosts = {})
       : bound_(bound), token_(token), hosts_(std::move(hosts)) {}
 

@@ -66,8 +66,8 @@ constexpr Known kKnown[] = {
 
 constexpr std::size_t kSlots = 256;
 
-/// Collision-free over kKnown (the multipliers were searched for; the table below refuses to compile
-/// otherwise). Setting bit 5 folds letters and changes no digit and no '-'.
+/// Collision-free over kKnown (the multipliers were searched for; the table below refuses to
+/// compile otherwise). Setting bit 5 folds letters and changes no digit and no '-'.
 constexpr std::size_t slot(const char* name, std::size_t size) noexcept {
   const auto at = [name](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(name[i]) | 0x20u);

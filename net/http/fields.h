@@ -18,8 +18,8 @@ enum class FieldKind : std::uint8_t {
   sec_websocket_version,
   sec_websocket_accept,
   underscore,  ///< its name has a `_` or `.`: dropped if it aliases a field that weir uses
-  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL...: what a hop in front
-  /// says of a client. Copied from trusted peers only, or where a policy reads it.
+  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL...: what a hop in
+  /// front says of a client. Copied from trusted peers only, or where a policy reads it.
   x_forwarded_other,
   max_forwards,  ///< of TRACE and OPTIONS written anew, one less
   host,

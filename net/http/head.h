@@ -35,8 +35,8 @@ struct RequestHead {
       false;               ///< waits for 100 before it sends its body (HTTP/1.1 with a body only)
   bool websocket = false;  ///< a complete websocket handshake: GET, HTTP/1.1, no body
   /// Of TRACE and OPTIONS, how many hops may still follow (RFC 9110, 7.6.2); at most 2^31-1, larger
-  /// numbers are that. Nothing without the field, with two, or if it is no number. 0: it must not be
-  /// forwarded.
+  /// numbers are that. Nothing without the field, with two, or if it is no number. 0: it must not
+  /// be forwarded.
   std::optional<std::uint32_t> max_forwards;
   std::string_view websocket_key;  ///< if websocket
   std::string_view authority;      ///< Host as received, port included; empty only in HTTP/1.0

@@ -61,8 +61,8 @@ struct Decided {
   const HeaderField* websocket_accept = nullptr;
 };
 
-/// Also marks in `list.kinds` the fields that Connection names, and takes their names from them: they
-/// are for this hop alone, so that nobody must read them.
+/// Also marks in `list.kinds` the fields that Connection names, and takes their names from them:
+/// they are for this hop alone, so that nobody must read them.
 void decide(FieldList& list, bool http_1_0, Decided& out) noexcept;
 
 }  // namespace weir::net::lines

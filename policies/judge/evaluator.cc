@@ -7,7 +7,8 @@ std::shared_ptr<const Loaded> load_on_worker(std::shared_ptr<const PolicySet> se
   auto loaded = std::make_shared<Loaded>();
   for (const Policy& policy : set->policies) {
     std::vector<std::string> fields = policy.key_names;
-    for (const Expression& argument : policy.bindings.front().arguments) fields.push_back(argument.canonical());
+    for (const Expression& argument : policy.bindings.front().arguments)
+      fields.push_back(argument.canonical());
     loaded->policy_cells.push_back(stats.open("policy", policy.name, worker, fields));
   }
   for (const List& list : set->lists) {

@@ -13,16 +13,16 @@
 #include "limiter/lists/lists.h"
 #include "policies/judge/asking.h"
 #include "policies/judge/counts.h"
-#include "policies/lang/frame.h"
 #include "policies/judge/observer.h"
 #include "policies/judge/pattern_sink.h"
 #include "policies/judge/plan.h"
-#include "policies/set/policy_set.h"
 #include "policies/judge/row_sink.h"
 #include "policies/judge/stats.h"
 #include "policies/judge/telling.h"
 #include "policies/judge/trace.h"
 #include "policies/judge/verdict.h"
+#include "policies/lang/frame.h"
+#include "policies/set/policy_set.h"
 #include "policies/set/sharing.h"
 
 namespace weir::limiter {
@@ -300,8 +300,8 @@ class Evaluator final : private ListOracle {
   void take_replies(const Options& options);
   void go_alone(const Options& options);
   void mirror(PlannedCounter& planned, Instant at);
-  Asking::Item& errand(limiter::SharedVerb verb, std::string_view key,
-                       const limiter::Amount& event, const limiter::SharedId& id);
+  Asking::Item& errand(limiter::SharedVerb verb, std::string_view key, const limiter::Amount& event,
+                       const limiter::SharedId& id);
   Asking::Item& errand_for(const PlannedCounter& planned, limiter::SharedVerb verb,
                            const Asking& asked);
   const limiter::SharedPart& part_of(const PlannedCounter& planned, const Asking& asked) const;

@@ -181,8 +181,8 @@ Evaluator::Told Evaluator::came_true(const PlannedPolicy& planned) {
     const bool event_untold = untold(binding.event);
     if (!binding.counts || (!event_untold && !happened(binding.event))) continue;
     bool unread = event_untold;
-    const bool has_held = &binding == &judged && binding.when &&
-                          binding.when->side() == Side::request;
+    const bool has_held =
+        &binding == &judged && binding.when && binding.when->side() == Side::request;
     if (binding.when && !has_held) {
       frame_.set_event(set_->events[binding.event].name);
       const Value holds = binding.when->eval(frame_);
@@ -224,8 +224,8 @@ Evaluator::Told Evaluator::load_late_amount(const PlannedPolicy& planned, limite
 }
 
 /// Whether an answer makes what was reserved a count. What it does not tell follows `missing`; an
-/// amount that stands in a body which cannot be read counts what was reserved for it in any case, for
-/// the client has that body.
+/// amount that stands in a body which cannot be read counts what was reserved for it in any case,
+/// for the client has that body.
 bool Evaluator::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known) {
   const Policy& policy = policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];

@@ -189,8 +189,8 @@ void Evaluator::go_alone(const Options& options) {
 
 /// An operation that nobody waits for. Its parts are counters of the set in use, which lives at
 /// least until the store has answered.
-Asking::Item& Evaluator::errand(SharedVerb verb, std::string_view key,
-                                const limiter::Amount& event, const limiter::SharedId& id) {
+Asking::Item& Evaluator::errand(SharedVerb verb, std::string_view key, const limiter::Amount& event,
+                                const limiter::SharedId& id) {
   errands_.keep(loaded_);
   return errands_.add(verb, key, event, id);
 }

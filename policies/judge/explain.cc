@@ -4,19 +4,23 @@
 #include <boost/json/value.hpp>
 
 #include "core/json_numbers.h"
-#include "policies/set/describe.h"
-#include "policies/judge/verdict_text.h"
 #include "policies/judge/pattern_text.h"
+#include "policies/judge/verdict_text.h"
+#include "policies/set/describe.h"
 
 namespace weir::policies {
 namespace {
 
 std::string datum_text(const limiter::Datum& datum) {
   switch (datum.type) {
-    case limiter::Datum::Type::none: return "none";
-    case limiter::Datum::Type::boolean: return datum.boolean ? "true" : "false";
-    case limiter::Datum::Type::number: return datum.number.to_string();
-    case limiter::Datum::Type::text: return "\"" + std::string(datum.text) + "\"";
+    case limiter::Datum::Type::none:
+      return "none";
+    case limiter::Datum::Type::boolean:
+      return datum.boolean ? "true" : "false";
+    case limiter::Datum::Type::number:
+      return datum.number.to_string();
+    case limiter::Datum::Type::text:
+      return "\"" + std::string(datum.text) + "\"";
   }
   return "";
 }
@@ -27,8 +31,8 @@ std::string canonical(const Value& value) {
   return "(" + std::string(type_name(value.type())) + ")";
 }
 
-std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy, const Binding& binding,
-                                                        Frame& frame) {
+std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy,
+                                                        const Binding& binding, Frame& frame) {
   std::vector<std::pair<std::string, std::string>> out;
   for (std::size_t i = 0; i < binding.key.size(); ++i) {
     Value value = frame.load(binding.key[i].slot);
@@ -45,7 +49,8 @@ std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy, co
 /// Collects what the evaluator decides; the fields are read again in a frame of its own.
 class Recorder final : public Trace {
  public:
-  Recorder(Explanation& out, const PolicySet& set, Frame& frame) : out_(out), set_(set), frame_(frame) {
+  Recorder(Explanation& out, const PolicySet& set, Frame& frame)
+      : out_(out), set_(set), frame_(frame) {
     for (const Policy& policy : set.policies) {
       Explanation::PolicyLine line;
       line.name = policy.name;
@@ -57,7 +62,9 @@ class Recorder final : public Trace {
   void event(const Event& event, Happened happened) override {
     Explanation::EventLine line;
     line.name = event.name;
-    line.happened = happened == Happened::yes ? "yes" : happened == Happened::no ? "no" : "the answer tells";
+    line.happened = happened == Happened::yes  ? "yes"
+                    : happened == Happened::no ? "no"
+                                               : "the answer tells";
     if (event.when && happened != Happened::yes) line.why = event.when->canonical();
     out_.events.push_back(std::move(line));
     if (happened == Happened::no) return;
@@ -66,7 +73,8 @@ class Recorder final : public Trace {
       // A field that the event has from its parent has been shown there.
       const Event& parent = set_.events[event.parent];
       const auto inherited = parent.fields.find(name);
-      if (&parent != &event && inherited != parent.fields.end() && inherited->second == slot) continue;
+      if (&parent != &event && inherited != parent.fields.end() && inherited->second == slot)
+        continue;
       const bool file_wide = set_.events[kRequestEvent].fields.contains(name) &&
                              set_.events[kRequestEvent].fields.at(name) == slot;
       if (file_wide && &event != &set_.events[kRequestEvent]) continue;
@@ -92,11 +100,13 @@ class Recorder final : public Trace {
                           until ? time_text(*until) : std::string{}, std::string(why)});
   }
 
-  void skipped(const Policy& policy, Skip skip, std::string_view field, MissReason reason) override {
+  void skipped(const Policy& policy, Skip skip, std::string_view field,
+               MissReason reason) override {
     auto& line = out_.policies[policy.index];
     line.skipped = skip_text(skip);
     if (!field.empty()) line.skipped += ": " + std::string(field);
-    if (reason != MissReason::none) line.skipped += " (" + std::string(miss_reason_text(reason)) + ")";
+    if (reason != MissReason::none)
+      line.skipped += " (" + std::string(miss_reason_text(reason)) + ")";
   }
 
   void counted(const Policy& policy, const Binding& binding, const Counter& counter,
@@ -130,7 +140,8 @@ class Recorder final : public Trace {
     row.text = rung_text(set_, policy, rung);
     row.holds = holds;
     row.shadow = policy.rungs[rung].shadow;
-    if (policy.has_metric || policy.reads_score) row.value = value.is_null() ? "none" : canonical(value);
+    if (policy.has_metric || policy.reads_score)
+      row.value = value.is_null() ? "none" : canonical(value);
     if (limit) row.limit = limit->to_string();
     out_.policies[policy.index].rungs.push_back(std::move(row));
   }
@@ -186,10 +197,10 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
   // A defect ends judging: who was not asked any more says so.
   for (auto& line : out.policies) {
     if (line.event.empty() && line.skipped.empty()) {
-      line.skipped = evaluator.plan().defect &&
-                             set.policies[evaluator.plan().defect->policy].name == line.name
-                         ? "it refuses the request: " + std::string(verdict.defect) + " cannot be read"
-                         : "the request was refused before";
+      line.skipped =
+          evaluator.plan().defect && set.policies[evaluator.plan().defect->policy].name == line.name
+              ? "it refuses the request: " + std::string(verdict.defect) + " cannot be read"
+              : "the request was refused before";
     }
   }
   for (const std::string& name : set.disabled) {
@@ -228,7 +239,8 @@ std::string Explanation::to_json() const {
     field_rows.push_back(std::move(row));
   }
   for (const ListLine& line : lists) {
-    list_rows.push_back({{"name", line.name}, {"kind", line.kind}, {"until", line.until}, {"why", line.why}});
+    list_rows.push_back(
+        {{"name", line.name}, {"kind", line.kind}, {"until", line.until}, {"why", line.why}});
   }
   for (const PolicyLine& line : policies) {
     json::object row{{"name", line.name}, {"shadow", line.shadow}};
@@ -242,12 +254,17 @@ std::string Explanation::to_json() const {
       if (!line.pattern.empty()) row["pattern"] = line.pattern;
       json::array counters, rungs;
       for (const auto& counter : line.counters) {
-        counters.push_back({{"what", counter.what}, {"value", counter.value}, {"settled", counter.settled},
+        counters.push_back({{"what", counter.what},
+                            {"value", counter.value},
+                            {"settled", counter.settled},
                             {"in_flight", counter.in_flight}});
       }
       for (const RungLine& rung : line.rungs) {
-        rungs.push_back({{"rung", rung.text}, {"value", rung.value}, {"limit", rung.limit},
-                         {"holds", rung.holds}, {"shadow", rung.shadow}});
+        rungs.push_back({{"rung", rung.text},
+                         {"value", rung.value},
+                         {"limit", rung.limit},
+                         {"holds", rung.holds},
+                         {"shadow", rung.shadow}});
       }
       row["counters"] = std::move(counters);
       row["rungs"] = std::move(rungs);

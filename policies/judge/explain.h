@@ -8,8 +8,8 @@
 
 namespace weir::policies {
 
-/// Everything that decided about one request, in the order in which it was decided: plain data for people
-/// (human text) and programs (JSON).
+/// Everything that decided about one request, in the order in which it was decided: plain data for
+/// people (human text) and programs (JSON).
 struct Explanation {
   struct EventLine {
     std::string name;
@@ -24,7 +24,7 @@ struct Explanation {
     std::string name, kind, until, why;
   };
   struct RungLine {
-    std::string text;   ///< "over 5: flag"
+    std::string text;  ///< "over 5: flag"
     std::string value, limit;
     bool holds = false;
     bool shadow = false;
@@ -48,9 +48,10 @@ struct Explanation {
   std::vector<FieldLine> fields;
   std::vector<ListLine> lists;
   std::vector<PolicyLine> policies;
-  std::string verdict;      ///< "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused"
-  std::string decided_by;   ///< a policy or list; empty: nobody
-  int status = 0;           ///< if it is answered by weir
+  std::string
+      verdict;  ///< "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused"
+  std::string decided_by;  ///< a policy or list; empty: nobody
+  int status = 0;          ///< if it is answered by weir
   std::string upstream_headers, response_headers;
 
   std::string to_text(bool colour) const;

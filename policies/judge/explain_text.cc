@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "policies/set/describe.h"
 #include "policies/judge/explain.h"
+#include "policies/set/describe.h"
 
 /// The human form of an explanation.
 namespace weir::policies {
@@ -49,7 +49,8 @@ std::string Explanation::to_text(bool colour) const {
   };
   std::size_t width = 8;
   for (const EventLine& line : events) width = std::max(width, line.name.size() + 2);
-  for (const FieldLine& line : fields) width = std::max(width, line.event.size() + line.name.size() + 3);
+  for (const FieldLine& line : fields)
+    width = std::max(width, line.event.size() + line.name.size() + 3);
 
   out += "\nevents\n";
   for (const EventLine& line : events) {
@@ -68,7 +69,8 @@ std::string Explanation::to_text(bool colour) const {
   }
   if (!lists.empty()) out += "\nlists\n";
   for (const ListLine& line : lists) {
-    out += "  " + pad(line.name, width) + line.kind + (line.until == kForEver ? " list " : " list until ") + line.until;
+    out += "  " + pad(line.name, width) + line.kind +
+           (line.until == kForEver ? " list " : " list until ") + line.until;
     if (!line.why.empty()) out += ": " + printable(line.why);
     out += "\n";
   }
@@ -88,12 +90,14 @@ std::string Explanation::to_text(bool colour) const {
     for (const auto& counter : line.counters) {
       out += "    " + counter.what + " = " + counter.value;
       if (counter.in_flight != 0) {
-        out += " (" + counter.settled + " settled, " + std::to_string(counter.in_flight) + " in flight)";
+        out += " (" + counter.settled + " settled, " + std::to_string(counter.in_flight) +
+               " in flight)";
       }
       out += "\n";
     }
     for (const RungLine& rung : line.rungs) {
-      out += "    " + (rung.holds ? paint.red("holds  ") : paint.dim("no     ")) + printable(rung.text);
+      out += "    " + (rung.holds ? paint.red("holds  ") : paint.dim("no     ")) +
+             printable(rung.text);
       if (!rung.limit.empty() && rung.text.find(rung.limit) == std::string::npos) {
         out += "  (limit " + rung.limit + ")";
       } else if (rung.limit.empty() && rung.text.rfind("if ", 0) != 0) {

@@ -4,9 +4,9 @@
 
 #include "core/event.h"
 #include "limiter/lists/lists.h"
-#include "policies/set/policy_set.h"
-#include "policies/lang/record.h"
 #include "policies/judge/verdict.h"
+#include "policies/lang/record.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::policies {
 

@@ -20,14 +20,15 @@ void append_integer(std::string& out, std::int64_t value) {
 void append_number(std::string& out, Number number) {
   if (!number.is_real() || number.as_real() == std::trunc(number.as_real())) {
     const double real = number.as_real();
-    append_integer(out, !number.is_real()                    ? number.integer()
+    append_integer(out, !number.is_real()        ? number.integer()
                         : std::abs(real) >= 1e15 ? (real < 0 ? -kIntegerMost : kIntegerMost)
-                                                             : static_cast<std::int64_t>(real));
+                                                 : static_cast<std::int64_t>(real));
     return;
   }
   char buffer[32];
   const double bounded = std::clamp(number.as_real(), -kDecimalMost, kDecimalMost);
-  auto end = std::to_chars(buffer, buffer + sizeof buffer, bounded, std::chars_format::fixed, 3).ptr;
+  auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, bounded, std::chars_format::fixed, 3).ptr;
   while (end[-1] == '0' && end[-2] != '.') --end;
   out.append(buffer, end);
 }
@@ -53,8 +54,8 @@ std::int64_t whole_seconds(milliseconds time) noexcept {
 
 void append_policy_item(std::string& list, const ReadingText& reading) {
   separate(list);
-  // Names of policies and lists are letters, digits, `_` and `-`, first a letter or `_`: a token unless
-  // the first is `_`, which only a string may begin with.
+  // Names of policies and lists are letters, digits, `_` and `-`, first a letter or `_`: a token
+  // unless the first is `_`, which only a string may begin with.
   if (reading.name.starts_with('_')) {
     append_string_item(list, reading.name);
   } else {
@@ -63,9 +64,10 @@ void append_policy_item(std::string& list, const ReadingText& reading) {
   if (reading.value) append_number(list += ";value=", *reading.value);
   if (reading.limit) append_number(list += ";limit=", *reading.limit);
   if (reading.window.count() > 0) {
-    append_number(list += ";window=", reading.window.count() % 1000 == 0
-                                          ? Number{reading.window.count() / 1000}
-                                          : Number::real(static_cast<double>(reading.window.count()) / 1000));
+    append_number(list += ";window=",
+                  reading.window.count() % 1000 == 0
+                      ? Number{reading.window.count() / 1000}
+                      : Number::real(static_cast<double>(reading.window.count()) / 1000));
   }
 }
 

@@ -6,8 +6,9 @@
 namespace weir::policies {
 namespace {
 
-constexpr std::size_t kZerosUpTo = 40;     // policies and lists
-constexpr std::size_t kSeriesMost = 1'400;  // of the 2,000 that SECURITY.md promises for the whole page
+constexpr std::size_t kZerosUpTo = 40;  // policies and lists
+constexpr std::size_t kSeriesMost =
+    1'400;  // of the 2,000 that SECURITY.md promises for the whole page
 constexpr std::string_view kPolicy = "policy";
 
 }  // namespace
@@ -23,7 +24,9 @@ StatsCells* StatsBank::open(std::string_view kind, std::string_view name, std::s
 
 StatsBank::Totals StatsBank::sum(const Entry& entry) {
   Totals totals;
-  const auto read = [](const StatsCells::Cell& cell) { return cell.load(std::memory_order_relaxed); };
+  const auto read = [](const StatsCells::Cell& cell) {
+    return cell.load(std::memory_order_relaxed);
+  };
   for (const auto& cells : entry.cells) {
     for (std::size_t i = 0; i < totals.verdicts.size(); ++i) {
       totals.verdicts[i] += read(cells->verdicts[i]);
@@ -45,8 +48,8 @@ StatsBank::Totals StatsBank::totals(std::string_view kind, std::string_view name
 
 void StatsBank::write(std::string& out, std::size_t dropped) const {
   const std::lock_guard lock(mutex_);
-  // A counter that begins at 0 is easier to alert on; but with many policies the zeros are the most of the
-  // page, and its size must stay bounded whatever is loaded.
+  // A counter that begins at 0 is easier to alert on; but with many policies the zeros are the most
+  // of the page, and its size must stay bounded whatever is loaded.
   const bool zeros = entries_.size() <= kZerosUpTo;
   std::size_t rows = 0;
   const auto head = [&](std::string_view name, std::string_view help) {
@@ -64,7 +67,11 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
     out.append(name).append("{").append(key.first).append("=\"");
     out.append(telemetry::escape_label(key.second)).append("\"");
     if (!label.empty()) {
-      out.append(",").append(label).append("=\"").append(telemetry::escape_label(label_value)).append("\"");
+      out.append(",")
+          .append(label)
+          .append("=\"")
+          .append(telemetry::escape_label(label_value))
+          .append("\"");
     }
     out.append("} ").append(std::to_string(value)).append("\n");
   };
@@ -104,10 +111,13 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
   by_policy("weir_amount_refused_total",
             "Events whose amount was negative or not finite, and so not applied.",
             &Totals::amounts_refused);
-  by_policy("weir_late_total", "Events that came later than the policy's `late` allows, and did not count.",
+  by_policy("weir_late_total",
+            "Events that came later than the policy's `late` allows, and did not count.",
             &Totals::late);
   by_policy("weir_listed_total", "Entries that a policy made or extended.", &Totals::listed);
-  out.append("# HELP weir_series_dropped Series of policies, lists and views left out, to bound this page.\n");
+  out.append(
+      "# HELP weir_series_dropped Series of policies, lists and views left out, to bound this "
+      "page.\n");
   out.append("# TYPE weir_series_dropped gauge\nweir_series_dropped ");
   out.append(std::to_string(dropped)).append("\n");
 }

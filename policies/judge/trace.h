@@ -5,8 +5,8 @@
 
 #include "core/value.h"
 #include "limiter/kinds/kind.h"
-#include "policies/lang/extractors.h"
 #include "policies/judge/plan.h"
+#include "policies/lang/extractors.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::policies {

@@ -4,8 +4,8 @@
 
 #include "core/effect.h"
 #include "policies/judge/plan.h"
-#include "policies/set/policy_set.h"
 #include "policies/judge/verdict.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::policies {
 

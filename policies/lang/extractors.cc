@@ -77,7 +77,8 @@ std::string_view body_kind_text(BodyKind kind) noexcept {
 
 std::string attribute_text(const ExtractorRow& row, const Argument& argument) {
   std::string out{row.name};
-  if (argument.body != BodyKind::none) out.append("(").append(body_kind_text(argument.body)).append(")");
+  if (argument.body != BodyKind::none)
+    out.append("(").append(body_kind_text(argument.body)).append(")");
   const auto member = [&out](std::string_view name) {
     if (expr::is_identifier(name)) {
       out.append(".").append(name);

@@ -23,8 +23,8 @@ struct Record {
   std::uint16_t event = 0;
   TimePoint time;  ///< the event's own time
   std::span<const Preset> values;
-  /// Of an HTTP event: what is told of its request. Such an event is also `request`, as it would be in
-  /// front of an app; if it is not known to be another, method and path say what else it is.
+  /// Of an HTTP event: what is told of its request. Such an event is also `request`, as it would be
+  /// in front of an app; if it is not known to be another, method and path say what else it is.
   const Request* request = nullptr;
   std::uint64_t line = 0;  ///< where it stands in its file, from 1; 0: nowhere
 };

@@ -22,7 +22,8 @@ ThresholdTable::Node ThresholdTable::build(const config::TableNode& from) {
 
 const Number* ThresholdTable::find(const Node& node,
                                    std::span<const std::optional<std::string_view>> rest) {
-  // A limit above the last dimension holds for all values below it: `"*": 1500` of a two-level table.
+  // A limit above the last dimension holds for all values below it: `"*": 1500` of a two-level
+  // table.
   if (node.limit) return &*node.limit;
   if (rest.empty()) return nullptr;
   const auto descend = [&](std::string_view value) -> const Number* {

@@ -130,8 +130,8 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
       spec.drain = window->drain;
       spec.drains = window->drains;
       // After so long a full bucket is empty.
-      spec.length = milliseconds{static_cast<std::int64_t>(
-          std::ceil(window->capacity.as_real() * spec.ms_of_one()))};
+      spec.length = milliseconds{
+          static_cast<std::int64_t>(std::ceil(window->capacity.as_real() * spec.ms_of_one()))};
       break;
   }
   return spec;

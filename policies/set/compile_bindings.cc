@@ -26,23 +26,26 @@ bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
   const std::size_t errors = problems_.errors();
   for (const config::Text& name : def.watch) {
     if (const auto event = find_event(name)) {
-      if (auto binding = bind(def, *event, Role::counts)) policy.bindings.push_back(std::move(*binding));
+      if (auto binding = bind(def, *event, Role::counts))
+        policy.bindings.push_back(std::move(*binding));
     }
   }
   for (const config::Text& name : def.guard) {
     const auto event = find_event(name);
     if (!event) continue;
     if (set_.events[*event].outcome) {
-      problems_.error(name.where, "\"" + name.value +
-                                      "\" needs the answer; a verdict must be known at the request: guard "
-                                      "the event that it is");
+      problems_.error(name.where,
+                      "\"" + name.value +
+                          "\" needs the answer; a verdict must be known at the request: guard "
+                          "the event that it is");
       continue;
     }
     policy.guards.push_back(*event);
     const bool watched = std::any_of(policy.bindings.begin(), policy.bindings.end(),
                                      [&](const Binding& b) { return b.event == *event; });
     if (watched) continue;
-    if (auto binding = bind(def, *event, Role::guards)) policy.bindings.push_back(std::move(*binding));
+    if (auto binding = bind(def, *event, Role::guards))
+      policy.bindings.push_back(std::move(*binding));
   }
   check_told_apart(def, policy);
   for (std::size_t b = 1; b < policy.bindings.size(); ++b) {
@@ -80,7 +83,8 @@ bool judges_same(const Binding& a, const Binding& b, const SlotTable& slots) {
                     [&](const Binding::RungPart& x, const Binding::RungPart& y) {
                       const auto* left = std::get_if<Expression>(&x.limit.source);
                       const auto* right = std::get_if<Expression>(&y.limit.source);
-                      const bool limits = left == nullptr || right == nullptr || same(*left, *right);
+                      const bool limits =
+                          left == nullptr || right == nullptr || same(*left, *right);
                       return limits && x.limit.table_slots == y.limit.table_slots &&
                              reads_same(x.condition, y.condition);
                     });
@@ -101,8 +105,9 @@ void Compiler::check_told_apart(const config::PolicyDef& def, const Policy& poli
       if (!first.counts || !later.counts || !(first.outcome || later.outcome)) continue;
       if (base(first.event) != base(later.event) || judges_same(first, later, set_.slots)) continue;
       const std::string& name = set_.events[later.event].name;
-      const auto named = std::find_if(def.watch.begin(), def.watch.end(),
-                                      [&](const config::Text& watched) { return watched.value == name; });
+      const auto named =
+          std::find_if(def.watch.begin(), def.watch.end(),
+                       [&](const config::Text& watched) { return watched.value == name; });
       problems_.error(named == def.watch.end() ? def.name.where : named->where,
                       "the answer tells \"" + name + "\" from \"" + set_.events[first.event].name +
                           "\", and what this policy reads of them differs: at the request nobody "
@@ -127,14 +132,16 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
   }
   bind_key(def, event, binding);
   // Whoever only reads needs no amount, but `exists` asks for the value of this event.
-  if (role == Role::counts || def.metric.kind == MetricDef::Kind::exists) bind_amount(def, event, binding);
+  if (role == Role::counts || def.metric.kind == MetricDef::Kind::exists)
+    bind_amount(def, event, binding);
   if (def.metric.kind == MetricDef::Kind::in_flight && binding.outcome && binding.counts) {
     problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; \"" +
                                           event.name + "\" is known only by its answer");
   }
   if (def.metric.kind == MetricDef::Kind::in_flight && !event.source.empty() && binding.counts) {
-    problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; records of \"" +
-                                          event.name + "\" have none to wait for");
+    problems_.error(def.metric.where,
+                    "in_flight counts requests that have no answer yet; records of \"" +
+                        event.name + "\" have none to wait for");
   }
   bind_rungs(def, event, binding);
   if (problems_.errors() != errors) return std::nullopt;
@@ -151,24 +158,26 @@ void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Bindin
     const auto slot = key_part_slot(part, event, true);
     if (!slot) continue;
     if (set_.slots[slot->slot].side == Side::answer) {
-      problems_.error(part.field.where,
-                      "a key part from the answer is not supported: nothing could be reserved for it");
+      problems_.error(
+          part.field.where,
+          "a key part from the answer is not supported: nothing could be reserved for it");
       continue;
     }
     binding.key.push_back(*slot);
   }
 }
 
-/// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`. A place that
-/// counts within a radius is one text of both degrees, which the evaluator reads again.
+/// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`. A place
+/// that counts within a radius is one text of both degrees, which the evaluator reads again.
 void Compiler::bind_place(const config::NearDef& near, const Event& event, Binding& binding) {
   Scope scope(*this, event);
   const auto degrees = [&](const config::Text& field) -> std::optional<Expression> {
     auto expression = compile_expression(field, scope, problems_);
     if (!expression) return std::nullopt;
     if (!is_amount(expression->type()) || expression->side() == Side::answer) {
-      problems_.error(field.where, "degrees are a number that the request has; \"" + field.value +
-                                       "\" is " + std::string(type_name(expression->type())),
+      problems_.error(field.where,
+                      "degrees are a number that the request has; \"" + field.value + "\" is " +
+                          std::string(type_name(expression->type())),
                       "convert it in the event's fields: double(...)");
       return std::nullopt;
     }
@@ -178,7 +187,8 @@ void Compiler::bind_place(const config::NearDef& near, const Event& event, Bindi
   auto lon = degrees(near.lon);
   if (!lat || !lon) return;
   const config::Text text{
-      near.cell ? "geohash(" + near.lat.value + ", " + near.lon.value + ", " + std::to_string(*near.cell) + ")"
+      near.cell ? "geohash(" + near.lat.value + ", " + near.lon.value + ", " +
+                      std::to_string(*near.cell) + ")"
                 : "string(" + near.lat.value + ") + \",\" + string(" + near.lon.value + ")",
       near.where};
   const auto cell = compile_expression(text, scope, problems_);
@@ -197,9 +207,11 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     // What `last` remembers of a request is read when its answer is here, if it waits for one.
     if (def.metric.kind == MetricDef::Kind::last && binding.outcome) binding.late_amount = true;
     if (expression->side() == Side::answer) {
-      if (def.metric.kind == MetricDef::Kind::distinct || def.metric.kind == MetricDef::Kind::exists) {
-        problems_.error(argument.where, "a member from the answer is not supported: nothing could be "
-                                        "reserved for it");
+      if (def.metric.kind == MetricDef::Kind::distinct ||
+          def.metric.kind == MetricDef::Kind::exists) {
+        problems_.error(argument.where,
+                        "a member from the answer is not supported: nothing could be "
+                        "reserved for it");
         continue;
       }
       binding.late_amount = true;
@@ -207,7 +219,8 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     }
     if (takes_amount(def.metric.kind) && !is_amount(expression->type())) {
       problems_.error(argument.where,
-                      std::string(metric_word(def.metric.kind)) + "() needs a number, and this is " +
+                      std::string(metric_word(def.metric.kind)) +
+                          "() needs a number, and this is " +
                           std::string(type_name(expression->type())),
                       "convert it: int(...) or double(...)");
       continue;
@@ -221,7 +234,8 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     return;
   }
   binding.reserve = compile_expression(*def.reserve, scope, problems_);
-  if (binding.reserve && (!is_amount(binding.reserve->type()) || binding.reserve->side() == Side::answer)) {
+  if (binding.reserve &&
+      (!is_amount(binding.reserve->type()) || binding.reserve->side() == Side::answer)) {
     problems_.error(def.reserve->where, "the estimate must be a number that the request tells");
   }
 }
@@ -235,7 +249,8 @@ void Compiler::bind_captures(Binding& binding) const {
   if (binding.when) add_captures(binding.captures, binding.when->captures());
   for (const KeySlot& part : binding.key) add_captures(binding.captures, {&part.slot, 1});
   if (binding.late_amount) {
-    for (const Expression& argument : binding.arguments) add_captures(binding.captures, argument.captures());
+    for (const Expression& argument : binding.arguments)
+      add_captures(binding.captures, argument.captures());
   }
   for (const Binding::RungPart& rung : binding.rungs) {
     if (rung.condition) add_captures(binding.captures, rung.condition->captures());
@@ -258,8 +273,9 @@ void Compiler::bind_rungs(const config::PolicyDef& def, const Event& event, Bind
                           "leave it out");
       }
       if (part.condition && part.condition->side() == Side::answer) {
-        problems_.error(rung.condition->where,
-                        "a rung is judged at the request and cannot read the answer; put it into `when`");
+        problems_.error(
+            rung.condition->where,
+            "a rung is judged at the request and cannot read the answer; put it into `when`");
       }
     }
     binding.rungs.push_back(std::move(part));
@@ -280,8 +296,10 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
     auto expression = compile_expression(*text, scope, problems_);
     if (!expression) return std::nullopt;
     if (!is_amount(expression->type())) {
-      problems_.error(text->where, "a threshold is a number, a table or an expression that gives a number; "
-                                   "this is " + std::string(type_name(expression->type())));
+      problems_.error(text->where,
+                      "a threshold is a number, a table or an expression that gives a number; "
+                      "this is " +
+                          std::string(type_name(expression->type())));
       return std::nullopt;
     }
     if (expression->side() == Side::answer) {
@@ -296,8 +314,8 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
   for (const std::string& name : set_.tables[table->second]->by()) {
     const auto slot = key_slot({name, {}}, event, false);
     if (!slot) {
-      problems_.error(text->where, "table \"" + text->value + "\" is by \"" + name + "\", which event \"" +
-                                       event.name + "\" does not provide");
+      problems_.error(text->where, "table \"" + text->value + "\" is by \"" + name +
+                                       "\", which event \"" + event.name + "\" does not provide");
       return std::nullopt;
     }
     out.table_slots.push_back(slot->slot);
@@ -324,7 +342,7 @@ void Compiler::check_table_keys(const config::TableNode& node, std::span<const K
     problems_.error(child.value.where,
                     "\"" + key + "\" is never looked up: the values here are of type " +
                         std::string(type_name(by.front().type)),
-                    canonical                ? "write " + *canonical
+                    canonical               ? "write " + *canonical
                     : by.front().is_address ? "a table has single addresses, no networks"
                                             : "");
   }

@@ -22,7 +22,8 @@ std::vector<std::string_view> Compiler::Scope::field_names() const {
     for (const auto& metric : policy_->metrics) out.push_back(metric.name.value);
   }
   if (!event_.source.empty()) {
-    for (const config::Text& column : compiler_.event_defs_.find(event_.source)->second->source->columns) {
+    for (const config::Text& column :
+         compiler_.event_defs_.find(event_.source)->second->source->columns) {
       out.push_back(column.value);
     }
   }
@@ -32,13 +33,15 @@ std::vector<std::string_view> Compiler::Scope::field_names() const {
 std::optional<SlotId> Compiler::Scope::column(std::string_view name) const {
   if (event_.source.empty()) return std::nullopt;
   // In a rung `value`, `limit` and the names of metrics are what they are, whatever the record has.
-  if (policy_ != nullptr && (name == "value" || name == "limit" || field(name))) return std::nullopt;
+  if (policy_ != nullptr && (name == "value" || name == "limit" || field(name)))
+    return std::nullopt;
   if (event_.fields.contains(name)) return std::nullopt;  // converted by `fields`
   const config::SourceDef& source = *compiler_.event_defs_.at(event_.source)->source;
   // JSON brings its own names and types; those of the other formats stand in the file.
   const bool any = source.format == config::SourceDef::Format::json;
   const auto named = [&](const config::Text& column) { return column.value == name; };
-  if (!any && std::none_of(source.columns.begin(), source.columns.end(), named)) return std::nullopt;
+  if (!any && std::none_of(source.columns.begin(), source.columns.end(), named))
+    return std::nullopt;
   // Who sent it is an address in a record as in a request, so that one key can count both.
   const Type type = name == "ip" ? Type::address : any ? Type::dyn : Type::text;
   return slots().column(event_.source, name, type);

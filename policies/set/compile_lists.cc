@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "policies/set/compiler.h"
 #include "policies/lang/extractors.h"
+#include "policies/set/compiler.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::policies {
@@ -9,8 +9,10 @@ namespace weir::policies {
 std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event& event,
                                           bool complain) {
   if (!complain && !event.fields.contains(field.value) && event.source.empty()) {
-    // Asked on trial: the name may be an attribute such as `ip`, else this event does not provide it.
-    const ExtractorRow* row = find_extractor(field.value.substr(0, field.value.find_first_of(".[")));
+    // Asked on trial: the name may be an attribute such as `ip`, else this event does not provide
+    // it.
+    const ExtractorRow* row =
+        find_extractor(field.value.substr(0, field.value.find_first_of(".[")));
     if (row == nullptr && field.value.find('.') == std::string::npos) return std::nullopt;
   }
   Scope scope(*this, event);
@@ -20,9 +22,8 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
   const auto slot = expression->slot();
   if (!slot) {
     if (complain) {
-      problems_.error(field.where,
-                      "a key part is a field or an attribute; compute \"" + field.value +
-                          "\" as a field of the event");
+      problems_.error(field.where, "a key part is a field or an attribute; compute \"" +
+                                       field.value + "\" as a field of the event");
     }
     return std::nullopt;
   }
@@ -67,8 +68,7 @@ std::optional<KeySlot> Compiler::key_part_slot(const config::KeyPart& part, cons
 }
 
 void Compiler::check_same_key(const config::Text& at, const std::vector<KeySlot>& a,
-                              const Event& of_a, const std::vector<KeySlot>& b,
-                              const Event& of_b) {
+                              const Event& of_a, const std::vector<KeySlot>& b, const Event& of_b) {
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (a[i].is_address == b[i].is_address) continue;
     const Event& address = a[i].is_address ? of_a : of_b;
@@ -97,8 +97,8 @@ std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const E
 
 namespace {
 
-/// Entries go with what they say of whom: where a reload makes a list allow, or of other fields, those
-/// of before are not on it.
+/// Entries go with what they say of whom: where a reload makes a list allow, or of other fields,
+/// those of before are not on it.
 std::string kept_as(const List& list) {
   std::string out = list.kind == config::ListKind::allow ? "allow " + list.name : list.name;
   for (const std::string& name : list.of) out += (&name == list.of.data() ? " of " : ",") + name;
@@ -110,7 +110,8 @@ std::string masks_of(const std::vector<KeySlot>& key) {
   const KeySlot usual;
   std::string out;
   for (const KeySlot& part : key) {
-    if (!part.is_address || (part.v4_bits == usual.v4_bits && part.v6_bits == usual.v6_bits)) continue;
+    if (!part.is_address || (part.v4_bits == usual.v4_bits && part.v6_bits == usual.v6_bits))
+      continue;
     out += " /" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
   }
   return out;
@@ -152,8 +153,8 @@ void Compiler::compile_lists() {
     list.entries = def.entries;
     list.shared = def.share.has_value();
 
-    // Where it acts: on every request that has its fields, and besides on events that mean other things
-    // by the same names.
+    // Where it acts: on every request that has its fields, and besides on events that mean other
+    // things by the same names.
     const auto everywhere = list_key(list, set_.events[kRequestEvent]);
     if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
     const auto same_key = [](const std::vector<KeySlot>& a, const std::vector<KeySlot>& b) {
@@ -211,9 +212,10 @@ void Compiler::compile_lists() {
     if (list.of_address) {
       for (const config::ListEntryDef& entry : def.entries) {
         if (!Cidr::parse(entry.key.front().value)) {
-          problems_.error(entry.key.front().where,
-                          "\"" + entry.key.front().value +
-                              "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
+          problems_.error(
+              entry.key.front().where,
+              "\"" + entry.key.front().value +
+                  "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
         }
       }
     }
@@ -227,9 +229,8 @@ void Compiler::check_entry(const List& list, std::size_t part, config::Text& tex
   if (key[part].is_address) {
     if (Address::parse(text.value)) return;
     problems_.error(text.where,
-                    Cidr::parse(text.value)
-                        ? "networks stand only in lists of an address alone"
-                        : "\"" + text.value + "\" is no address",
+                    Cidr::parse(text.value) ? "networks stand only in lists of an address alone"
+                                            : "\"" + text.value + "\" is no address",
                     "write the list of " + list.of[part] + ", or single addresses");
     return;
   }
@@ -261,7 +262,7 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   List list;
   // Who says what to tell says it of the ban too; else a ban gives no hint.
   list.tell = from.tell ? rung.tell : config::Tell::nothing;
-  list.status = from.status || from.tell  ? rung.status
+  list.status = from.status || from.tell ? rung.status
                 : action == Action::deny ? 403
                                          : status_of(action);
   if (action == Action::delay) list.hold = rung.hold;
@@ -270,7 +271,8 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   std::size_t others = 0;
   for (std::size_t i = 0; i < set_.lists.size(); ++i) {
     const List& known = set_.lists[i];
-    if (known.owner != policy.index || known.remembered != action || known.shadow != shadow) continue;
+    if (known.owner != policy.index || known.remembered != action || known.shadow != shadow)
+      continue;
     if (known.tell == list.tell && known.status == list.status && known.hold == list.hold)
       return static_cast<ListIndex>(i);
     ++others;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "policies/set/compiler.h"
 #include "policies/lang/extractors.h"
+#include "policies/set/compiler.h"
 
 namespace weir::policies {
 
@@ -191,9 +191,9 @@ void Compiler::check_score(const config::PolicyDef& def, const Policy& policy) {
   set_.any_scores = true;
   for (const Binding& binding : policy.bindings) {
     if (!binding.outcome || !binding.counts) continue;
-    problems_.error(def.metric.where, "the score is known at the request, and event \"" +
-                                          set_.events[binding.event].name +
-                                          "\" by its answer only",
+    problems_.error(def.metric.where,
+                    "the score is known at the request, and event \"" +
+                        set_.events[binding.event].name + "\" by its answer only",
                     "watch the event that it is");
     return;
   }
@@ -362,17 +362,19 @@ void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy
     if (is_sum && binding.late_amount && !binding.arguments.empty() && !binding.reserve &&
         binding.arguments.front().needs_answer_body()) {
       problems_.warning(def.metric.where,
-                        "policy \"" + policy.name + "\" counts nothing for an answer that weir cannot read" +
+                        "policy \"" + policy.name +
+                            "\" counts nothing for an answer that weir cannot read" +
                             std::string(kUnread),
                         "give it an estimate, which such an answer counts: reserve: '500'");
       return;
     }
     if (def.missing.where.line == 0 && reads_answer(binding)) {
-      problems_.warning(def.name.where,
-                        "policy \"" + policy.name + "\" does not count an answer that weir cannot read" +
-                            std::string(kUnread),
-                        "say what happens then: missing: same or missing: deny counts it as a match, "
-                        "missing: skip does not");
+      problems_.warning(
+          def.name.where,
+          "policy \"" + policy.name + "\" does not count an answer that weir cannot read" +
+              std::string(kUnread),
+          "say what happens then: missing: same or missing: deny counts it as a match, "
+          "missing: skip does not");
       return;
     }
   }

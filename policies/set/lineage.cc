@@ -11,9 +11,9 @@ namespace {
 
 std::string hex(const Hash128& hash) {
   char out[40];
-  const int size = std::snprintf(out, sizeof out, "%016llx%016llx",
-                                 static_cast<unsigned long long>(hash.hi),
-                                 static_cast<unsigned long long>(hash.lo));
+  const int size =
+      std::snprintf(out, sizeof out, "%016llx%016llx", static_cast<unsigned long long>(hash.hi),
+                    static_cast<unsigned long long>(hash.lo));
   return {out, static_cast<std::size_t>(size)};
 }
 
@@ -32,8 +32,8 @@ Lineage of_counter(const Policy& policy, const Counter& counter) {
   const limiter::Rule rule = limiter::Rule::of(spec);
   const std::int64_t kept = std::max(rule.span, rule.kept);
   // Counters of one `what` count the same events; metric and type must be the same besides.
-  out.what = hex(counter.what) + " " + std::string(metric_name(spec.metric)) +
-             (spec.real ? " real" : "");
+  out.what =
+      hex(counter.what) + " " + std::string(metric_name(spec.metric)) + (spec.real ? " real" : "");
   out.quantum_ms = rule.quantum;
   out.kept_ms = spec.window == limiter::Window::ring ? kept * rule.quantum : kept + 1;
   out.length_ms = rule.length;
@@ -78,7 +78,8 @@ std::vector<Lineage> lineage_of(const PolicySet& set) {
     line.kind = Lineage::Kind::list;
     line.owner = list.name;
     line.text = "list of ";
-    for (const std::string& name : list.of) line.text += (&name == list.of.data() ? "" : ", ") + name;
+    for (const std::string& name : list.of)
+      line.text += (&name == list.of.data() ? "" : ", ") + name;
     line.identity = list.kept_as;
     line.shared = list.shared;
     out.push_back(std::move(line));
@@ -103,10 +104,10 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
       if (!change.before.empty()) change.before += ", ";
       change.before += before.text;
     }
-    const bool inherits =
-        line.kind == Lineage::Kind::counter && !line.shared &&
-        std::any_of(running.begin(), running.end(),
-                    [&](const Lineage& from) { return !from.shared && fits(line, from); });
+    const bool inherits = line.kind == Lineage::Kind::counter && !line.shared &&
+                          std::any_of(running.begin(), running.end(), [&](const Lineage& from) {
+                            return !from.shared && fits(line, from);
+                          });
     if (inherits) {
       change.fate = Inheritance::Fate::inherits;
     } else if (change.before.empty()) {

@@ -14,16 +14,16 @@
 #include "core/address.h"
 #include "core/key.h"
 #include "limiter/counters/bank.h"
-#include "limiter/lists/lists.h"
-#include "limiter/patterns/pattern_bank.h"
-#include "limiter/lists/static_list.h"
 #include "limiter/exchange/synced_counter.h"
-#include "policies/set/actions.h"
+#include "limiter/lists/lists.h"
+#include "limiter/lists/static_list.h"
+#include "limiter/patterns/pattern_bank.h"
 #include "policies/lang/expr/expression.h"
 #include "policies/lang/key_slot.h"
-#include "policies/set/routes.h"
 #include "policies/lang/slots.h"
 #include "policies/lang/threshold_table.h"
+#include "policies/set/actions.h"
+#include "policies/set/routes.h"
 #include "policies/set/views.h"
 
 /// What the policies of a configuration mean, compiled: immutable, indexed, shared by all workers.
@@ -129,7 +129,7 @@ struct Rung {
   milliseconds window{0};  ///< of its counter
   /// The delay is what the rate asks for: so many ms for each that the reading is over the limit.
   double pace = 0;
-  bool caps = false;       ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
+  bool caps = false;  ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
 };
 
 struct Policy {
@@ -146,10 +146,10 @@ struct Policy {
   std::vector<EventIndex> guards;
   config::Missing missing = config::Missing::skip;
   config::MetricDef::Kind metric = config::MetricDef::Kind::count;
-  bool has_metric = true;  ///< false: a plain rule, `if` without counter; or it reads the score
+  bool has_metric = true;    ///< false: a plain rule, `if` without counter; or it reads the score
   bool reads_score = false;  ///< its value is the request's score: judged after all others
-  bool shared = false;     ///< its counters and its own lists are all replicas'
-  bool remembers = false;  ///< an enforced rung lists, notifies or clears
+  bool shared = false;       ///< its counters and its own lists are all replicas'
+  bool remembers = false;    ///< an enforced rung lists, notifies or clears
   /// And others may refuse what it counts in the shared store: reserved there until the verdict.
   bool provisional = false;
   config::OnErrorDef on_error;  ///< while what is shared can't be asked
@@ -206,7 +206,7 @@ struct List {
   milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
   std::vector<std::string> of;
   std::vector<config::KeyPart> parts;  ///< the same with masks; empty for a policy's own list
-  bool of_address = false;  ///< its only field is an address
+  bool of_address = false;             ///< its only field is an address
   std::optional<PolicyIndex>
       owner;  ///< a policy's own list; in force where the policy's bindings are
   Action remembered = Action::none;  ///< own list: the action whose keys it holds
@@ -252,8 +252,8 @@ struct PolicySet {
   std::vector<std::vector<ListUse>> releases_of;  ///< [event] indices into List::releases
   std::vector<bool> needs_body;  ///< [event] something that is judged at the request reads its body
   std::vector<bool> needs_answer_body;
-  /// [event] an enforced policy reads the answer's body, so that the app is asked for one that can be
-  /// read. Shadow policies and views change no byte, and read what they get.
+  /// [event] an enforced policy reads the answer's body, so that the app is asked for one that can
+  /// be read. Shadow policies and views change no byte, and read what they get.
   std::vector<bool> wants_readable_answer;
   std::vector<Policy> policies;
   std::vector<std::string> disabled;  ///< names of policies with mode: disabled
@@ -269,15 +269,15 @@ struct PolicySet {
   std::uint64_t view_memory = 0;                    ///< bytes of all views together
   std::string source_hash;                          ///< of the texts it was compiled from
   // Known at load (compile_shortcuts.cc): what most sets have none of need not be looked for.
-  std::size_t keys = 0;            ///< KeyIds in use
-  bool any_shadow = false;         ///< counters of shadow policies
-  bool any_in_flight = false;      ///< counters of requests in flight
+  std::size_t keys = 0;              ///< KeyIds in use
+  bool any_shadow = false;           ///< counters of shadow policies
+  bool any_in_flight = false;        ///< counters of requests in flight
   bool any_readable_answer = false;  ///< of wants_readable_answer
-  bool any_answer_work = false;    ///< resets, or releases of list entries
-  bool any_lists = false;          ///< that act on events
-  bool any_scores = false;         ///< policies that read the request's score
-  std::vector<SlotId> of_answers;  ///< slots that only an answer fills
-  std::vector<SlotId> not_kept;    ///< slots of requests whose lists or JSON no answer finds again
+  bool any_answer_work = false;      ///< resets, or releases of list entries
+  bool any_lists = false;            ///< that act on events
+  bool any_scores = false;           ///< policies that read the request's score
+  std::vector<SlotId> of_answers;    ///< slots that only an answer fills
+  std::vector<SlotId> not_kept;  ///< slots of requests whose lists or JSON no answer finds again
 
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
   /// before the set is shared. Fails if a bank is full.

@@ -1,8 +1,8 @@
 #include "policies/set/reference.h"
 
-#include "policies/set/actions.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/extractors.h"
+#include "policies/set/actions.h"
 
 namespace weir::policies {
 namespace {
@@ -10,11 +10,16 @@ namespace {
 std::string spelled(const ExtractorRow& row) {
   const std::string name(row.name);
   switch (row.form) {
-    case ArgumentForm::none: return name;
-    case ArgumentForm::name: return name + ".x";
-    case ArgumentForm::header: return name + ".x_y";
-    case ArgumentForm::path: return name + ".x.y[0]";
-    case ArgumentForm::index: break;
+    case ArgumentForm::none:
+      return name;
+    case ArgumentForm::name:
+      return name + ".x";
+    case ArgumentForm::header:
+      return name + ".x_y";
+    case ArgumentForm::path:
+      return name + ".x.y[0]";
+    case ArgumentForm::index:
+      break;
   }
   return name;
 }
@@ -54,8 +59,9 @@ What `do` may say, in the order of severity: of all that apply to a request the 
 |---|---|---|---|
 )";
   for (const ActionRow& row : action_rows()) {
-    out += "| `" + std::string(row.name) + "` | " + (row.refuses ? "yes, " + std::to_string(row.status) : "no") +
-           " | " + (row.remembers ? "remembers the key" : "") + " | " + cell(row.help) + " |\n";
+    out += "| `" + std::string(row.name) + "` | " +
+           (row.refuses ? "yes, " + std::to_string(row.status) : "no") + " | " +
+           (row.remembers ? "remembers the key" : "") + " | " + cell(row.help) + " |\n";
   }
   out += R"(
 ## Expressions
@@ -80,7 +86,8 @@ An event's own fields and the file's `fields` by their names, and:
   for (const ExtractorRow& row : extractor_rows()) {
     if (row.form == ArgumentForm::index) continue;
     out += "| `" + spelled(row) + "` | " + std::string(type_name(row.type)) + " | " +
-           (row.side == Side::answer ? "with the answer" : "at the request") + " | " + cell(row.help) + " |\n";
+           (row.side == Side::answer ? "with the answer" : "at the request") + " | " +
+           cell(row.help) + " |\n";
   }
   out += R"(| `event` | string | at the request | The name of the event that is judged. |
 | `value` | number | in rungs | The reading of the rung's window. |
@@ -94,8 +101,8 @@ An event's own fields and the file's `fields` by their names, and:
 |---|---|---|
 )";
   for (const expr::FunctionRow& row : expr::function_rows()) {
-    out += "| `" + signature(row) + "` | " + std::string(type_name(row.result)) + " | " + cell(row.help) +
-           " |\n";
+    out += "| `" + signature(row) + "` | " + std::string(type_name(row.result)) + " | " +
+           cell(row.help) + " |\n";
   }
   return out;
 }

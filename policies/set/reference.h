@@ -4,9 +4,9 @@
 
 namespace weir::policies {
 
-/// The reference of actions and expressions as Markdown, written from the tables that the compiler walks:
-/// what can be read, every function, every action. docs/policy_reference.md is config's reference
-/// followed by this; a test holds them together.
+/// The reference of actions and expressions as Markdown, written from the tables that the compiler
+/// walks: what can be read, every function, every action. docs/policy_reference.md is config's
+/// reference followed by this; a test holds them together.
 std::string language_reference();
 
 }  // namespace weir::policies

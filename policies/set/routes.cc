@@ -47,10 +47,13 @@ Route::Parsed Route::parse(std::string_view text) {
   if (!is_token(route.method)) return fail("\"" + route.method + "\" is not an HTTP method", 0);
   const auto start = text.find_first_not_of(' ', space);
   if (start == std::string_view::npos || text[start] != '/') {
-    return fail("the path of a route starts with \"/\"", start == std::string_view::npos ? space : start);
+    return fail("the path of a route starts with \"/\"",
+                start == std::string_view::npos ? space : start);
   }
   if (const auto bad = text.find_first_of(" ?#;\\", start); bad != std::string_view::npos) {
-    return fail("a route's path has no blank, \"?\", \"#\", \";\" or \"\\\"; a query is tested with `when`", bad);
+    return fail(
+        "a route's path has no blank, \"?\", \"#\", \";\" or \"\\\"; a query is tested with `when`",
+        bad);
   }
   std::string_view rest = text.substr(start + 1);
   while (!rest.empty()) {
@@ -58,14 +61,18 @@ Route::Parsed Route::parse(std::string_view text) {
     const std::string_view part = next_segment(rest);
     Segment segment;
     if (part == "*") {
-      if (!rest.empty()) return fail("\"*\" stands for everything below and must come last", offset);
+      if (!rest.empty())
+        return fail("\"*\" stands for everything below and must come last", offset);
       segment.kind = Segment::Kind::rest;
     } else if (part.starts_with('{') && part.ends_with('}')) {
       segment.kind = Segment::Kind::parameter;
       segment.text = part.substr(1, part.size() - 2);
-      if (!is_name(segment.text)) return fail("\"{name}\" needs a name of letters, digits and _", offset);
+      if (!is_name(segment.text))
+        return fail("\"{name}\" needs a name of letters, digits and _", offset);
     } else if (part.empty() || part == "." || part == "..") {
-      return fail("empty segments and dots never reach a route: paths are matched in their normal form", offset);
+      return fail(
+          "empty segments and dots never reach a route: paths are matched in their normal form",
+          offset);
     } else if (part.find_first_of("*{}") != std::string_view::npos) {
       return fail("\"{name}\" and \"*\" stand for whole segments", offset);
     } else {
@@ -81,9 +88,15 @@ std::string Route::canonical() const {
   for (const Segment& segment : segments) {
     out += '/';
     switch (segment.kind) {
-      case Segment::Kind::literal: out += segment.text; break;
-      case Segment::Kind::parameter: out += "{}"; break;
-      case Segment::Kind::rest: out += '*'; break;
+      case Segment::Kind::literal:
+        out += segment.text;
+        break;
+      case Segment::Kind::parameter:
+        out += "{}";
+        break;
+      case Segment::Kind::rest:
+        out += '*';
+        break;
     }
   }
   return out;
@@ -134,8 +147,8 @@ void Routes::match_raw(std::string_view method, std::string_view path, Found fou
       if (covers_method(leaf.method, method)) found(context, leaf.id);
     }
   };
-  // A literal and a parameter may both fit a segment: walk every branch. The depth is bounded by the
-  // routes, not by the path.
+  // A literal and a parameter may both fit a segment: walk every branch. The depth is bounded by
+  // the routes, not by the path.
   const auto walk = [&](const auto& self, const Node& node, std::string_view rest) -> void {
     if (rest.empty()) {
       emit(node.here);

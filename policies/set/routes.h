@@ -34,9 +34,9 @@ struct Route::Parsed {
   std::size_t offset = 0;  ///< of the problem in the text
 };
 
-/// Whether a route with this method is for a request with that one: `*` is for any, GET for HEAD too,
-/// as servers run the handler of GET for HEAD (RFC 9110, 9.3.2). HEAD is for HEAD alone. All doors
-/// ask here.
+/// Whether a route with this method is for a request with that one: `*` is for any, GET for HEAD
+/// too, as servers run the handler of GET for HEAD (RFC 9110, 9.3.2). HEAD is for HEAD alone. All
+/// doors ask here.
 bool covers_method(std::string_view route_method, std::string_view method) noexcept;
 
 /// Index of routes: a trie over path segments, so that the cost of a lookup grows with the length

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/key.h"
-#include "policies/set/sharing.h"
 #include "policies/set/policy_set.h"
+#include "policies/set/sharing.h"
 
 namespace weir::policies {
 

@@ -11,7 +11,8 @@
 #include "replay/formats/request_target.h"
 
 /// JSON lines and csv files as HTTP requests (`--map`). The request is put together as the proxy
-/// would have got it (headers, cookies, a JSON body), so that the policies read it by the same code.
+/// would have got it (headers, cookies, a JSON body), so that the policies read it by the same
+/// code.
 namespace weir::replay {
 namespace {
 
@@ -135,7 +136,8 @@ class Mapped final : public Format {
     request.time = row.time;
     request.method = text_of(Part::method);
     request.target = text_of(Part::url);
-    if (request.method.empty() || request.target.empty()) split_line(text_of(Part::request), request);
+    if (request.method.empty() || request.target.empty())
+      split_line(text_of(Part::request), request);
     if (request.method.empty() || request.target.empty()) return bad(0, kNoMappedRequest);
     if (const std::string_view query = text_of(Part::query); !query.empty()) {
       target_.assign(request.target).append("?").append(query);
@@ -156,7 +158,8 @@ class Mapped final : public Format {
     if (const auto address = Address::parse(text)) return address;
     const std::size_t colon = text.rfind(':');
     if (colon == std::string_view::npos || colon + 1 == text.size()) return std::nullopt;
-    if (text.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) return std::nullopt;
+    if (text.find_first_not_of("0123456789", colon + 1) != std::string_view::npos)
+      return std::nullopt;
     std::string_view host = text.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
     return Address::parse(host);

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "limiter/lists/list_records.h"
 #include "limiter/exchange/shared_key.h"
+#include "limiter/lists/list_records.h"
 #include "store/redis/resp_writer.h"
 
 namespace weir::store {

@@ -6,8 +6,8 @@
 #include <boost/json/serialize.hpp>
 
 #include "admin/routes.h"
-#include "net/http/uri.h"
 #include "fake_process.h"
+#include "net/http/uri.h"
 #include "tests/support/open_api.h"
 
 namespace weir::test {
@@ -87,7 +87,7 @@ class ApiTest : public ::testing::Test {
     const admin::Match match = admin::find_route(method, *segments);
     if (match.route == nullptr) return;
     EXPECT_EQ(OpenApi::admin().check_answer(method, match.route->pattern, reply.status,
-                                               reply.field("Content-Type"), reply.body),
+                                            reply.field("Content-Type"), reply.body),
               "")
         << method << " " << target << "\n"
         << reply.body;

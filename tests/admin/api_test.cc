@@ -37,10 +37,9 @@ TEST_F(ApiTest, StatusAndMetricsTellHowListsAreShared) {
   EXPECT_EQ(shared.at("pending"), json::value(4));
   EXPECT_EQ(shared.at("lag_seconds"), json::value(1.25));
   const std::string page = admin::metrics_page(process, process.stores());
-  for (const char* line :
-       {"weir_redis_list_up 0\n", "weir_redis_list_lag_seconds 1.25\n",
-        "weir_redis_list_pending 4\n", "weir_redis_list_entries 30\n",
-        "weir_redis_list_failures_total 5\n"}) {
+  for (const char* line : {"weir_redis_list_up 0\n", "weir_redis_list_lag_seconds 1.25\n",
+                           "weir_redis_list_pending 4\n", "weir_redis_list_entries 30\n",
+                           "weir_redis_list_failures_total 5\n"}) {
     EXPECT_NE(page.find(line), page.npos) << line;
   }
 }
@@ -77,7 +76,8 @@ struct NamedMetricsTest : ApiTest {
   NamedMetricsTest()
       : ApiTest(
             "weir: 1\npolicies: [{name: ratio, watch: request, key: ip, metrics: {all: {watch: "
-            "request, metric: count, window: 10m}, slow: {watch: request, when: 'path == \"/slow\"', "
+            "request, metric: count, window: 10m}, slow: {watch: request, when: 'path == "
+            "\"/slow\"', "
             "metric: count, window: 1m}}, then: [{if: 'all > 2 && slow > 1', do: flag}]}]\n") {}
 };
 
@@ -87,11 +87,12 @@ TEST_F(NamedMetricsTest, NamedMetricsStandWithTheirPolicyAndAreNoPolicies) {
   ASSERT_EQ(body.at("policies").as_array().size(), 1U);
   const json::value& policy = body.at("policies").at(0);
   EXPECT_EQ(policy.at("metric"), json::value("none"));
-  EXPECT_EQ(json::serialize(policy.at("metrics")),
-            R"([{"name":"ratio.all","watch":["request"],"when":null,"key":["ip/32,64"],)"
-            R"("metric":"count","window":"the last 10m","missing":0},)"
-            R"({"name":"ratio.slow","watch":["request"],"when":"path == \"/slow\"","key":["ip/32,64"],)"
-            R"("metric":"count","window":"the last 1m","missing":0}])");
+  EXPECT_EQ(
+      json::serialize(policy.at("metrics")),
+      R"([{"name":"ratio.all","watch":["request"],"when":null,"key":["ip/32,64"],)"
+      R"("metric":"count","window":"the last 10m","missing":0},)"
+      R"({"name":"ratio.slow","watch":["request"],"when":"path == \"/slow\"","key":["ip/32,64"],)"
+      R"("metric":"count","window":"the last 1m","missing":0}])");
   const Reply reply = call("GET", "/v1/policies/ratio.all");
   EXPECT_EQ(reply.status, 404);
   EXPECT_NE(reply.body.find("see the metrics of ratio"), std::string::npos) << reply.body;
@@ -210,14 +211,17 @@ TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
   EXPECT_EQ(process.asked_verdicts.first, 40U);
   EXPECT_EQ(body.at("next"), json::value(44));
   EXPECT_EQ(body.at("missed"), json::value(2));
-  // The largest double, in plain decimal: JSON has no infinity. (Boost reads 309 digits as infinity.)
-  EXPECT_NE(call("GET", "/v1/verdicts?after=40").body.find(R"("value":17976931348623157)"), std::string::npos);
+  // The largest double, in plain decimal: JSON has no infinity. (Boost reads 309 digits as
+  // infinity.)
+  EXPECT_NE(call("GET", "/v1/verdicts?after=40").body.find(R"("value":17976931348623157)"),
+            std::string::npos);
   EXPECT_FALSE(body.at("verdicts").at(0).as_object().contains("path"));
   EXPECT_EQ(body.at("verdicts").at(1).at("kind"), json::value("listed"));
   EXPECT_TRUE(body.at("verdicts").at(1).at("until").is_null());
   get("/v1/verdicts");
   EXPECT_FALSE(process.asked_verdicts.first) << "from now on";
-  for (const char* bad : {"?after=", "?after=x", "?after=-1", "?after=1x", "?after=99999999999999999999", "?from=1"})
+  for (const char* bad :
+       {"?after=", "?after=x", "?after=-1", "?after=1x", "?after=99999999999999999999", "?from=1"})
     EXPECT_EQ(call("GET", std::string("/v1/verdicts") + bad).status, 400) << bad;
 }
 

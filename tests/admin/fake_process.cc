@@ -4,8 +4,8 @@
 
 #include "config/load.h"
 #include "config/text/render.h"
-#include "policies/set/compile.h"
 #include "policies/judge/evaluator.h"
+#include "policies/set/compile.h"
 
 namespace weir::test {
 

@@ -93,9 +93,10 @@ TEST_F(HealthTest, SaysWhetherTheStateIsWritten) {
   process.facts.state = "state.dir /x can't be locked: Read-only file system";
   const Reply reply = client->call("GET", "/readyz?verbose");
   EXPECT_EQ(reply.status, 200) << "weir serves all the same";
-  EXPECT_NE(reply.body.find("[+]state is not written, and lost with the process: state.dir /x can't "
-                            "be locked: Read-only file system\n"),
-            std::string::npos)
+  EXPECT_NE(
+      reply.body.find("[+]state is not written, and lost with the process: state.dir /x can't "
+                      "be locked: Read-only file system\n"),
+      std::string::npos)
       << reply.body;
 }
 

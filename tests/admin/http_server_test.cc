@@ -1,11 +1,10 @@
-#include "net/http/server.h"
-
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "api_fixture.h"
 #include "net/deadline.h"
+#include "net/http/server.h"
 
 /// The server under both doors, by the admin tests' client; its limits with small numbers.
 namespace weir::test::http_server_test {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "app/tools/case_files.h"
 #include "app/support/recipes.h"
+#include "app/tools/case_files.h"
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
 #include "tests/support/golden.h"
@@ -90,7 +90,8 @@ policies:
       - {event: login, fields: {nmae: bob}, repeat: 5, expect: pass}
       - {event: login, fields: {name: bob, ip: nowhere}}
 )");
-  EXPECT_THAT(text, HasSubstr(":6:33: the event login has no field \"nmae\"; did you mean \"name\"?"));
+  EXPECT_THAT(text,
+              HasSubstr(":6:33: the event login has no field \"nmae\"; did you mean \"name\"?"));
   EXPECT_THAT(text, HasSubstr(":7:44: `ip` is no IP address"));
 }
 
@@ -319,8 +320,8 @@ TEST(Recipes, go_together_all_of_them) {
   for (const Recipe& recipe : recipes())
     texts.push_back({"recipes/" + recipe.name + ".yaml", std::string(recipe.text)});
   const Configuration configuration = compile(config::load_texts(std::move(texts)));
-  EXPECT_TRUE(configuration.good()) << config::render_human(
-      configuration.loaded.problems, configuration.loaded.views(), false);
+  EXPECT_TRUE(configuration.good())
+      << config::render_human(configuration.loaded.problems, configuration.loaded.views(), false);
 }
 
 std::vector<std::string> recipe_names() {

@@ -3,8 +3,8 @@
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
 
-/// `weir check --against FILE`: what a reload would empty. (Of a running weir: tests/app/reload_test
-/// asks the same of the admin door.)
+/// `weir check --against FILE`: what a reload would empty. (Of a running weir:
+/// tests/app/reload_test asks the same of the admin door.)
 namespace weir::app::check_against_test {
 namespace {
 
@@ -16,8 +16,8 @@ constexpr std::string_view kHead = "weir: 1\nproxy: {upstream: http://127.0.0.1:
 TEST(CheckAgainst, SaysWhichCountersBeginEmpty) {
   Scratch scratch;
   const auto write = [&](const char* name, const std::string& window) {
-    scratch.write(name, std::string(kHead) + "  - {name: a, watch: request, key: ip, window: " + window +
-                            ", then: [{over: 5, do: deny}]}\n");
+    scratch.write(name, std::string(kHead) + "  - {name: a, watch: request, key: ip, window: " +
+                            window + ", then: [{over: 5, do: deny}]}\n");
   };
   write("running.yaml", "10m");
   write("next.yaml", "20m");
@@ -27,9 +27,10 @@ TEST(CheckAgainst, SaysWhichCountersBeginEmpty) {
   };
   const Outcome changed = check({"check", "next.yaml", "--against", "running.yaml"});
   EXPECT_EQ(changed.code, 0);
-  EXPECT_THAT(changed.out,
-              HasSubstr("reload: policy \"a\": count over the last 20m begins empty (now: count over the "
-                        "last 10m)"));
+  EXPECT_THAT(
+      changed.out,
+      HasSubstr("reload: policy \"a\": count over the last 20m begins empty (now: count over the "
+                "last 10m)"));
   EXPECT_EQ(check({"check", "next.yaml", "--against", "running.yaml", "--strict"}).code, 3);
   const Outcome same = check({"check", "same.yaml", "--against", "running.yaml", "--strict"});
   EXPECT_EQ(same.code, 0);

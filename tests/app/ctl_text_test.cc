@@ -4,8 +4,8 @@
 
 #include <boost/json/parse.hpp>
 
-#include "app/tools/ctl_call.h"
 #include "app/support/verdict_line.h"
+#include "app/tools/ctl_call.h"
 
 namespace weir::app::ctl_text_test {
 namespace {

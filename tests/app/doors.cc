@@ -10,11 +10,11 @@
 #include "core/text.h"
 #include "gate/gate.h"
 #include "policies/set/compile.h"
+#include "policies/set/sharing.h"
 #include "replay/rows.h"
 #include "store/memory_store.h"
 #include "tests/policies/world.h"
 #include "tests/replay/world.h"
-#include "policies/set/sharing.h"
 
 namespace weir::app {
 namespace {
@@ -137,7 +137,7 @@ std::string seen_by_caller_and_app(const Effect& effect) {
 }  // namespace
 
 WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
-                          Store store) {
+                           Store store) {
   struct Session final : gate::Waiter {
     void resume(TimePoint) override { go_on(); }
     std::function<void()> go_on;
@@ -225,7 +225,7 @@ std::string json_of(const RandomEvent& event, Traffic traffic) {
 }  // namespace
 
 WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
-                        Traffic traffic, Store store) {
+                         Traffic traffic, Store store) {
   struct Teller final : api::Asker {
     void resume(TimePoint) override { go_on(); }
     std::function<void()> go_on;
@@ -238,8 +238,8 @@ WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>
     door.begin(event, ++line);
     std::string answer;
     teller.go_on = [&] {
-      const auto wrong = judge.judge(json_of(event, traffic), api::Ask::events, door.world.now,
-                                     answer, teller);
+      const auto wrong =
+          judge.judge(json_of(event, traffic), api::Ask::events, door.world.now, answer, teller);
       if (wrong) ADD_FAILURE() << wrong->what << " in " << json_of(event, traffic);
     };
     teller.go_on();
@@ -261,7 +261,7 @@ WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>
 namespace {}  // namespace
 
 WhatCame replayed(const std::string& yaml, const std::string& event, const std::string& text,
-                 std::string_view log_format, std::size_t events) {
+                  std::string_view log_format, std::size_t events) {
   const replay::ScratchFiles files;
   replay::Plan plan;
   plan.sources = {{event, files.write("events", text)}};
@@ -289,7 +289,7 @@ WhatCame replayed(const std::string& yaml, const std::string& event, const std::
 namespace {}  // namespace
 
 WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
-                       Traffic traffic) {
+                        Traffic traffic) {
   std::string text;
   for (const RandomEvent& event : events) {
     if (traffic == Traffic::records) {

@@ -32,16 +32,16 @@ enum class Store : std::uint8_t {
 };
 /// What the proxy does, with the answer at once.
 WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
-                          Store store = Store::none);
+                           Store store = Store::none);
 /// What `POST /v1/events` does.
 WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
-                        Traffic traffic, Store store = Store::none);
+                         Traffic traffic, Store store = Store::none);
 /// What `weir replay --event EVENT=FILE` does with a file of this text.
 WhatCame replayed(const std::string& yaml, const std::string& event, const std::string& text,
-                 std::string_view log_format, std::size_t events);
+                  std::string_view log_format, std::size_t events);
 /// What it does with a log of the traffic, or with a file of JSON. Only of RandomPolicies.
 WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
-                       Traffic traffic);
+                        Traffic traffic);
 /// Replays the recording of a door: everything but the keys is as it was.
 void expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events);
 

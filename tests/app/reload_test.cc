@@ -124,16 +124,17 @@ TEST_F(ReloadTest, is_refused_when_included_files_have_vanished) {
   for (const admin::ProblemLine& problem : report.problems) {
     if (problem.is_error) errors.push_back(std::to_string(problem.line) + " " + problem.message);
   }
-  EXPECT_THAT(errors, testing::UnorderedElementsAre(
-                          "3 \"policies/*.yaml\" matches no file any more",
-                          "0 no policies are left of 1"));
+  EXPECT_THAT(errors,
+              testing::UnorderedElementsAre("3 \"policies/*.yaml\" matches no file any more",
+                                            "0 no policies are left of 1"));
   EXPECT_FALSE(run().ok) << "the same again: what is in force still counts, not what was refused";
 
   std::filesystem::rename(scratch / "away", scratch / "policies");
   EXPECT_TRUE(run().ok);
   std::filesystem::remove(scratch / "policies/a.yaml");
   std::string meant(kIncludes);
-  scratch.write("weir.yaml", meant.replace(meant.find("policies/*.yaml, "), 17, "") + "policies: []\n");
+  scratch.write("weir.yaml",
+                meant.replace(meant.find("policies/*.yaml, "), 17, "") + "policies: []\n");
   EXPECT_TRUE(run().ok) << "taken out on purpose";
   EXPECT_EQ(metrics.sum(Metric::reloads_failed), 2);
 }
@@ -168,7 +169,8 @@ TEST_F(ReloadTest, a_flood_of_problems_is_cut_errors_first_and_counted) {
   EXPECT_GE(report.problem_count, 3000U);
   EXPECT_EQ(report.problems.size(), admin::LoadReport::kProblemsMost);
   EXPECT_EQ(metrics.sum(Metric::config_problems), static_cast<std::int64_t>(report.problem_count));
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), static_cast<int>(kProblemLines) + 2) << lines;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), static_cast<int>(kProblemLines) + 2)
+      << lines;
   EXPECT_NE(lines.find("\"count\":" + std::to_string(report.problem_count - kProblemLines)),
             std::string::npos)
       << lines;
@@ -239,7 +241,8 @@ struct WatchedTest : ReloadTest {
 
 /// Where somebody writes all the time the files are never quiet for so long.
 struct RestlessTest : WatchedTest {
-  RestlessTest() : WatchedTest({milliseconds{3'600'000}, milliseconds{1}, milliseconds{3'600'000}}) {}
+  RestlessTest()
+      : WatchedTest({milliseconds{3'600'000}, milliseconds{1}, milliseconds{3'600'000}}) {}
 };
 
 TEST_F(RestlessTest, a_change_is_seen_though_the_files_never_settle) {

@@ -1,6 +1,6 @@
-#include "config/parse.h"
-
 #include <gtest/gtest.h>
+
+#include "config/parse.h"
 
 // `defaults:` is what policies are taken to say where they do not say it themselves.
 namespace weir::config::defaults_test {
@@ -27,9 +27,11 @@ constexpr char kRedis[] = "redis: {url: 'redis://127.0.0.1:6379', secret: s}\n";
 TEST(Defaults, HoldForThePoliciesOfAllFilesWhereverTheyStand) {
   const Read got = read(
       std::string(kRedis) +
-          "policies: [{name: a, watch: request, key: ip, window: 1m, then: [{over: 5, do: deny}]}]\n"
+          "policies: [{name: a, watch: request, key: ip, window: 1m, then: [{over: 5, do: "
+          "deny}]}]\n"
           "defaults: {share: redis, missing: deny, mode: shadow, tell: full, on_error: deny}\n",
-      "policies: [{name: b, watch: request, key: ip, window: 1m, then: [{over: 5, do: challenge}]}]\n");
+      "policies: [{name: b, watch: request, key: ip, window: 1m, then: [{over: 5, do: "
+      "challenge}]}]\n");
   ASSERT_EQ(got.problems, "");
   ASSERT_EQ(got.model.policies.size(), 2U);
   for (const PolicyDef& policy : got.model.policies) {
@@ -44,11 +46,14 @@ TEST(Defaults, HoldForThePoliciesOfAllFilesWhereverTheyStand) {
 }
 
 TEST(Defaults, GiveWayToWhatAPolicySays) {
-  const Read got = read(
-      std::string(kRedis) + "defaults: {share: redis, missing: deny, mode: shadow, tell: full, on_error: deny}\n"
-      "policies:\n  - {name: a, watch: request, key: ip, window: 1m, share: local, missing: skip, mode: enforce, "
-      "then: [{over: 5, do: deny, tell: nothing}, {over: 2, do: flag}]}\n"
-      "  - {name: b, watch: request, key: ip, window: 1m, on_error: allow, then: [{over: 5, do: deny}]}\n");
+  const Read got =
+      read(std::string(kRedis) +
+           "defaults: {share: redis, missing: deny, mode: shadow, tell: full, on_error: deny}\n"
+           "policies:\n  - {name: a, watch: request, key: ip, window: 1m, share: local, missing: "
+           "skip, mode: enforce, "
+           "then: [{over: 5, do: deny, tell: nothing}, {over: 2, do: flag}]}\n"
+           "  - {name: b, watch: request, key: ip, window: 1m, on_error: allow, then: [{over: 5, "
+           "do: deny}]}\n");
   ASSERT_EQ(got.problems, "");
   const PolicyDef& a = got.model.policies[0];
   EXPECT_FALSE(a.share.has_value());
@@ -62,11 +67,14 @@ TEST(Defaults, GiveWayToWhatAPolicySays) {
 
 TEST(Defaults, AreLeftOutWhereTheyCannotHold) {
   const Read got = read(
-      std::string(kRedis) + "defaults: {share: {redis: {sync: 200ms}}, on_error: {local: 0.5}}\n"
+      std::string(kRedis) +
+      "defaults: {share: {redis: {sync: 200ms}}, on_error: {local: 0.5}}\n"
       "policies:\n"
       "  - {name: rule, watch: request, then: [{if: 'path == \"/x\"', do: deny}]}\n"
-      "  - {name: kept, watch: request, key: ip, window: 1m, retain: 1h, then: [{over: 5, do: deny}]}\n"
-      "  - {name: late, watch: request, key: ip, window: 1m, clock: event, then: [{over: 5, do: deny}]}\n"
+      "  - {name: kept, watch: request, key: ip, window: 1m, retain: 1h, then: [{over: 5, do: "
+      "deny}]}\n"
+      "  - {name: late, watch: request, key: ip, window: 1m, clock: event, then: [{over: 5, do: "
+      "deny}]}\n"
       "  - {name: pattern, sequence: [request, request], within: 1s, key: ip, then: [{do: flag}]}\n"
       "  - {name: sync, watch: request, key: ip, window: 1m, then: [{over: 5, do: deny}]}\n");
   ASSERT_EQ(got.problems, "");
@@ -81,12 +89,14 @@ TEST(Defaults, AreLeftOutWhereTheyCannotHold) {
 TEST(Defaults, AreCheckedLikeAnythingElse) {
   EXPECT_NE(read("defaults: {share: nobody}\n").problems.find("nobody"), std::string::npos);
   EXPECT_NE(read("defaults: {window: 5m}\n").problems.find("window"), std::string::npos);
-  EXPECT_NE(read("policies: []\n", "defaults: {mode: shadow}\n").problems.find("only in the main file"),
-            std::string::npos);
-  EXPECT_NE(read("defaults: {share: redis}\npolicies: [{name: a, watch: request, key: ip, window: 1m, "
-                 "then: [{over: 5, do: deny}]}]\n")
-                .problems.find("needs \"redis\""),
-            std::string::npos);
+  EXPECT_NE(
+      read("policies: []\n", "defaults: {mode: shadow}\n").problems.find("only in the main file"),
+      std::string::npos);
+  EXPECT_NE(
+      read("defaults: {share: redis}\npolicies: [{name: a, watch: request, key: ip, window: 1m, "
+           "then: [{over: 5, do: deny}]}]\n")
+          .problems.find("needs \"redis\""),
+      std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ TEST(Problems, of_the_server) {
           {"upstreams", "proxy: {upstream: https://x}\n"},
           {"upstream path", "proxy: {upstream: http://x/y}\n"},
           {"unix path", "admin: {listen: unix:run/x}\n"},
-          {"hosts of doors", "admin: {hosts: [weir:8481, Weir.Example]}\napi: {hosts: http://weir}\n"},
+          {"hosts of doors",
+           "admin: {hosts: [weir:8481, Weir.Example]}\napi: {hosts: http://weir}\n"},
           {"several proxies", "proxy: [{listen: :1}, {listen: :2}]\n"},
           {"client ip", "proxy: {client_ip: {trust: [10.0.0.1/8, x], header: X Y}}\n"},
           {"timeouts", "proxy: {timeouts: {connect: 0s, head: 10, body: 2h, anser: 1s}}\n"},
@@ -37,14 +38,16 @@ TEST(Problems, across_files) {
        "weir: 1\nfields: {user: ip}\nevents: {a: {match: GET /}}\nlists: {l: {of: ip, kind: gray}, "
        "p: {of: ip, kind: gray}, ok: {of: ip, kind: allow}}\n"},
       {"policies/a.yaml",
-       "fields: {user: path}\nevents: {a: {match: GET /a}}\nlists: {l: {of: ip, kind: deny}}\ntables: "
+       "fields: {user: path}\nevents: {a: {match: GET /a}}\nlists: {l: {of: ip, kind: "
+       "deny}}\ntables: "
        "{t: {by: os, values: {\"*\": 1}}}\nproxy: {}\ninclude: x\n"},
       {"policies/b.yaml",
        "tables: {t: {by: os, values: {\"*\": 2}}}\nnotify: {n: {log: true}}\npolicies:\n"
        "  - {name: p, watch: a, window: 1m, then: [{over: 1, do: graylist, for: 1m}]}\n"
        "  - {name: q, watch: a, window: 1m, then: [{over: 1, do: graylist, for: 1m, list: ok}]}\n"},
       {"policies/c.yaml",
-       "notify: {n: {log: true, per_minute: 5}}\npolicies:\n  - {name: p, watch: a, window: 1m, then: [{over: 1, "
+       "notify: {n: {log: true, per_minute: 5}}\npolicies:\n  - {name: p, watch: a, window: 1m, "
+       "then: [{over: 1, "
        "do: flag}]}\n"},
   });
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/across_files.txt", shown(loaded)), "");

@@ -175,37 +175,40 @@ TEST(Problems, of_sources) {
 }
 
 TEST(Problems, of_lists_and_tables) {
-  expect_golden("lists.txt",
-                {
-                    {"required", "lists: {a: {}, b: {of: ip}, c: {kind: gray}}\n"},
-                    {"kind", "lists: {a: {of: ip, kind: grey}}\n"},
-                    {"a rung on a list whose kind is not known",
-                     "lists: {a: {of: ip}, b: {of: ip, kind: grey}}\npolicies:\n  - {name: p, watch: "
-                     "request, key: ip, window: 1m, then: [{over: 1, do: graylist, for: 1h, list: b}, "
-                     "{over: 2, do: deny, for: 1h, list: a}]}\n"},
-                    {"allow of a client's field",
-                     "lists: {a: {of: user, kind: allow}, b: {of: user, kind: allow, trusted: "
-                     "true}, c: {of: [ip, user], kind: allow}}\n"},
-                    {"effects",
-                     "lists: {a: {of: ip, kind: allow, effect: flag}, b: {of: ip, kind: deny, "
-                     "effect: flag}, c: {of: ip, kind: gray, effect: delay}, d: {of: ip, kind: "
-                     "gray, effect: graylist}, e: {of: ip, kind: gray, hold: 1s}}\n"},
-                    {"entries",
-                     "lists:\n  a: {of: ip, kind: deny, entries: [10.0.0.1/8, 10.0.0, fe80::1/10, "
-                     "x, {key: 10.0.0.1, until: 2027-02-30}, {key: 10.0.0.1, until: soon}, {why: "
-                     "x}, {key: 1.1.1.1, whi: x}]}\n"},
-                    {"parts of entries",
-                     "lists: {a: {of: [user, ip], kind: gray, entries: [alice, [alice, 10.0.0.1], "
-                     "[alice, x], [a, 10.0.0.1, c]]}}\n"},
-                    {"max and status",
-                     "lists: {a: {of: ip, kind: deny, max: 1, entries: [10.0.0.1, 10.0.0.2]}, b: "
-                     "{of: ip, kind: deny, status: 200}, c: {of: ip, kind: deny, max: 0}}\n"},
-                    {"share and release", "lists: {a: {of: ip, kind: gray, share: redis, release: x}, b: {of: ip, kind: gray, share: {redis: {sync: 1s}}}}\n"},
-                    {"table shapes",
-                     "tables: {a: {by: os}, b: {values: {\"*\": 1}}, c: {by: os, values: 5}, d: "
-                     "{by: os, values: {a: {b: 1}}}, e: {by: os, values: {}}, f: {by: os, values: "
-                     "{a: lots, b: unlimited, c: }}, g: {by: os, file: x.csv}}\n"},
-                });
+  expect_golden(
+      "lists.txt",
+      {
+          {"required", "lists: {a: {}, b: {of: ip}, c: {kind: gray}}\n"},
+          {"kind", "lists: {a: {of: ip, kind: grey}}\n"},
+          {"a rung on a list whose kind is not known",
+           "lists: {a: {of: ip}, b: {of: ip, kind: grey}}\npolicies:\n  - {name: p, watch: "
+           "request, key: ip, window: 1m, then: [{over: 1, do: graylist, for: 1h, list: b}, "
+           "{over: 2, do: deny, for: 1h, list: a}]}\n"},
+          {"allow of a client's field",
+           "lists: {a: {of: user, kind: allow}, b: {of: user, kind: allow, trusted: "
+           "true}, c: {of: [ip, user], kind: allow}}\n"},
+          {"effects",
+           "lists: {a: {of: ip, kind: allow, effect: flag}, b: {of: ip, kind: deny, "
+           "effect: flag}, c: {of: ip, kind: gray, effect: delay}, d: {of: ip, kind: "
+           "gray, effect: graylist}, e: {of: ip, kind: gray, hold: 1s}}\n"},
+          {"entries",
+           "lists:\n  a: {of: ip, kind: deny, entries: [10.0.0.1/8, 10.0.0, fe80::1/10, "
+           "x, {key: 10.0.0.1, until: 2027-02-30}, {key: 10.0.0.1, until: soon}, {why: "
+           "x}, {key: 1.1.1.1, whi: x}]}\n"},
+          {"parts of entries",
+           "lists: {a: {of: [user, ip], kind: gray, entries: [alice, [alice, 10.0.0.1], "
+           "[alice, x], [a, 10.0.0.1, c]]}}\n"},
+          {"max and status",
+           "lists: {a: {of: ip, kind: deny, max: 1, entries: [10.0.0.1, 10.0.0.2]}, b: "
+           "{of: ip, kind: deny, status: 200}, c: {of: ip, kind: deny, max: 0}}\n"},
+          {"share and release",
+           "lists: {a: {of: ip, kind: gray, share: redis, release: x}, b: {of: ip, kind: gray, "
+           "share: {redis: {sync: 1s}}}}\n"},
+          {"table shapes",
+           "tables: {a: {by: os}, b: {values: {\"*\": 1}}, c: {by: os, values: 5}, d: "
+           "{by: os, values: {a: {b: 1}}}, e: {by: os, values: {}}, f: {by: os, values: "
+           "{a: lots, b: unlimited, c: }}, g: {by: os, file: x.csv}}\n"},
+      });
 }
 
 TEST(Problems, of_policies) {
@@ -236,7 +239,8 @@ TEST(Problems, of_policies) {
           {"beyond what is emptied",
            "    window: 10m\n    then: [{at: 3, do: flag, clear: true}, {over: 5, do: deny}]\n"},
           {"emptied in shadow",
-           "    window: 10m\n    then: [{at: 3, do: flag, clear: true, mode: shadow}, {over: 5, do: "
+           "    window: 10m\n    then: [{at: 3, do: flag, clear: true, mode: shadow}, {over: 5, "
+           "do: "
            "deny}]\n"},
           {"under nothing",
            "    window: 10m\n    then: [{under: 0, do: flag}, {under: 1, do: flag}]\n"},
@@ -282,13 +286,14 @@ TEST(Problems, of_policies) {
           {"events' times for a leaky bucket",
            "    window: {leaky: 5, drain: 1s}\n    clock: event\n    then: [{do: deny}]\n"},
           {"events' times for windows from the first",
-           "    window: {every: 1h, from: first}\n    clock: event\n    then: [{over: 5, do: flag}]\n"},
+           "    window: {every: 1h, from: first}\n    clock: event\n    then: [{over: 5, do: "
+           "flag}]\n"},
           {"events' times for a rung's leaky bucket",
-           "    window: 10m\n    clock: event\n    then: [{over: 5, in: {every: 1h, from: first}, do: flag}]\n"},
+           "    window: 10m\n    clock: event\n    then: [{over: 5, in: {every: 1h, from: first}, "
+           "do: flag}]\n"},
           {"events' times in flight",
            "    metric: in_flight\n    clock: event\n    then: [{over: 5, do: deny}]\n"},
-          {"events' times for nothing",
-           "    clock: event\n    then: [{if: 'true', do: flag}]\n"},
+          {"events' times for nothing", "    clock: event\n    then: [{if: 'true', do: flag}]\n"},
           {"events' times and retain",
            "    window: 10m\n    clock: event\n    retain: 1h\n    then: [{over: 5, do: flag}]\n"},
           {"retain without a window", "    retain: 24h\n    then: [{if: 'true', do: flag}]\n"},
@@ -301,10 +306,12 @@ TEST(Problems, of_policies) {
            "[{over: 5, do: flag}]\n"},
           {"neither radius nor cell",
            "    key: {near: {lon, lat}}\n    window: 10m\n    then: [{over: 5, do: flag}]\n"},
-          {"a radius too small", "    key: {near: {lon, lat, radius: 0.5m}}\n    window: 10m\n"
-                                 "    then: [{over: 5, do: flag}]\n"},
-          {"a radius without a unit", "    key: {near: {lon, lat, radius: 500}}\n    window: 10m\n"
-                                      "    then: [{over: 5, do: flag}]\n"},
+          {"a radius too small",
+           "    key: {near: {lon, lat, radius: 0.5m}}\n    window: 10m\n"
+           "    then: [{over: 5, do: flag}]\n"},
+          {"a radius without a unit",
+           "    key: {near: {lon, lat, radius: 500}}\n    window: 10m\n"
+           "    then: [{over: 5, do: flag}]\n"},
           {"a window that a radius cannot have",
            "    key: [a, {near: {lon, lat, radius: 5m}}]\n    window: {every: 1h}\n    then: "
            "[{over: 5, in: {events: 9}, do: flag}]\n"},
@@ -312,7 +319,8 @@ TEST(Problems, of_policies) {
            "    key: {near: {lon, lat, radius: 5km}}\n    metric: last(a)\n    window: 10m\n    "
            "then: [{if: 'value == 1', do: flag}]\n"},
           {"metrics that a radius cannot have",
-           "    key: {near: {lon, lat, radius: 5km}}\n    keep: 20000\n    metrics: {n: {watch: a, window: "
+           "    key: {near: {lon, lat, radius: 5km}}\n    keep: 20000\n    metrics: {n: {watch: a, "
+           "window: "
            "{every: 1h}}}\n    then: [{if: n > 5, do: flag}]\n"},
           {"a list of places",
            "    key: {near: {lon, lat, radius: 1km}}\n    window: 10m\n    then: [{over: 5, do: "
@@ -347,8 +355,11 @@ TEST(Problems, of_patterns) {
        "among: [c]\n    overlap: false\n    then: [{do: flag}]"},
       {"neither watch nor pattern", "then: [{if: x, do: flag}]"},
       {"retain", "sequence: [a, b]\n    within: 1m\n    retain: 1h\n    then: [{do: flag}]"},
-      {"events' times", "sequence: [a, b]\n    within: 1m\n    clock: event\n    then: [{do: flag}]"},
-      {"a radius", "sequence: [a, b]\n    within: 1m\n    key: {near: {lon, lat, radius: 1km}}\n    then: [{do: flag}]"},
+      {"events' times",
+       "sequence: [a, b]\n    within: 1m\n    clock: event\n    then: [{do: flag}]"},
+      {"a radius",
+       "sequence: [a, b]\n    within: 1m\n    key: {near: {lon, lat, radius: 1km}}\n    then: "
+       "[{do: flag}]"},
       {"no within", "sequence: [a, b]\n    then: [{do: flag}]"},
       {"one step", "sequence: [a]\n    within: 1m\n    then: [{do: flag}]"},
       {"nine steps",

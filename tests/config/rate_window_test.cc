@@ -13,10 +13,11 @@ struct Read {
 
 Read read(const std::string& window, const std::string& then) {
   Problems problems;
-  Read out{parse({{"t.yaml", "weir: 1\npolicies: [{name: p, watch: request, key: ip, window: " + window +
-                                 ", then: " + then + "}]\n"}},
+  Read out{parse({{"t.yaml", "weir: 1\npolicies: [{name: p, watch: request, key: ip, window: " +
+                                 window + ", then: " + then + "}]\n"}},
                  {}, problems),
-           {}, {}};
+           {},
+           {}};
   for (const auto& problem : problems.all()) {
     const bool error = problem.severity == Problem::Severity::error;
     (error ? out.errors : out.warnings) += problem.message + " | " + problem.hint + "\n";
@@ -30,8 +31,9 @@ TEST(RateWindow, IsABucketInLowestTerms) {
     std::uint32_t drains;
     std::int64_t ms;
   };
-  for (const Row& row : {Row{"10/s", 1, 100}, Row{"3/s", 3, 1000}, Row{"600/m", 1, 100}, Row{"100/15m", 1, 9000},
-                         Row{"7/h", 7, 3'600'000}, Row{"5000/s", 5, 1}, Row{"1/d", 1, 86'400'000}}) {
+  for (const Row& row :
+       {Row{"10/s", 1, 100}, Row{"3/s", 3, 1000}, Row{"600/m", 1, 100}, Row{"100/15m", 1, 9000},
+        Row{"7/h", 7, 3'600'000}, Row{"5000/s", 5, 1}, Row{"1/d", 1, 86'400'000}}) {
     const Read got = read("{rate: " + std::string(row.rate) + ", burst: 20}", "[{do: deny}]");
     ASSERT_EQ(got.errors, "") << row.rate;
     const PolicyDef& policy = got.model.policies.front();
@@ -50,9 +52,10 @@ TEST(RateWindow, ABanThatEndsBeforeItsWindowIsNoFreedom) {
   const auto warned = [](const std::string& window, const std::string& then) {
     return read(window, then).warnings;
   };
-  EXPECT_EQ(warned("1h", "[{over: 5, do: deny, for: 15m}]"),
-            "the end of this ban is not freedom: what was counted stays in the window of 1h, so that the "
-            "next event bans again | add clear: true to the rung, or write for: 1h or more\n");
+  EXPECT_EQ(
+      warned("1h", "[{over: 5, do: deny, for: 15m}]"),
+      "the end of this ban is not freedom: what was counted stays in the window of 1h, so that the "
+      "next event bans again | add clear: true to the rung, or write for: 1h or more\n");
   EXPECT_EQ(warned("1h", "[{over: 5, do: deny, for: 1h}]"), "");
   EXPECT_EQ(warned("1h", "[{over: 5, do: deny, for: 15m, clear: true}]"), "");
   EXPECT_EQ(warned("10m", "[{over: 5, do: deny, for: [15m, 4h]}]"), "");

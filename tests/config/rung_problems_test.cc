@@ -37,19 +37,20 @@ TEST(Problems, of_rungs) {
 }
 
 TEST(Problems, of_modes_of_rungs) {
-  expect_golden_policies(
-      "modes.txt",
-      {
-          {"enforced in a shadow policy",
-           "    mode: shadow\n    window: 1h\n    then: [{over: 5, do: deny, mode: enforce}, {over: "
-           "9, do: flag}]\n"},
-          {"disabled in a shadow policy",
-           "    mode: shadow\n    window: 1h\n    then: [{over: 5, do: deny, mode: disabled}, {over: "
-           "9, do: flag}]\n"},
-          {"shadow in an enforced policy",
-           "    mode: enforce\n    window: 1h\n    then: [{over: 5, do: deny, mode: shadow}, {over: "
-           "9, do: flag, mode: enforce}]\n"},
-      });
+  expect_golden_policies("modes.txt", {
+                                          {"enforced in a shadow policy",
+                                           "    mode: shadow\n    window: 1h\n    then: [{over: 5, "
+                                           "do: deny, mode: enforce}, {over: "
+                                           "9, do: flag}]\n"},
+                                          {"disabled in a shadow policy",
+                                           "    mode: shadow\n    window: 1h\n    then: [{over: 5, "
+                                           "do: deny, mode: disabled}, {over: "
+                                           "9, do: flag}]\n"},
+                                          {"shadow in an enforced policy",
+                                           "    mode: enforce\n    window: 1h\n    then: [{over: "
+                                           "5, do: deny, mode: shadow}, {over: "
+                                           "9, do: flag, mode: enforce}]\n"},
+                                      });
 }
 
 TEST(Problems, of_thresholds_that_can_never_hold) {

@@ -21,7 +21,8 @@ TEST(Secrets, AreCoveredInALine) {
       {"  token_file: /run/x, token: y", "  token_file: /run/x, token: *"},
       {"n: {webhook: https://hooks.example/T1/B2}", "n: {webhook: https://hooks.example/*****}"},
       {"\"Password\" : x}", "\"Password\" : *}"},
-      {"policies: [{name: password-reset, over: 5}]", "policies: [{name: password-reset, over: 5}]"},
+      {"policies: [{name: password-reset, over: 5}]",
+       "policies: [{name: password-reset, over: 5}]"},
   };
   for (const auto& c : cases) EXPECT_EQ(without_secrets(c.line), c.shown) << c.line;
   EXPECT_EQ(without_secrets("    abc", "  secret: |"), "    ***");
@@ -29,11 +30,12 @@ TEST(Secrets, AreCoveredInALine) {
 }
 
 TEST(Secrets, DoNotStandInProblems) {
-  const Loaded loaded = load_text("weir.yaml",
-                                  "weir: 1\n"
-                                  "redis: {url: \"redis://ann:hunter2@h:0\", secret: hunter2, x: 1}\n"
-                                  "proxy: {upstream: \"http://ann:hunter2@h/x\"}\n"
-                                  "redi: {password: hunter2}\n");
+  const Loaded loaded =
+      load_text("weir.yaml",
+                "weir: 1\n"
+                "redis: {url: \"redis://ann:hunter2@h:0\", secret: hunter2, x: 1}\n"
+                "proxy: {upstream: \"http://ann:hunter2@h/x\"}\n"
+                "redi: {password: hunter2}\n");
   EXPECT_TRUE(loaded.problems.has_errors());
   for (const std::string& text : {render_human(loaded.problems, loaded.views(), false),
                                   render_json(loaded.problems, loaded.views())}) {

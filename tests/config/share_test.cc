@@ -57,7 +57,8 @@ TEST(Share, CountsThatAreExchanged) {
             "unknown key \"x\" in \"share: {redis: ...}\" (allowed is sync)");
   EXPECT_EQ(why("share: {redes: {sync: 1s}}, " + kRest),
             "unknown key \"redes\" in \"share\" (did you mean \"redis\"?)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: exists(path), window: 10m, then: [{at: 1, do: deny}]"),
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: exists(path), window: 10m, then: [{at: 1, do: "
+                "deny}]"),
             "asks Redis each time in spite of \"sync\": whether another replica has seen it is "
             "known only by "
             "asking (write share: redis)");
@@ -111,11 +112,14 @@ TEST(Share, CountsThatAreExchanged) {
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {leaky: 2, drain: 1ms}, then: [{do: flag}]"),
             "\"sync\" is too slow for a bucket that is empty sooner than after two exchanges "
             "(exchange at least twice in capacity x drain)");
-  EXPECT_EQ(why("share: redis, on_error: {local: 0.1}, metric: in_flight, then: [{over: 3, do: deny}]"),
-            "while Redis is away this part of the limit 3 is less than one event: it holds for "
-            "every one (take a larger part, or write on_error: deny)");
-  EXPECT_EQ(problems_of(kRedis, "share: redis, on_error: {local: 0.1}, window: 1h, then: [{over: 10, do: deny}]"),
-            Texts{});
+  EXPECT_EQ(
+      why("share: redis, on_error: {local: 0.1}, metric: in_flight, then: [{over: 3, do: deny}]"),
+      "while Redis is away this part of the limit 3 is less than one event: it holds for "
+      "every one (take a larger part, or write on_error: deny)");
+  EXPECT_EQ(
+      problems_of(kRedis,
+                  "share: redis, on_error: {local: 0.1}, window: 1h, then: [{over: 10, do: deny}]"),
+      Texts{});
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, on_error: deny, " + kRest),
             "with \"sync\" no judgement asks Redis, so none fails "
             "(leave out on_error: it goes on with what it knows)");

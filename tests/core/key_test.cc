@@ -16,8 +16,10 @@ std::string key_of(const std::vector<Value>& parts) {
 }
 
 TEST(KeyBuilder, PartsDoNotRunIntoEachOther) {
-  EXPECT_NE(key_of({Value::text("a_b"), Value::text("c")}), key_of({Value::text("a"), Value::text("b_c")}));
-  EXPECT_NE(key_of({Value::text("ab"), Value::text("")}), key_of({Value::text("a"), Value::text("b")}));
+  EXPECT_NE(key_of({Value::text("a_b"), Value::text("c")}),
+            key_of({Value::text("a"), Value::text("b_c")}));
+  EXPECT_NE(key_of({Value::text("ab"), Value::text("")}),
+            key_of({Value::text("a"), Value::text("b")}));
   EXPECT_NE(key_of({Value::text("")}), key_of({}));
 }
 

@@ -45,8 +45,7 @@ TEST(Text, escapes_what_could_break_a_line_or_speak_to_a_terminal) {
 }
 
 TEST(Text, hidden_characters_of_written_JSON_are_escaped_and_line_feeds_stay) {
-  EXPECT_EQ(escape_hidden("{\"a\":\"x\u202ey\x7f\"}\n{}\n"),
-            "{\"a\":\"x\\u202ey\\u007f\"}\n{}\n");
+  EXPECT_EQ(escape_hidden("{\"a\":\"x\u202ey\x7f\"}\n{}\n"), "{\"a\":\"x\\u202ey\\u007f\"}\n{}\n");
   EXPECT_EQ(escape_hidden("\x1b[2J\xc2\x9b\xff"), "\\u001b[2J\\u009b\xef\xbf\xbd");
   EXPECT_EQ(escape_hidden("gr\u00fc\u00df \u4e16 \U0001f600"), "gr\u00fc\u00df \u4e16 \U0001f600");
 }

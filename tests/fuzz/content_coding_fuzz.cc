@@ -1,5 +1,5 @@
-// Bodies in a content coding. The bytes are decoded as they are, within a bound, and beside it by the
-// libraries' own streams; and they are encoded, and must come back.
+// Bodies in a content coding. The bytes are decoded as they are, within a bound, and beside it by
+// the libraries' own streams; and they are encoded, and must come back.
 #include <zlib.h>
 #include <zstd.h>
 
@@ -75,9 +75,9 @@ void check(ContentDecoder& decoder, ContentCoding coding, std::string_view coded
   const auto got = decoder.decode(coding, coded, most);
   if (got.status == Status::complete && got.body.size() > most) fail("more than was asked for");
   if (coded.empty() || coding == ContentCoding::zstd || coding == ContentCoding::identity) return;
-  const bool zlib = coded.size() >= 2 && (coded[0] & 0x0f) == 8 &&
-                    (static_cast<unsigned char>(coded[0]) * 256 +
-                     static_cast<unsigned char>(coded[1])) % 31 == 0;
+  const bool zlib =
+      coded.size() >= 2 && (coded[0] & 0x0f) == 8 &&
+      (static_cast<unsigned char>(coded[0]) * 256 + static_cast<unsigned char>(coded[1])) % 31 == 0;
   const int bits = coding == ContentCoding::gzip ? 16 + MAX_WBITS : zlib ? MAX_WBITS : -MAX_WBITS;
   const Stream oracle = inflated(coded, bits, coding == ContentCoding::gzip, most);
   if (got.status == Status::complete && (!oracle.sound || oracle.body != got.body))

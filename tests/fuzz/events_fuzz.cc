@@ -43,7 +43,8 @@ struct World {
   World() {
     config::Loaded loaded = config::load_text("weir.yaml", kConfig);
     const config::FileView text{"weir.yaml", kConfig};
-    if (!loaded.model) std::fputs(config::render_human(loaded.problems, {text}, false).c_str(), stderr);
+    if (!loaded.model)
+      std::fputs(config::render_human(loaded.problems, {text}, false).c_str(), stderr);
     require(loaded.model.has_value());
     auto set = policies::compile(*loaded.model, loaded.problems);
     require(set != nullptr);

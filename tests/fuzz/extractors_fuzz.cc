@@ -118,8 +118,8 @@ bool may_be_a_form(std::string_view body) {
   return true;
 }
 
-/// A parameter, as a reading of a request that has it in its query or in its form alone: of one that
-/// has both `body.a` is ambiguous.
+/// A parameter, as a reading of a request that has it in its query or in its form alone: of one
+/// that has both `body.a` is ambiguous.
 struct Parameter {
   MissReason why;
   std::string text;

@@ -95,9 +95,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Hash128 key{1, runs};
   test::NaiveCounter naive(spec);
   const bool leaky = spec.window == Window::leaky;
-  const std::int64_t w = leaky                        ? spec.drain.count()
+  const std::int64_t w = leaky                      ? spec.drain.count()
                          : spec.length.count() == 0 ? 31 * test::kDay
-                                                      : spec.length.count();
+                                                    : spec.length.count();
   std::int64_t now = (std::int64_t{400} << 32) - in.byte() * w / 8;  // where stamps begin again
   struct Open {
     int id;

@@ -9,9 +9,9 @@
 #include "policies/lang/extractors/multipart.h"
 #include "policies/lang/extractors/names.h"
 
-/// Input: a Content-Type line, a line feed, a body. A body that is read must be what a browser could
-/// have written; what was found must be a view of the body; and a naive look for the name in the
-/// bytes must have found it, too.
+/// Input: a Content-Type line, a line feed, a body. A body that is read must be what a browser
+/// could have written; what was found must be a view of the body; and a naive look for the name in
+/// the bytes must have found it, too.
 namespace {
 
 using namespace weir;
@@ -75,7 +75,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Arena arena;
   const HeaderField header{"Content-Type", type_line};
   const PathStep step{"user_id", 0, false};
-  for (const BodyKind pinned : {BodyKind::none, BodyKind::json, BodyKind::form, BodyKind::multipart}) {
+  for (const BodyKind pinned :
+       {BodyKind::none, BodyKind::json, BodyKind::form, BodyKind::multipart}) {
     reader.reset();
     arena.reset();
     const Extracted got =

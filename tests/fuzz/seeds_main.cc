@@ -2,9 +2,10 @@
 //
 //   weir_fuzz_NAME SECONDS SEED_FOLDER [RANDOM_SEED]
 //
-// No coverage guides the changes. This test notices a fuzzer that no longer compiles, a seed that fails, and
-// what the first thousands of damaged inputs find; libFuzzer (scripts/fuzz) looks further. The random seed is
-// printed, so that a run can be repeated. The input that ends the process is printed in hexadecimal digits.
+// No coverage guides the changes. This test notices a fuzzer that no longer compiles, a seed that
+// fails, and what the first thousands of damaged inputs find; libFuzzer (scripts/fuzz) looks
+// further. The random seed is printed, so that a run can be repeated. The input that ends the
+// process is printed in hexadecimal digits.
 #include <signal.h>
 #include <unistd.h>
 
@@ -76,9 +77,13 @@ std::vector<std::string> seeds_of(const std::filesystem::path& folder) {
   return seeds;
 }
 
-/// Applies 1 to 8 small changes: bytes replaced, inserted, removed, copied, or taken from another seed.
-std::string changed(std::string text, const std::vector<std::string>& seeds, std::mt19937_64& random) {
-  const auto below = [&](std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random() % n); };
+/// Applies 1 to 8 small changes: bytes replaced, inserted, removed, copied, or taken from another
+/// seed.
+std::string changed(std::string text, const std::vector<std::string>& seeds,
+                    std::mt19937_64& random) {
+  const auto below = [&](std::size_t n) {
+    return n == 0 ? 0 : static_cast<std::size_t>(random() % n);
+  };
   for (std::size_t changes = 1 + below(8); changes > 0; --changes) {
     const std::size_t at = below(text.size() + 1);
     switch (below(6)) {
@@ -131,7 +136,8 @@ int main(int count, char** words) {
   std::uint64_t runs = 0;
   const std::clock_t end = std::clock() + static_cast<std::clock_t>(seconds) * CLOCKS_PER_SEC;
   while (std::clock() < end) {
-    for (int i = 0; i < 32; ++i, ++runs) run(changed(seeds[random() % seeds.size()], seeds, random));
+    for (int i = 0; i < 32; ++i, ++runs)
+      run(changed(seeds[random() % seeds.size()], seeds, random));
   }
   std::printf("%zu seeds and %llu changed inputs\n", seeds.size(),
               static_cast<unsigned long long>(runs));

@@ -9,9 +9,9 @@
 
 #include "core/assert.h"
 #include "limiter/counters/bank.h"
-#include "limiter/memory/frame.h"
 #include "limiter/kinds/kinds.h"
 #include "limiter/lists/lists.h"
+#include "limiter/memory/frame.h"
 #include "tests/limiter/kind_models.h"
 
 namespace {
@@ -76,8 +76,9 @@ const std::vector<std::pair<std::uint8_t, std::string>>& sound_frames() {
     for (const CounterId id : open_all(bank)) {
       for (std::uint64_t n = 0; n < 12; ++n) {
         const Amount event{Number(static_cast<std::int64_t>(n) + 1), n % 5, &datum};
-        bank.charge(id, Hash128{n % 3 + 1, 5}, from_ms(to_ms(kNow) - 1000 + static_cast<std::int64_t>(n)),
-                    event, nullptr, nullptr);
+        bank.charge(id, Hash128{n % 3 + 1, 5},
+                    from_ms(to_ms(kNow) - 1000 + static_cast<std::int64_t>(n)), event, nullptr,
+                    nullptr);
       }
     }
     std::vector<std::pair<std::uint8_t, std::string>> out;

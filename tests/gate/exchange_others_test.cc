@@ -43,8 +43,10 @@ TEST(ExchangeOthers, TheOthersPartOfABucketDrains) {
   const TimePoint then = fleet.now;
   const double before = fleet[1].reading(key, then).value.as_real();
   EXPECT_GT(before, 4.0);
-  const double after =
-      fleet[1].synced().peek(fleet[1].counter, key, then + milliseconds{4'000}, nullptr).value.as_real();
+  const double after = fleet[1]
+                           .synced()
+                           .peek(fleet[1].counter, key, then + milliseconds{4'000}, nullptr)
+                           .value.as_real();
   EXPECT_NEAR(after, before - 4, 0.1);
   EXPECT_EQ(fleet[1]
                 .synced()

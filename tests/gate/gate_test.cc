@@ -20,9 +20,7 @@ class GateTest : public testing::Test {
  protected:
   struct Session final : Waiter {
     explicit Session(GateTest& t, int n) : test(t), number(n) {}
-    void resume(TimePoint now) override {
-      test.judge(*this, now < test.gate.waiting_until(*this));
-    }
+    void resume(TimePoint now) override { test.judge(*this, now < test.gate.waiting_until(*this)); }
     GateTest& test;
     int number;
     TestRequest request{"POST /login"};
@@ -37,7 +35,9 @@ class GateTest : public testing::Test {
       case Effect::Kind::wait:
         if (!gate.park(session, now)) return judge(session, false);
         return;
-      case Effect::Kind::answer: session.status = judgement.effect.status; break;
+      case Effect::Kind::answer:
+        session.status = judgement.effect.status;
+        break;
       default:
         session.passed = true;
         session.ticket = judgement.ticket;
@@ -53,15 +53,17 @@ class GateTest : public testing::Test {
     session.ticket = nullptr;
   }
   std::deque<Session>& arrive(int count) {
-    for (int i = 0; i < count; ++i) judge(sessions.emplace_back(*this, static_cast<int>(sessions.size())));
+    for (int i = 0; i < count; ++i)
+      judge(sessions.emplace_back(*this, static_cast<int>(sessions.size())));
     return sessions;
   }
   int passed() const {
-    return static_cast<int>(std::count_if(sessions.begin(), sessions.end(), [](const auto& s) { return s.passed; }));
+    return static_cast<int>(
+        std::count_if(sessions.begin(), sessions.end(), [](const auto& s) { return s.passed; }));
   }
   int refused(int status) const {
-    return static_cast<int>(
-        std::count_if(sessions.begin(), sessions.end(), [&](const auto& s) { return s.status == status; }));
+    return static_cast<int>(std::count_if(sessions.begin(), sessions.end(),
+                                          [&](const auto& s) { return s.status == status; }));
   }
   /// Everything in flight is answered at once, then the turn ends.
   void answer_all(int status) {
@@ -96,7 +98,8 @@ TEST_F(GateTest, AThousandParallelGuessesGetFiveTries) {
   now += milliseconds{200};
   answer_all(401);
   EXPECT_EQ(passed(), 5);
-  EXPECT_EQ(refused(429) + refused(403), 995) << "settled failures refuse; the ban refuses those after them";
+  EXPECT_EQ(refused(429) + refused(403), 995)
+      << "settled failures refuse; the ban refuses those after them";
   EXPECT_FALSE(gate.has_waiters());
 }
 
@@ -136,7 +139,8 @@ TEST_F(GateTest, SettlementsOnAnotherWorkerWakeAWaiter) {
   other.use(world.set_);
   std::vector<Ticket*> tickets;
   TestRequest request("POST /login");
-  for (int i = 0; i < 5; ++i) tickets.push_back(other.judge(request.view(now), now, true, nobody).ticket);
+  for (int i = 0; i < 5; ++i)
+    tickets.push_back(other.judge(request.view(now), now, true, nobody).ticket);
   arrive(1);
   EXPECT_EQ(passed(), 0);
   other.finish(*tickets[0], End::upstream_failed, now);
@@ -163,7 +167,9 @@ TEST_F(GateTest, AClientThatLeavesAfterSendingCountsAndOneThatWasNotSentDoesNot)
 
 TEST_F(GateTest, AReloadSettlesByTheSetThatJudged) {
   arrive(5);
-  world.use("policies: [{name: q, watch: request, key: ip, window: 1m, then: [{over: 1000, do: deny}]}]\n");
+  world.use(
+      "policies: [{name: q, watch: request, key: ip, window: 1m, then: [{over: 1000, do: "
+      "deny}]}]\n");
   gate.use(world.set_);
   answer_all(401);
   world.use(R"(
@@ -179,14 +185,17 @@ policies:
 }
 
 TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
-  policies::World world("policies: [{name: slow, watch: request, then: [{if: 'true', do: delay, hold: 2s}]}]\n");
+  policies::World world(
+      "policies: [{name: slow, watch: request, then: [{if: 'true', do: delay, hold: 2s}]}]\n");
   telemetry::Metrics metrics(1);
   Shared shared{world.bank, world.lists, world.secret, world.stats};
   Gate gate(shared, 0, GateLimits{2, 10, milliseconds{1'000}}, metrics.cells(0), nullptr);
   gate.use(world.set_);
   Nobody nobody;
   TestRequest request("GET /");
-  const auto kind = [&] { return gate.judge(request.view(world.now), world.now, true, nobody).effect; };
+  const auto kind = [&] {
+    return gate.judge(request.view(world.now), world.now, true, nobody).effect;
+  };
   EXPECT_EQ(kind().hold, milliseconds{2'000});
   EXPECT_EQ(kind().kind, Effect::Kind::delay);
   EXPECT_EQ(kind().status, 429);

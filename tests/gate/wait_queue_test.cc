@@ -16,9 +16,7 @@ namespace {
 /// Many accounts, each with one try in flight at most.
 struct Accounts {
   struct Session final : Waiter {
-    Session(Accounts& t, int n) : test(t) {
-      request.header("X-User", "user" + std::to_string(n));
-    }
+    Session(Accounts& t, int n) : test(t) { request.header("X-User", "user" + std::to_string(n)); }
     void resume(TimePoint now) override {
       ++test.resumed;
       test.judge(*this, now < test.gate.waiting_until(*this));

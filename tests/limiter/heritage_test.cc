@@ -127,7 +127,8 @@ TEST(Heritage, AClosedCounterFillsInOnlyWhatAnOpenOneLacks) {
     if (again) {
       EXPECT_EQ(bank.open({1, 1}, day).value(), longer);
     }
-    const CounterId heir = bank.open({1, 3}, spec_of(Metric::count, Window::ring, 3'600'000)).value();
+    const CounterId heir =
+        bank.open({1, 3}, spec_of(Metric::count, Window::ring, 3'600'000)).value();
     const auto value = [&](const Hash128& key) {
       return bank.peek(heir, key, from_ms(kStart + 600'000)).value.integer();
     };

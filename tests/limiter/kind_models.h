@@ -49,8 +49,7 @@ inline CounterSpec spec_of(const Kind& kind, const Schedule& s) {
     out.drain = milliseconds(std::max<std::int64_t>(1, s.length / s.buckets));
     if (s.outcome) out.drains = 3;  // a rate: three in that time
   }
-  if (out.window == Window::log || out.window == Window::ring)
-    out.retain = milliseconds(s.retain);
+  if (out.window == Window::log || out.window == Window::ring) out.retain = milliseconds(s.retain);
   return out;
 }
 
@@ -78,7 +77,7 @@ inline constexpr std::int64_t kClockSkew = 3;  // ms that a worker's clock may b
 /// Exactly the same; only levels of buckets may differ: by rounding, and upwards by what drains
 /// while one clock is behind another, since a thread behind the others pours at their time.
 inline bool agree(const CounterSpec& spec, const Reading& r, Number value,
-           const NaiveCounter::Value& expected) {
+                  const NaiveCounter::Value& expected) {
   if (spec.metric == Metric::last) return spelt(spec, r) == expected.datum;
   if (!expected.number) return !r.has_value;
   if (!r.has_value) return false;

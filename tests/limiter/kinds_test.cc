@@ -85,7 +85,8 @@ std::int64_t random_step(const CounterSpec& spec, const Rule& rule, std::int64_t
 }
 
 #ifdef WEIR_SANITIZED
-constexpr int kSteps = 800;  // instrumented, for wrong memory: the plain build looks for wrong numbers
+constexpr int kSteps =
+    800;  // instrumented, for wrong memory: the plain build looks for wrong numbers
 #else
 constexpr int kSteps = 3000;
 #endif

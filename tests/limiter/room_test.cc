@@ -110,7 +110,8 @@ TEST(Room, AFloodOfOnePolicyTakesTheRoomOfThatPolicy) {
   EXPECT_GE(kept, logins.size() * 99 / 100);
 }
 
-// What a policy pins beyond its part it takes from itself: two that refuse share what may be pinned.
+// What a policy pins beyond its part it takes from itself: two that refuse share what may be
+// pinned.
 TEST(Room, PinsOfOnePolicyLeaveRoomForThePinsOfAnother) {
   Room room;
   for (std::size_t i = 0; i < 3 * room.capacity; ++i) room.refused_key(1);

@@ -66,7 +66,8 @@ TEST(ContentCoding, an_app_is_asked_for_what_can_be_read) {
   EXPECT_EQ(asked({"br;q=1.0, gzip;q=0.8, *;q=0.1"}), "gzip;q=0.8");
   EXPECT_EQ(asked({"br", "zstd"}), "zstd");
   EXPECT_EQ(asked({"br"}), "identity");
-  EXPECT_EQ(asked({"br, identity;q=0"}), "identity") << "what nobody here can send is not asked for";
+  EXPECT_EQ(asked({"br, identity;q=0"}), "identity")
+      << "what nobody here can send is not asked for";
   EXPECT_EQ(asked({"gzip;q=0, br"}), "identity");
   EXPECT_EQ(asked({"gzip, identity;q=0"}), "gzip, identity;q=0");
   EXPECT_EQ(asked({"*"}), "gzip");
@@ -87,8 +88,8 @@ std::string_view decoded(ContentDecoder& decoder, ContentCoding coding, std::str
 TEST(ContentDecoder, gives_back_what_real_encoders_made) {
   ContentDecoder decoder;
   std::mt19937 random(7);
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{300},
-                                 std::size_t{64} << 10}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{300}, std::size_t{64} << 10}) {
     std::string text;
     while (text.size() < size) text += static_cast<char>('a' + random() % 20);
     EXPECT_EQ(decoded(decoder, ContentCoding::gzip, gzip_coded(text)), text);
@@ -115,13 +116,12 @@ TEST(ContentDecoder, members_and_frames_follow_each_other) {
 TEST(ContentDecoder, the_bound_is_exact) {
   ContentDecoder decoder;
   const std::string text(1'000, 'x');
-  for (const auto& [coding, coded] :
-       {std::pair{ContentCoding::gzip, gzip_coded(text)},
-        std::pair{ContentCoding::deflate, deflate_coded(text)},
-        std::pair{ContentCoding::deflate, deflate_coded(text, true)},
-        std::pair{ContentCoding::zstd, zstd_coded(text)},
-        std::pair{ContentCoding::zstd, zstd_coded(text, false)},
-        std::pair{ContentCoding::identity, text}}) {
+  for (const auto& [coding, coded] : {std::pair{ContentCoding::gzip, gzip_coded(text)},
+                                      std::pair{ContentCoding::deflate, deflate_coded(text)},
+                                      std::pair{ContentCoding::deflate, deflate_coded(text, true)},
+                                      std::pair{ContentCoding::zstd, zstd_coded(text)},
+                                      std::pair{ContentCoding::zstd, zstd_coded(text, false)},
+                                      std::pair{ContentCoding::identity, text}}) {
     EXPECT_EQ(decoder.decode(coding, coded, 1'000).status, Status::complete);
     EXPECT_EQ(decoder.decode(coding, coded, 999).status, Status::too_large);
     EXPECT_EQ(decoder.decode(coding, coded, 10).status, Status::too_large);
@@ -148,8 +148,8 @@ TEST(ContentDecoder, a_bomb_costs_its_bound) {
 
 TEST(ContentDecoder, what_is_cut_short_or_damaged_is_broken_at_every_byte) {
   ContentDecoder decoder;
-  const std::string text = "{\"usage\": {\"total_tokens\": 50000}, \"text\": \"" +
-                           std::string(200, 'y') + "\"}";
+  const std::string text =
+      "{\"usage\": {\"total_tokens\": 50000}, \"text\": \"" + std::string(200, 'y') + "\"}";
   const std::pair<ContentCoding, std::string> bodies[] = {
       {ContentCoding::gzip, gzip_coded(text)},
       {ContentCoding::deflate, deflate_coded(text)},

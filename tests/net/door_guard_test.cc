@@ -80,7 +80,8 @@ TEST(DoorGuard, WhoHasTheTokenComesByAnyName) {
   for (const char* bound : {"10.0.0.5", "0.0.0.0", "127.0.0.1"}) {
     for (const char* host : {"weir.example", "weir:8481", "10.0.0.6", "localhost"}) {
       const auto with = [&](const char* authorization) {
-        return status_for(address(bound), {{"host", host}, {"authorization", authorization}}, &token);
+        return status_for(address(bound), {{"host", host}, {"authorization", authorization}},
+                          &token);
       };
       EXPECT_EQ(with("Bearer s3cret"), 200) << bound << " " << host;
       EXPECT_EQ(with("Bearer wrong"), 401) << bound << " " << host;

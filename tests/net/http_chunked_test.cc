@@ -1,11 +1,10 @@
-#include "net/http/chunked.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 #include <vector>
 
+#include "net/http/chunked.h"
 #include "tests/support/head_cases.h"
 
 namespace weir::net::http_chunked_test {

@@ -1,6 +1,6 @@
-#include "net/http/date.h"
-
 #include <gtest/gtest.h>
+
+#include "net/http/date.h"
 
 namespace weir::net::http_date_test {
 namespace {

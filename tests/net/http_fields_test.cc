@@ -1,6 +1,6 @@
-#include "net/http/fields.h"
-
 #include <gtest/gtest.h>
+
+#include "net/http/fields.h"
 
 namespace weir::net::http_fields_test {
 namespace {

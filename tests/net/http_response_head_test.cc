@@ -1,11 +1,10 @@
-#include "net/http/response_head.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "net/http/response_head.h"
 #include "tests/support/head_cases.h"
 
 namespace weir::net::http_response_head_test {

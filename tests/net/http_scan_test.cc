@@ -1,10 +1,10 @@
-#include "net/http/scan.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <random>
 #include <string_view>
+
+#include "net/http/scan.h"
 
 namespace weir::net::scan::http_scan_test {
 namespace {

@@ -1,9 +1,9 @@
-#include "net/http/target.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "net/http/target.h"
 
 namespace weir::net::http_target_test {
 namespace {

@@ -9,8 +9,8 @@
 #include "policies/set/text_keys.h"
 #include "tests/policies/world.h"
 
-// An address is one type everywhere: whoever spells it, in a request, a record, a list, a table or a
-// mask, means the same caller.
+// An address is one type everywhere: whoever spells it, in a request, a record, a list, a table or
+// a mask, means the same caller.
 namespace weir::policies::addresses_test {
 namespace {
 
@@ -22,9 +22,10 @@ events:
   back: {match: GET /back}
 )";
 
-const char* const kSpellings[] = {"203.0.113.7", "::ffff:203.0.113.7", "::FFFF:203.0.113.7",
+const char* const kSpellings[] = {"203.0.113.7",      "::ffff:203.0.113.7",   "::FFFF:203.0.113.7",
                                   "::ffff:cb00:7107", "64:ff9b::203.0.113.7", "64:ff9b::cb00:7107"};
-const char* const kNeighbours[] = {"2001:db8:1:2::3", "2001:0DB8:1:2:0:0:0:3", "2001:db8:1:2:ffff::"};
+const char* const kNeighbours[] = {"2001:db8:1:2::3", "2001:0DB8:1:2:0:0:0:3",
+                                   "2001:db8:1:2:ffff::"};
 
 class Readings final : public RowSink {
  public:
@@ -68,12 +69,14 @@ struct Addresses : testing::Test {
 TEST_F(Addresses, RecordsBanTheCallerOfRequests) {
   for (const char* event : {"rec", "told"}) {
     for (const auto& [spellings, other] :
-         {std::pair{std::vector<const char*>(std::begin(kSpellings), std::end(kSpellings)), "203.0.113.8"},
+         {std::pair{std::vector<const char*>(std::begin(kSpellings), std::end(kSpellings)),
+                    "203.0.113.8"},
           std::pair{std::vector<const char*>(std::begin(kNeighbours), std::end(kNeighbours)),
                     "2001:db8:1:3::3"}}) {
       for (const char* asks : spellings) {
-        World world(std::string(kEvents) + "policies: [{name: p, watch: " + event +
-                    ", guard: request, key: ip, window: 10m, then: [{over: 2, do: deny, for: 1h}]}]\n");
+        World world(
+            std::string(kEvents) + "policies: [{name: p, watch: " + event +
+            ", guard: request, key: ip, window: 10m, then: [{over: 2, do: deny, for: 1h}]}]\n");
         for (std::size_t i = 0; i < 3; ++i) record(world, event, spellings[i % spellings.size()]);
         EXPECT_EQ(world.send(TestRequest("GET /", asks)), "deny") << event << " " << asks;
         EXPECT_EQ(world.send(TestRequest("GET /", other)), "pass") << event << " " << other;
@@ -93,12 +96,13 @@ TEST_F(Addresses, ARecordWithoutThresholdBansToo) {
 
 TEST_F(Addresses, ListsAreAskedForWhateverEventHasTheAddress) {
   for (const char* entry : {"203.0.113.7", "203.0.113.0/24", "'::ffff:203.0.113.7'"}) {
-    World world(std::string(kEvents) + "lists: {office: {of: ip, kind: gray, entries: [" + entry +
-                "]}}\npolicies:\n"
-                "  - {name: r, watch: [rec, told], when: 'inList(\"office\", ip)', then: [{if: 'true', do: "
-                "challenge}]}\n"
-                "  - {name: b, watch: request, when: 'inList(\"office\", query.ip)', then: [{if: 'true', "
-                "do: challenge}]}\n");
+    World world(
+        std::string(kEvents) + "lists: {office: {of: ip, kind: gray, entries: [" + entry +
+        "]}}\npolicies:\n"
+        "  - {name: r, watch: [rec, told], when: 'inList(\"office\", ip)', then: [{if: 'true', do: "
+        "challenge}]}\n"
+        "  - {name: b, watch: request, when: 'inList(\"office\", query.ip)', then: [{if: 'true', "
+        "do: challenge}]}\n");
     for (const char* ip : kSpellings) {
       for (const char* event : {"rec", "told"})
         EXPECT_EQ(record(world, event, ip), "challenge") << entry << " " << event << " " << ip;
@@ -171,9 +175,11 @@ TEST_F(Addresses, EventsThatDifferInTypeCannotShareAKey) {
   const auto problems_of = [](const std::string& policy) {
     config::Problems problems;
     const config::Model model = config::parse(
-        {{"t.yaml", "weir: 1\nevents:\n  a: {match: GET /a, fields: {client: ip}}\n  b: {match: GET /b, "
-                    "fields: {client: query.client}}\n  c: {match: GET /c, fields: {client: "
-                    "address(query.client)}}\n" + policy}},
+        {{"t.yaml",
+          "weir: 1\nevents:\n  a: {match: GET /a, fields: {client: ip}}\n  b: {match: GET /b, "
+          "fields: {client: query.client}}\n  c: {match: GET /c, fields: {client: "
+          "address(query.client)}}\n" +
+              policy}},
         {}, problems);
     const auto set = problems.has_errors() ? nullptr : compile(model, problems);
     std::string out;
@@ -184,11 +190,13 @@ TEST_F(Addresses, EventsThatDifferInTypeCannotShareAKey) {
   };
   const std::string rest = "key: client, window: 1m, then: [{over: 1, do: flag}]}]\n";
   EXPECT_EQ(problems_of("policies: [{name: p, watch: [a, c], " + rest), "");
-  for (const std::string& policy :
-       {"policies: [{name: p, watch: [a, b], " + rest, "policies: [{name: p, watch: [b, a], " + rest,
-        "policies: [{name: p, watch: a, guard: b, " + rest, "policies: [{name: p, watch: a, reset: b, " + rest,
-        std::string("lists: {l: {of: client, kind: gray}}\n"),
-        std::string("policies: [{name: p, sequence: [a, b], within: 1m, key: client, then: [{do: flag}]}]\n")}) {
+  for (const std::string& policy : {"policies: [{name: p, watch: [a, b], " + rest,
+                                    "policies: [{name: p, watch: [b, a], " + rest,
+                                    "policies: [{name: p, watch: a, guard: b, " + rest,
+                                    "policies: [{name: p, watch: a, reset: b, " + rest,
+                                    std::string("lists: {l: {of: client, kind: gray}}\n"),
+                                    std::string("policies: [{name: p, sequence: [a, b], within: "
+                                                "1m, key: client, then: [{do: flag}]}]\n")}) {
     EXPECT_NE(problems_of(policy).find("are never the same key"), std::string::npos)
         << policy << problems_of(policy);
   }
@@ -215,8 +223,10 @@ policies:
   EXPECT_EQ(get("2001:db8:0:100::"), "pass");
   const List& list = *world.set_->find_list("nets");
   const std::string_view person[] = {"203.0.113.77"};
-  EXPECT_TRUE(world.lists.find(list.id, list_key(*world.set_, list, person, world.secret).value(), world.now)
-                  .listed);
+  EXPECT_TRUE(
+      world.lists
+          .find(list.id, list_key(*world.set_, list, person, world.secret).value(), world.now)
+          .listed);
 }
 
 TEST_F(Addresses, AListOfOtherNetworksIsAnotherList) {
@@ -268,7 +278,8 @@ views:
     world.now += milliseconds{random() % 1000};
     const auto network = static_cast<unsigned>(random() % 12);
     const std::string ip = spelled(random, network);
-    while (!naive.empty() && naive.front().at <= world.now - milliseconds{20'000}) naive.pop_front();
+    while (!naive.empty() && naive.front().at <= world.now - milliseconds{20'000})
+      naive.pop_front();
     const auto same = [&](const Happened& e) { return e.network == network; };
     const bool seen = std::any_of(naive.begin(), naive.end(), same);
     naive.push_back({world.now, network});
@@ -293,8 +304,10 @@ views:
     ASSERT_EQ(rows.last["nets"].as_integer(),
               count([&](const Happened& e) { return e.network % 2 == network % 2; }))
         << i << " " << ip;
-    ASSERT_EQ(rows.last["many"].as_integer(), static_cast<std::int64_t>(distinct.size())) << i << " " << ip;
-    ASSERT_EQ(rows.last["more"].as_integer(), static_cast<std::int64_t>(distinct.size())) << i << " " << ip;
+    ASSERT_EQ(rows.last["many"].as_integer(), static_cast<std::int64_t>(distinct.size()))
+        << i << " " << ip;
+    ASSERT_EQ(rows.last["more"].as_integer(), static_cast<std::int64_t>(distinct.size()))
+        << i << " " << ip;
     ASSERT_EQ(rows.last["seen"].as_integer(), seen ? 1 : 0) << i << " " << ip;
   }
   const auto results = world.set_->find_view("callers")->live->results(1);

@@ -17,11 +17,13 @@ const char* body_of(const std::string& type) {
 
 /// Limit 1: what counts is refused the second time.
 std::string second_of(const std::string& pin, const std::string& type, const std::string& field) {
-  World world("fields: {everywhere: body.user}\n"
-              "events: {it: {match: POST /x, " + (pin.empty() ? "" : "body: " + pin + ", ") +
-              "fields: {user: body.user}}}\n"
-              "policies: [{name: p, watch: it, key: " + field +
-              ", window: 1m, then: [{over: 1, do: deny}]}]\n");
+  World world(
+      "fields: {everywhere: body.user}\n"
+      "events: {it: {match: POST /x, " +
+      (pin.empty() ? "" : "body: " + pin + ", ") +
+      "fields: {user: body.user}}}\n"
+      "policies: [{name: p, watch: it, key: " +
+      field + ", window: 1m, then: [{over: 1, do: deny}]}]\n");
   const auto send = [&] {
     TestRequest request("POST /x");
     if (!type.empty()) request.header("Content-Type", type);
@@ -52,9 +54,10 @@ TEST(BodyKind, OfAnEventIsTheOnlyOneThatIsRead) {
 
 TEST(BodyKind, JsonHidesTheQueryWhereItHasTheMember) {
   for (const bool pinned : {false, true}) {
-    World world("events: {it: {match: POST /x, " + std::string(pinned ? "body: json, " : "") +
-                "fields: {user: body.user}}}\n"
-                "policies: [{name: p, watch: it, key: user, window: 1m, then: [{over: 1, do: deny}]}]\n");
+    World world(
+        "events: {it: {match: POST /x, " + std::string(pinned ? "body: json, " : "") +
+        "fields: {user: body.user}}}\n"
+        "policies: [{name: p, watch: it, key: user, window: 1m, then: [{over: 1, do: deny}]}]\n");
     const auto send = [&](const char* target, const char* body) {
       return world.judge(TestRequest(target).json(body), true).effect;
     };
@@ -68,10 +71,11 @@ TEST(BodyKind, JsonHidesTheQueryWhereItHasTheMember) {
 }
 
 TEST(BodyKind, HoldsForEventsOfThisKind) {
-  World world("events:\n"
-              "  it: {match: POST /x, body: json}\n"
-              "  some: {is: it, when: 'path == \"/x\"', fields: {user: body.user}}\n"
-              "policies: [{name: p, watch: some, key: user, window: 1m, then: [{over: 1, do: deny}]}]\n");
+  World world(
+      "events:\n"
+      "  it: {match: POST /x, body: json}\n"
+      "  some: {is: it, when: 'path == \"/x\"', fields: {user: body.user}}\n"
+      "policies: [{name: p, watch: some, key: user, window: 1m, then: [{over: 1, do: deny}]}]\n");
   TestRequest form("POST /x"), json("POST /x");
   form.header("Content-Type", kForm).body("user=a");
   json.json(R"({"user":"a"})");
@@ -80,13 +84,15 @@ TEST(BodyKind, HoldsForEventsOfThisKind) {
 }
 
 TEST(BodyKind, OfTwoEventsOfOneRequestAreReadEach) {
-  World world("events:\n"
-              "  as_json: {match: POST /x, body: json, fields: {user: body.user}}\n"
-              "  as_sent: {match: 'POST /{any}', fields: {user: body.user}}\n"
-              "policies:\n"
-              "  - {name: a, watch: as_sent, key: user, window: 1m, then: [{over: 0, do: flag}]}\n"
-              "  - {name: b, watch: as_json, key: user, window: 1m, then: [{over: 0, do: flag}]}\n"
-              "  - {name: c, watch: as_sent, key: [user, method], window: 1m, then: [{over: 9, do: deny}]}\n");
+  World world(
+      "events:\n"
+      "  as_json: {match: POST /x, body: json, fields: {user: body.user}}\n"
+      "  as_sent: {match: 'POST /{any}', fields: {user: body.user}}\n"
+      "policies:\n"
+      "  - {name: a, watch: as_sent, key: user, window: 1m, then: [{over: 0, do: flag}]}\n"
+      "  - {name: b, watch: as_json, key: user, window: 1m, then: [{over: 0, do: flag}]}\n"
+      "  - {name: c, watch: as_sent, key: [user, method], window: 1m, then: [{over: 9, do: "
+      "deny}]}\n");
   TestRequest text("POST /x"), json("POST /x");
   text.header("Content-Type", "text/plain").body(R"({"user":"a"})");
   EXPECT_EQ(world.judge(text).effect, "defect");

@@ -1,7 +1,7 @@
 #include "policies/judge/evaluator.h"
 
-#include "tests/policies/world.h"
 #include "policies/set/sharing.h"
+#include "tests/policies/world.h"
 
 namespace weir::policies::evaluator_test {
 namespace {

@@ -1,8 +1,8 @@
 // `clock: event` with `late`: policies that count by the times which events bring.
 #include <gmock/gmock.h>
 
-#include "policies/set/actions.h"
 #include "policies/judge/row_sink.h"
+#include "policies/set/actions.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::event_time_test {

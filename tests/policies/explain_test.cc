@@ -43,8 +43,10 @@ class ExplainTest : public testing::Test {
  protected:
   std::string golden(const std::string& name, TestRequest request) {
     Explanation explanation = explain(world.evaluator, request.view(world.now), world.instant());
-    const std::string text = weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".txt", explanation.to_text(false));
-    const std::string json = weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".json", explanation.to_json());
+    const std::string text = weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".txt",
+                                                        explanation.to_text(false));
+    const std::string json = weir::test::compare_golden(
+        WEIR_SOURCE_DIR, "explain/" + name + ".json", explanation.to_json());
     return text + json;
   }
   static TestRequest login(const std::string& ip = "203.0.113.7") {
@@ -63,7 +65,9 @@ TEST_F(ExplainTest, ADenyListRefuses) {
   EXPECT_EQ(golden("denied", login().header("X-User", "mallory")), "");
 }
 
-TEST_F(ExplainTest, AGrayListFlags) { EXPECT_EQ(golden("gray", login().header("X-User", "bob")), ""); }
+TEST_F(ExplainTest, AGrayListFlags) {
+  EXPECT_EQ(golden("gray", login().header("X-User", "bob")), "");
+}
 
 TEST_F(ExplainTest, AnOwnListRefusesUncounted) {
   world.send(login());  // challenged, and so listed

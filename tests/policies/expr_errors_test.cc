@@ -86,7 +86,8 @@ const Case kNames[] = {
     {"value > 1", "error 1+5: \"value\" means something only in the rungs of a policy\n"},
     {"segment(1)",
      "error 1+10: unknown function \"segment\" | functions: has size int double string bool round "
-     "startsWith endsWith contains matches lowerAscii upperAscii address cidr inList lookup distance geohash hour weekday hash\n"},
+     "startsWith endsWith contains matches lowerAscii upperAscii address cidr inList lookup "
+     "distance geohash hour weekday hash\n"},
     {"[1]['a']", "error 5+3: an element of a list is taken by an integer\n"},
     {"body.x[body.y][1.5]", "error 16+3: a member is taken by a string or an integer\n"},
 };
@@ -184,8 +185,10 @@ const Case kCalls[] = {
     {"user.matches('a$b')", "warning 14+5: this pattern matches nothing\n"},
     {"ip.cidr('10.0.0.1/8')",
      "error 9+12: \"10.0.0.1/8\" is no network | the bits after the prefix must be zero\n"},
-    {"ip.cidr('10.0.0.0/99')", "error 9+13: \"10.0.0.0/99\" is no network | a prefix has 0 to 32 bits\n"},
-    {"ip.cidr('2001:db8::/129')", "error 9+16: \"2001:db8::/129\" is no network | a prefix has 0 to 128 bits\n"},
+    {"ip.cidr('10.0.0.0/99')",
+     "error 9+13: \"10.0.0.0/99\" is no network | a prefix has 0 to 32 bits\n"},
+    {"ip.cidr('2001:db8::/129')",
+     "error 9+16: \"2001:db8::/129\" is no network | a prefix has 0 to 128 bits\n"},
     {"ip.cidr('10.0.0.0/8', 'x')", "error 23+3: \"x\" is no network | such as \"10.0.0.0/8\"\n"},
     {"ip.cidr()",
      "error 1+9: cidr() has the wrong number of arguments | it is cidr(ip, network, ...)\n"},

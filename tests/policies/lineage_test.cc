@@ -8,9 +8,11 @@
 namespace weir::policies::lineage_test {
 namespace {
 
-constexpr char kHead[] = "redis: {url: 'redis://127.0.0.1:6379', secret: s}\nfields: {user: header.x_user}\n";
+constexpr char kHead[] =
+    "redis: {url: 'redis://127.0.0.1:6379', secret: s}\nfields: {user: header.x_user}\n";
 
-std::string policy(const std::string& name, const std::string& window, const std::string& more = "") {
+std::string policy(const std::string& name, const std::string& window,
+                   const std::string& more = "") {
   return "  - {name: " + name + ", watch: request, key: ip, window: " + window + more +
          ", then: [{over: 5, do: deny}]}\n";
 }
@@ -37,32 +39,41 @@ TEST(Lineage, SaysNothingOfWhatGoesOn) {
 TEST(Lineage, TellsWindowsThatBeginEmptyFromThoseWithAHistory) {
   EXPECT_EQ(foretold("policies:\n" + policy("a", "10m"), "policies:\n" + policy("a", "20m")),
             "policy \"a\": count over the last 20m begins empty (now: count over the last 10m)\n");
-  EXPECT_EQ(foretold("policies:\n" + policy("a", "10m"), "policies:\n" + policy("a", "{last: 5m, buckets: 30}")),
-            "policy \"a\": count over the last 5m in 30 buckets begins with the history that is there "
-            "(now: count over the last 10m)\n");
-  EXPECT_EQ(foretold("policies:\n" + policy("a", "10m", ", retain: 1h"), "policies:\n" + policy("a", "20m")),
-            "policy \"a\": count over the last 20m begins with the history that is there (now: count "
-            "over exactly the last 10m, kept for 1h)\n");
-  EXPECT_EQ(foretold("policies:\n" + policy("a", "10m"), "policies:\n" + policy("a", "10m", ", version: 2")),
+  EXPECT_EQ(
+      foretold("policies:\n" + policy("a", "10m"),
+               "policies:\n" + policy("a", "{last: 5m, buckets: 30}")),
+      "policy \"a\": count over the last 5m in 30 buckets begins with the history that is there "
+      "(now: count over the last 10m)\n");
+  EXPECT_EQ(
+      foretold("policies:\n" + policy("a", "10m", ", retain: 1h"),
+               "policies:\n" + policy("a", "20m")),
+      "policy \"a\": count over the last 20m begins with the history that is there (now: count "
+      "over exactly the last 10m, kept for 1h)\n");
+  EXPECT_EQ(foretold("policies:\n" + policy("a", "10m"),
+                     "policies:\n" + policy("a", "10m", ", version: 2")),
             "policy \"a\": count over the last 10m begins empty\n");
 }
 
 TEST(Lineage, KnowsThatRedisHasNoHistory) {
   for (const char* share : {", share: redis", ", share: {redis: {sync: 200ms}}"}) {
-    EXPECT_EQ(foretold("policies:\n" + policy("a", "10m", share), "policies:\n" + policy("a", "5m", share)),
-              "policy \"a\": count over the last 5m begins empty (now: count over the last 10m), in "
-              "Redis too\n");
+    EXPECT_EQ(
+        foretold("policies:\n" + policy("a", "10m", share),
+                 "policies:\n" + policy("a", "5m", share)),
+        "policy \"a\": count over the last 5m begins empty (now: count over the last 10m), in "
+        "Redis too\n");
   }
 }
 
 TEST(Lineage, TellsOfListsAndPatterns) {
-  EXPECT_EQ(foretold("lists: {l: {of: user, kind: gray}}\n", "lists: {l: {of: user, kind: gray, effect: delay, hold: 1s}}\n"),
+  EXPECT_EQ(foretold("lists: {l: {of: user, kind: gray}}\n",
+                     "lists: {l: {of: user, kind: gray, effect: delay, hold: 1s}}\n"),
             "");
   EXPECT_EQ(foretold("lists: {l: {of: user, kind: gray}}\n", "lists: {l: {of: ip, kind: gray}}\n"),
             "list \"l\": list of ip begins empty (now: list of user)\n");
   EXPECT_EQ(foretold("lists: {l: {of: ip, kind: gray}}\n", "lists: {l: {of: ip/24, kind: gray}}\n"),
             "list \"l\": list of ip begins empty\n");
-  EXPECT_EQ(foretold("lists: {l: {of: user, kind: gray}, m: {of: ip, kind: gray}}\n", "lists: {m: {of: ip, kind: gray}}\n"),
+  EXPECT_EQ(foretold("lists: {l: {of: user, kind: gray}, m: {of: ip, kind: gray}}\n",
+                     "lists: {m: {of: ip, kind: gray}}\n"),
             "list \"l\": list of user is not in the new configuration\n");
   const auto pattern = [](const char* within) {
     return "policies: [{name: p, sequence: [request, request], within: " + std::string(within) +
@@ -74,9 +85,10 @@ TEST(Lineage, TellsOfListsAndPatterns) {
 
 TEST(Lineage, ForetellsWhatTheBankDoes) {
   const std::string ten = "policies:\n" + policy("a", "{last: 10m, exact: true}");
-  for (const auto& [next, kept] :
-       {std::pair{policy("a", "{last: 5m, exact: true}"), true}, std::pair{policy("a", "{last: 1h, exact: true}"), false},
-        std::pair{policy("b", "{last: 10m, exact: true}"), true}, std::pair{policy("a", "{every: 1h}"), false}}) {
+  for (const auto& [next, kept] : {std::pair{policy("a", "{last: 5m, exact: true}"), true},
+                                   std::pair{policy("a", "{last: 1h, exact: true}"), false},
+                                   std::pair{policy("b", "{last: 10m, exact: true}"), true},
+                                   std::pair{policy("a", "{every: 1h}"), false}}) {
     World world(kHead + ten);
     for (int i = 0; i < 5; ++i) {
       world.now += milliseconds{1000};

@@ -15,18 +15,35 @@ struct Case {
 
 TEST(Names, OfJsonIgnoreCaseAndSeparatorsInside) {
   const Case cases[] = {
-      {"user_id", "user_id", NameMatch::exact},  {"USER_ID", "user_id", NameMatch::other},
-      {"userId", "user_id", NameMatch::other},   {"user-id", "user_id", NameMatch::other},
-      {"user__id", "user_id", NameMatch::other}, {"user_id", "userId", NameMatch::other},
-      {"_user_id", "user_id", NameMatch::no},    {"user_id_", "user_id", NameMatch::no},
-      {"_id", "id", NameMatch::no},              {"id", "_id", NameMatch::no},
-      {"_ID", "_id", NameMatch::other},          {"user.id", "user_id", NameMatch::no},
-      {"user id", "user_id", NameMatch::no},     {"user_i", "user_id", NameMatch::no},
-      {"user_idx", "user_id", NameMatch::no},    {"", "user_id", NameMatch::no},
-      {"", "", NameMatch::exact},                {"u\xc5\xbf" "er_id", "user_id", NameMatch::other},
-      {"\xe2\x84\xaa" "ey", "key", NameMatch::other},
-      {"\xc3\x89" "t\xc3\xa9", "\xc3\xa9t\xc3\xa9", NameMatch::other},
-      {"\xff" "user_id", "user_id", NameMatch::no},
+      {"user_id", "user_id", NameMatch::exact},
+      {"USER_ID", "user_id", NameMatch::other},
+      {"userId", "user_id", NameMatch::other},
+      {"user-id", "user_id", NameMatch::other},
+      {"user__id", "user_id", NameMatch::other},
+      {"user_id", "userId", NameMatch::other},
+      {"_user_id", "user_id", NameMatch::no},
+      {"user_id_", "user_id", NameMatch::no},
+      {"_id", "id", NameMatch::no},
+      {"id", "_id", NameMatch::no},
+      {"_ID", "_id", NameMatch::other},
+      {"user.id", "user_id", NameMatch::no},
+      {"user id", "user_id", NameMatch::no},
+      {"user_i", "user_id", NameMatch::no},
+      {"user_idx", "user_id", NameMatch::no},
+      {"", "user_id", NameMatch::no},
+      {"", "", NameMatch::exact},
+      {"u\xc5\xbf"
+       "er_id",
+       "user_id", NameMatch::other},
+      {"\xe2\x84\xaa"
+       "ey",
+       "key", NameMatch::other},
+      {"\xc3\x89"
+       "t\xc3\xa9",
+       "\xc3\xa9t\xc3\xa9", NameMatch::other},
+      {"\xff"
+       "user_id",
+       "user_id", NameMatch::no},
   };
   for (const Case& c : cases) EXPECT_EQ(match_json_name(c.name, c.wanted), c.match) << c.name;
 }

@@ -180,8 +180,9 @@ policies:
   TestRequest request(at(31.3, 121.5, "&who=a&n=5"));
   const Explanation explanation =
       explain(world.evaluator, request.view(world.now), world.instant());
-  EXPECT_EQ(weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/near.txt", explanation.to_text(false)),
-            "");
+  EXPECT_EQ(
+      weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/near.txt", explanation.to_text(false)),
+      "");
 
   const Policy& policy = *world.set_->find_policy("crowd");
   const Counter& counter = world.set_->counters[policy.counters.front()];

@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "policies/set/describe.h"
 #include "policies/judge/explain.h"
+#include "policies/set/describe.h"
 #include "tests/limiter/naive_patterns.h"
 #include "tests/policies/world.h"
 

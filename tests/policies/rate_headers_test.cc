@@ -19,12 +19,14 @@ TEST(RateHeaders, PolicyItemsAreAStructuredList) {
 
 TEST(RateHeaders, NumbersStayInTheBoundsOfStructuredFields) {
   std::string list;
-  append_policy_item(list, {"p", Number{std::int64_t{1} << 62}, Number::real(1e300), milliseconds{0}});
+  append_policy_item(list,
+                     {"p", Number{std::int64_t{1} << 62}, Number::real(1e300), milliseconds{0}});
   EXPECT_EQ(list, "p;value=999999999999999;limit=999999999999999");
 }
 
 TEST(RateHeaders, RetryAfterIsRoundedUpAndNeverZero) {
-  for (const auto& [ms, text] : {std::pair{0, "1"}, {1, "1"}, {1000, "1"}, {1001, "2"}, {3'600'000, "3600"}}) {
+  for (const auto& [ms, text] :
+       {std::pair{0, "1"}, {1, "1"}, {1000, "1"}, {1001, "2"}, {3'600'000, "3600"}}) {
     std::string lines;
     append_retry_after(lines, milliseconds{ms});
     EXPECT_EQ(lines, std::string("Retry-After: ") + text + "\r\n");

@@ -76,11 +76,11 @@ TEST(Rate, AgreesWithANaiveListOfEvents) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  for (const Row& row : {Row{"{rate: 10/s, burst: 20}", 10, 1000, 20},
-                         Row{"{rate: 3/s, burst: 1}", 3, 1000, 1},
-                         Row{"{rate: 7/m, burst: 5}", 7, 60'000, 5},
-                         Row{"{rate: 5000/s, burst: 40}", 5000, 1000, 40},
-                         Row{"{rate: 1/250ms, burst: 3}", 1, 250, 3}}) {
+  for (const Row& row :
+       {Row{"{rate: 10/s, burst: 20}", 10, 1000, 20}, Row{"{rate: 3/s, burst: 1}", 3, 1000, 1},
+        Row{"{rate: 7/m, burst: 5}", 7, 60'000, 5},
+        Row{"{rate: 5000/s, burst: 40}", 5000, 1000, 40},
+        Row{"{rate: 1/250ms, burst: 3}", 1, 250, 3}}) {
     World world(policy(row.window, "[{do: deny}]"));
     Naive naive{row.many, row.period, row.burst, {}};
     const std::int64_t one = std::max<std::int64_t>(1, row.period / row.many);
@@ -106,7 +106,8 @@ TEST(Rate, AgreesWithANaiveListOfEvents) {
 
 TEST(Rate, SumsAmounts) {
   World world(
-      "policies: [{name: p, watch: request, key: ip, metric: sum(int(query.n)), window: {rate: 100/s, "
+      "policies: [{name: p, watch: request, key: ip, metric: sum(int(query.n)), window: {rate: "
+      "100/s, "
       "burst: 50}, then: [{do: deny}]}]\n");
   EXPECT_EQ(world.send(TestRequest("GET /?n=50")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /?n=1")), "deny");
@@ -151,12 +152,15 @@ TEST(Rate, IsCheckedAndHinted) {
             "\"rate\" needs \"burst\", how much may come at once, such as burst: 20 | \n");
   EXPECT_EQ(errors("{last: 1m, burst: 3}", "[{over: 1, do: deny}]"),
             "\"burst\" stands only with \"rate\" | \n");
-  for (const char* rate : {"10", "10/", "/s", "1.5/s", "10/parsec", "-1/s", "0/s", "10/40d", "1000001/s"})
+  for (const char* rate :
+       {"10", "10/", "/s", "1.5/s", "10/parsec", "-1/s", "0/s", "10/40d", "1000001/s"})
     EXPECT_NE(errors("{rate: '" + std::string(rate) + "', burst: 2}", "[{do: deny}]"), "") << rate;
   for (const char* rate : {"10/s", "10/m", "10/h", "10/d", "10/15m", "10/1ms", "1000000/s"})
     EXPECT_EQ(errors("{rate: " + std::string(rate) + ", burst: 2}", "[{do: deny}]"), "") << rate;
-  EXPECT_NE(errors("{rate: 10/s, burst: 2}", "[{do: delay}]").find("a delay paces"), std::string::npos);
-  EXPECT_NE(errors("{rate: 1/m, burst: 20}", "[{over: 1, do: delay}, {do: deny}]").find("1m is the longest"),
+  EXPECT_NE(errors("{rate: 10/s, burst: 2}", "[{do: delay}]").find("a delay paces"),
+            std::string::npos);
+  EXPECT_NE(errors("{rate: 1/m, burst: 20}", "[{over: 1, do: delay}, {do: deny}]")
+                .find("1m is the longest"),
             std::string::npos);
   EXPECT_EQ(errors("1m", "[{over: 1, do: delay}]"),
             "\"delay\" needs \"hold\", a duration such as 2s | \n");
@@ -167,10 +171,11 @@ TEST(Rate, IsCheckedAndHinted) {
 
 TEST(Rate, IsWhatCheckRecommendsInsteadOfALeakyBucketThatRefuses) {
   const std::string leaky = policy("{leaky: 20, drain: 100ms}", "[{do: deny}]");
-  EXPECT_EQ(told_of(leaky).warnings,
-            "a bucket that overflows is emptied: of a flood this refuses one request in 21, and the "
-            "others pass | write window: {rate: 1/100ms, burst: 20}, which refuses all that is above; "
-            "or give the rung a \"for\"\n");
+  EXPECT_EQ(
+      told_of(leaky).warnings,
+      "a bucket that overflows is emptied: of a flood this refuses one request in 21, and the "
+      "others pass | write window: {rate: 1/100ms, burst: 20}, which refuses all that is above; "
+      "or give the rung a \"for\"\n");
   World world(leaky);
   EXPECT_EQ(passed_of(world, 200), 191) << "what the warning is about";
   World recommended(policy("{rate: 1/100ms, burst: 20}", "[{do: deny}]"));

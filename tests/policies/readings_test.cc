@@ -84,8 +84,8 @@ TEST(Readings, AreThoseOfTheTable) {
       EXPECT_TRUE(value.is(Type::json)) << c.name << ": " << show(value);
     } else {
       std::string key;
-      EXPECT_TRUE(append_canonical(key, value)) << c.name << ": " << show(value) << ", "
-                                                << miss_reason_text(frame.why(slot));
+      EXPECT_TRUE(append_canonical(key, value))
+          << c.name << ": " << show(value) << ", " << miss_reason_text(frame.why(slot));
       EXPECT_EQ(key, c.value) << c.name;
     }
   }
@@ -94,10 +94,11 @@ TEST(Readings, AreThoseOfTheTable) {
 TEST(Readings, ThatApplicationsDifferInAreRefusedAlsoWhereMissingIsSkipped) {
   for (const Reading& c : table()) {
     for (const char* key : {"", ".lowerAscii()"}) {
-      World world("events: {it: {match: 'POST /" + c.where + "', fields: {user: " + c.where +
-                  ".user_id" + key +
-                  "}}}\n"
-                  "policies: [{name: p, watch: it, key: user, window: 1m, then: [{over: 5, do: deny}]}]\n");
+      World world(
+          "events: {it: {match: 'POST /" + c.where + "', fields: {user: " + c.where + ".user_id" +
+          key +
+          "}}}\n"
+          "policies: [{name: p, watch: it, key: user, window: 1m, then: [{over: 5, do: deny}]}]\n");
       TestRequest request = request_of(c);
       const World::Judged judged = world.judge(request);
       const bool number = c.value == "42" || c.value == "true";  // no texts for lowerAscii()

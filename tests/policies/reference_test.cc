@@ -11,7 +11,7 @@ namespace {
 TEST(Reference, ThePageInTheDocsIsWhatTheTablesSay) {
   // `weir schema --reference` prints the same; WEIR_UPDATE_GOLDEN=1 rewrites the page.
   EXPECT_EQ(weir::test::compare_golden(WEIR_SOURCE_DIR, "../../docs/policy_reference.md",
-                                 config::reference_markdown() + "\n" + language_reference()),
+                                       config::reference_markdown() + "\n" + language_reference()),
             "");
 }
 

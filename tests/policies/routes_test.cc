@@ -10,9 +10,15 @@ namespace {
 class RoutesTest : public testing::Test {
  protected:
   RoutesTest() {
-    const char* routes[] = {"POST /api/login", "* /api/*", "GET /api/users/{id}", "GET /api/users/me",
-                            "GET /",           "* /*",     "GET /api/users/{id}/posts/{post}"};
-    for (std::uint16_t i = 0; const char* text : routes) routes_.add(*Route::parse(text).route, i++);
+    const char* routes[] = {"POST /api/login",
+                            "* /api/*",
+                            "GET /api/users/{id}",
+                            "GET /api/users/me",
+                            "GET /",
+                            "* /*",
+                            "GET /api/users/{id}/posts/{post}"};
+    for (std::uint16_t i = 0; const char* text : routes)
+      routes_.add(*Route::parse(text).route, i++);
   }
   std::vector<int> match(std::string_view method, std::string_view path) {
     std::vector<int> out;
@@ -52,14 +58,10 @@ TEST(Route, SaysWhatIsWrong) {
     const char* says;
     std::size_t offset;
   } cases[] = {
-      {"/api/login", "a method and a path", 0},
-      {"PO ST/x", "starts with \"/\"", 3},
-      {"GET api", "starts with \"/\"", 4},
-      {"GET /a?b=1", "tested with `when`", 6},
-      {"GET /*/b", "must come last", 5},
-      {"GET /a{b}", "whole segments", 5},
-      {"GET /{1}", "needs a name", 5},
-      {"GET /a//b", "normal form", 7},
+      {"/api/login", "a method and a path", 0}, {"PO ST/x", "starts with \"/\"", 3},
+      {"GET api", "starts with \"/\"", 4},      {"GET /a?b=1", "tested with `when`", 6},
+      {"GET /*/b", "must come last", 5},        {"GET /a{b}", "whole segments", 5},
+      {"GET /{1}", "needs a name", 5},          {"GET /a//b", "normal form", 7},
       {"G(T /a", "not an HTTP method", 0},
   };
   for (const auto& c : cases) {

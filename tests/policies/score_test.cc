@@ -59,10 +59,14 @@ policies:
   - {name: enforced, watch: request, metric: score, then: [{over: 40, do: deny}]}
 )");
   EXPECT_EQ(world.send(TestRequest("GET /?a=1&b=1")), "flag");
-  EXPECT_EQ(world.stats.totals("policy", "shadow").shadows[static_cast<std::size_t>(Action::deny)], 1U);
+  EXPECT_EQ(world.stats.totals("policy", "shadow").shadows[static_cast<std::size_t>(Action::deny)],
+            1U);
   EXPECT_EQ(world.send(TestRequest("GET /?b=1")), "flag");
-  EXPECT_EQ(world.stats.totals("policy", "shadow").shadows[static_cast<std::size_t>(Action::deny)], 1U);
-  EXPECT_EQ(world.stats.totals("policy", "enforced").verdicts[static_cast<std::size_t>(Action::deny)], 0U);
+  EXPECT_EQ(world.stats.totals("policy", "shadow").shadows[static_cast<std::size_t>(Action::deny)],
+            1U);
+  EXPECT_EQ(
+      world.stats.totals("policy", "enforced").verdicts[static_cast<std::size_t>(Action::deny)],
+      0U);
 }
 
 TEST(Score, AgreesWithASumOverRandomPolicies) {
@@ -91,7 +95,9 @@ TEST(Score, AgreesWithASumOverRandomPolicies) {
         line += "&q" + std::to_string(k) + "=1";
         sum += scores[k];
       }
-      ASSERT_EQ(world.send(TestRequest(line)), sum > 60 ? "deny" : sum > 0 ? "flag" : "pass")
+      ASSERT_EQ(world.send(TestRequest(line)), sum > 60  ? "deny"
+                                               : sum > 0 ? "flag"
+                                                         : "pass")
           << yaml << line;
     }
   }
@@ -101,27 +107,36 @@ TEST(Score, IsChecked) {
   const auto told = [](const std::string& policies) {
     config::Problems problems;
     const config::Model model = config::parse(
-        {{"t.yaml", "weir: 1\nevents: {bad: {match: GET /a, when: status == 401}}\npolicies:\n" + policies}},
+        {{"t.yaml",
+          "weir: 1\nevents: {bad: {match: GET /a, when: status == 401}}\npolicies:\n" + policies}},
         {}, problems);
     const auto set = problems.has_errors() ? nullptr : compile(model, problems);
     std::string out;
     for (const auto& problem : problems.all()) out += problem.message + "\n";
     return out;
   };
-  const std::string giver = "  - {name: g, watch: request, then: [{if: 'path == \"/x\"', do: flag, score: 5}]}\n";
-  EXPECT_EQ(told(giver + "  - {name: p, watch: request, metric: score, then: [{over: 4, do: deny}]}\n"), "");
+  const std::string giver =
+      "  - {name: g, watch: request, then: [{if: 'path == \"/x\"', do: flag, score: 5}]}\n";
+  EXPECT_EQ(
+      told(giver + "  - {name: p, watch: request, metric: score, then: [{over: 4, do: deny}]}\n"),
+      "");
   EXPECT_NE(told("  - {name: p, watch: request, metric: score, then: [{over: 4, do: deny}]}\n")
                 .find("no rung of any policy gives a score"),
             std::string::npos);
-  EXPECT_NE(told(giver + "  - {name: p, watch: request, metric: score, window: 1m, then: [{over: 4, do: deny}]}\n")
-                .find("the score has no window"),
-            std::string::npos);
+  EXPECT_NE(
+      told(
+          giver +
+          "  - {name: p, watch: request, metric: score, window: 1m, then: [{over: 4, do: deny}]}\n")
+          .find("the score has no window"),
+      std::string::npos);
   EXPECT_NE(told(giver + "  - {name: p, watch: bad, metric: score, then: [{over: 4, do: deny}]}\n")
                 .find("the score is known at the request"),
             std::string::npos);
-  EXPECT_NE(told(giver + "  - {name: p, watch: request, metric: score, then: [{over: 4, do: flag, score: 3}]}\n")
-                .find("adds nothing to it"),
-            std::string::npos);
+  EXPECT_NE(
+      told(giver +
+           "  - {name: p, watch: request, metric: score, then: [{over: 4, do: flag, score: 3}]}\n")
+          .find("adds nothing to it"),
+      std::string::npos);
 }
 
 }  // namespace

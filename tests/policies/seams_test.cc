@@ -32,7 +32,8 @@ TEST(Seams, OfSeveralWatchedEventsTheOneCountsForWhichWhenHolds) {
     World world(std::string(R"(
 events: {api: {match: "* /api/{what}"}, search: {is: api, when: 'path == "/api/search"'}}
 policies: [{name: p, watch: )") +
-                watch + R"(, when: 'event == "search"', key: ip, window: 1h, then: [{over: 1, do: flag}]}]
+                watch +
+                R"(, when: 'event == "search"', key: ip, window: 1h, then: [{over: 1, do: flag}]}]
 )");
     EXPECT_EQ(world.send(TestRequest("GET /api/search")), "pass") << watch;
     EXPECT_EQ(world.send(TestRequest("GET /api/other")), "pass") << watch;

@@ -24,7 +24,8 @@ TEST(StatsBank, SumsWorkersAndOutlivesReloads) {
   std::string page;
   stats.write(page);
   EXPECT_NE(page.find("weir_verdict_total{policy=\"p\",action=\"flag\"} 2\n"), std::string::npos);
-  EXPECT_NE(page.find("weir_missing_field_total{policy=\"p\",field=\"user\"} 1\n"), std::string::npos);
+  EXPECT_NE(page.find("weir_missing_field_total{policy=\"p\",field=\"user\"} 1\n"),
+            std::string::npos);
   EXPECT_NE(page.find("weir_verdict_total{policy=\"p\",action=\"deny\"} 0\n"), std::string::npos)
       << "a counter begins at 0";
 }

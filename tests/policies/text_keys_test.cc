@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/policies/world.h"
 #include "policies/set/sharing.h"
+#include "tests/policies/world.h"
 
 // Keys that people name are those that events have.
 namespace weir::policies::text_keys_test {

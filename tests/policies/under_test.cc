@@ -24,10 +24,9 @@ class Readings final : public RowSink {
 
 std::string problems_of(const std::string& policy) {
   config::Problems problems;
-  const config::Model model =
-      config::parse({{"t.yaml", "weir: 1\npolicies: [{name: p, watch: request, key: ip, " + policy +
-                                    "}]\n"}},
-                    {}, problems);
+  const config::Model model = config::parse(
+      {{"t.yaml", "weir: 1\npolicies: [{name: p, watch: request, key: ip, " + policy + "}]\n"}}, {},
+      problems);
   const auto set = problems.has_errors() ? nullptr : compile(model, problems);
   std::string out;
   for (const auto& problem : problems.all()) {
@@ -40,7 +39,8 @@ std::string problems_of(const std::string& policy) {
 
 TEST(Under, ReadsTheTrueValueOfABucketedWindow) {
   World world(
-      "policies: [{name: p, watch: request, key: ip, window: 60s, then: [{under: 2, do: flag}]}]\n");
+      "policies: [{name: p, watch: request, key: ip, window: 60s, then: [{under: 2, do: "
+      "flag}]}]\n");
   world.now = from_ms(1'800'000'000'100);
   EXPECT_EQ(world.send(TestRequest("GET /")), "flag");
   world.now = from_ms(1'800'000'060'900);
@@ -94,7 +94,8 @@ policies:
 TEST(Under, KeepsWhatTheOtherRungsAskFor) {
   World world(
       "tables: {t: {by: [method], values: {GET: 1500}}}\npolicies:\n"
-      "  - {name: a, watch: request, key: ip, window: 1m, then: [{under: 2, do: flag}, {over: 1200, "
+      "  - {name: a, watch: request, key: ip, window: 1m, then: [{under: 2, do: flag}, {over: "
+      "1200, "
       "do: challenge}]}\n"
       "  - {name: b, watch: request, key: ip, window: 1m, then: [{under: 1, do: flag}, {at: t, do: "
       "deny}]}\n");
@@ -113,16 +114,18 @@ TEST(Under, KeepsWhatTheOtherRungsAskFor) {
 
 TEST(Under, IsRefusedOnlyWhereItCannotHold) {
   EXPECT_EQ(problems_of("window: 1m, then: [{under: 2, do: flag}, {over: 5000, do: deny}]"), "");
-  EXPECT_EQ(problems_of("window: 1m, then: [{under: 2, in: 2m, do: flag}, {over: 50001, do: deny}]"),
-            "");
+  EXPECT_EQ(
+      problems_of("window: 1m, then: [{under: 2, in: 2m, do: flag}, {over: 50001, do: deny}]"), "");
   EXPECT_EQ(problems_of("window: 1m, then: [{under: 5000, do: flag}]"), "");
-  EXPECT_EQ(problems_of("window: 1m, then: [{under: 2, do: flag}, {over: 60000, do: deny}]"),
-            "\"over: 60000\" can never hold: this metric reads at most keep, which is 50000 | a rung "
-            "with \"under\" makes the window exact, and an exact window keeps at most 50000 events of "
-            "a key: give one of the two a policy of its own\n");
-  EXPECT_EQ(problems_of("window: 1m, keep: 100, then: [{under: 200, do: flag}]"),
-            "\"under: 200\" always holds: this metric reads at most keep, which is 100 | write keep: "
-            "200\n");
+  EXPECT_EQ(
+      problems_of("window: 1m, then: [{under: 2, do: flag}, {over: 60000, do: deny}]"),
+      "\"over: 60000\" can never hold: this metric reads at most keep, which is 50000 | a rung "
+      "with \"under\" makes the window exact, and an exact window keeps at most 50000 events of "
+      "a key: give one of the two a policy of its own\n");
+  EXPECT_EQ(
+      problems_of("window: 1m, keep: 100, then: [{under: 200, do: flag}]"),
+      "\"under: 200\" always holds: this metric reads at most keep, which is 100 | write keep: "
+      "200\n");
   EXPECT_EQ(problems_of("window: {last: 1m, exact: true}, then: [{over: 5000, do: deny}]"),
             "\"over: 5000\" can never hold: this metric reads at most keep, which is 1000 | write "
             "keep: 5001\n");

@@ -35,8 +35,8 @@ std::string policies(std::string_view metric, std::string_view missing, std::str
   return "events:\n  pay: {match: POST /pay}\n"
          "  declined: {is: pay, when: 'status == 200 && response.body.code != 0'}\n"
          "policies: [{name: p, watch: " +
-         std::string(metric) + ", key: ip, missing: " + std::string(missing) +
-         ", window: 1h, " + std::string(rest) + "}]\n";
+         std::string(metric) + ", key: ip, missing: " + std::string(missing) + ", window: 1h, " +
+         std::string(rest) + "}]\n";
 }
 
 /// How many of five requests pass a policy that allows two.
@@ -61,8 +61,10 @@ TEST(UnreadAnswer, a_condition_follows_missing) {
 TEST(UnreadAnswer, a_condition_on_a_readable_answer_is_as_ever) {
   const std::string rest = "then: [{over: 2, do: deny}]";
   for (const std::string_view missing : {"skip", "same", "deny"}) {
-    EXPECT_EQ(passed(policies("declined", missing, rest), {BodyState::complete, "{\"code\": 0}"}), 5);
-    EXPECT_EQ(passed(policies("declined", missing, rest), {BodyState::complete, "{\"code\": 1}"}), 2);
+    EXPECT_EQ(passed(policies("declined", missing, rest), {BodyState::complete, "{\"code\": 0}"}),
+              5);
+    EXPECT_EQ(passed(policies("declined", missing, rest), {BodyState::complete, "{\"code\": 1}"}),
+              2);
     EXPECT_EQ(passed(policies("declined", missing, rest), {BodyState::complete, "{}"}), 2)
         << "a field that is not there is null, and null is not 0";
   }
@@ -114,8 +116,8 @@ TEST(UnreadAnswer, an_amount_that_is_not_in_a_readable_answer_follows_missing) {
 }
 
 TEST(UnreadAnswer, what_has_no_estimate_is_nobodys_smallest_value) {
-  World world(policies("pay", "deny",
-                       "metric: min(response.body.cost), then: [{under: 5, do: graylist, for: 1h}]"));
+  World world(policies(
+      "pay", "deny", "metric: min(response.body.cost), then: [{under: 5, do: graylist, for: 1h}]"));
   send(world, BodyState::complete, "{\"cost\": 9}");
   for (const Unread& unread : kUnread) send(world, unread.state, unread.body);
   World::Judged judged = world.judge(TestRequest("POST /pay"));
@@ -137,7 +139,8 @@ TEST(UnreadAnswer, the_reason_is_told_once_somebody_asked) {
   send(world, BodyState::broken, {});
   EXPECT_EQ(world.evaluator.unread_answer(), MissReason::unreadable);
   send(world, BodyState::complete, {});
-  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::none) << "an answer without a body is read";
+  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::none)
+      << "an answer without a body is read";
   send(world, BodyState::complete, "{\"code\": 0}");
   EXPECT_EQ(world.evaluator.unread_answer(), MissReason::none);
 }
@@ -154,16 +157,18 @@ TEST(UnreadAnswer, the_app_is_asked_for_a_readable_answer_where_it_is_enforced) 
   EXPECT_FALSE(wants(enforced, "POST /other"));
   EXPECT_FALSE(wants(policies("declined", "skip", "mode: shadow, " + rest), "POST /pay"))
       << "shadow mode changes no byte";
-  EXPECT_FALSE(wants("events:\n  pay: {match: POST /pay}\n"
-                     "views: [{name: v, watch: pay, metric: sum(response.body.n), "
-                     "window: {every: 10s}}]\n",
-                     "POST /pay"))
+  EXPECT_FALSE(
+      wants("events:\n  pay: {match: POST /pay}\n"
+            "views: [{name: v, watch: pay, metric: sum(response.body.n), "
+            "window: {every: 10s}}]\n",
+            "POST /pay"))
       << "nor does a view";
-  EXPECT_TRUE(wants("events:\n  pay: {match: POST /pay}\n"
-                    "  fine: {is: pay, when: 'response.body.ok'}\n"
-                    "policies: [{name: p, watch: pay, key: ip, reset: fine, window: 1h, " +
-                        rest + "}]\n",
-                    "POST /pay"));
+  EXPECT_TRUE(
+      wants("events:\n  pay: {match: POST /pay}\n"
+            "  fine: {is: pay, when: 'response.body.ok'}\n"
+            "policies: [{name: p, watch: pay, key: ip, reset: fine, window: 1h, " +
+                rest + "}]\n",
+            "POST /pay"));
 }
 
 int warnings(const std::string& watch, const std::string& rest) {

@@ -11,9 +11,9 @@
 #include "core/key.h"
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
-#include "policies/set/compile.h"
 #include "policies/judge/evaluator.h"
 #include "policies/judge/verdict_text.h"
+#include "policies/set/compile.h"
 
 namespace weir::policies {
 
@@ -52,7 +52,8 @@ class TestRequest {
     request_.method = std::string_view(line_).substr(0, space);
     request_.target = target;
     request_.path = target.substr(0, question);
-    request_.query = question == std::string_view::npos ? std::string_view{} : target.substr(question + 1);
+    request_.query =
+        question == std::string_view::npos ? std::string_view{} : target.substr(question + 1);
     request_.host = "shop.example";
     request_.scheme = "http";
     request_.client = client_;
@@ -86,8 +87,8 @@ class World {
     if (!problems.has_errors()) set = compile(model, problems);
     for (const auto& problem : problems.all()) {
       if (problem.severity == config::Problem::Severity::error) {
-        ADD_FAILURE() << problem.where.line << ":" << problem.where.column << ": " << problem.message << " "
-                      << problem.hint;
+        ADD_FAILURE() << problem.where.line << ":" << problem.where.column << ": "
+                      << problem.message << " " << problem.hint;
       }
     }
     ASSERT_TRUE(set);
@@ -112,8 +113,14 @@ class World {
     options.may_wait = may_wait;
     const Verdict& verdict = evaluator.judge(request.view(now), instant(), options);
     const Effect effect = text.render(*set_, evaluator.plan(), verdict, instant());
-    Judged out{verdict.kind, {}, effect.status, std::string(effect.upstream_headers),
-               std::string(effect.response_headers), std::string(effect.body), effect.hold, nullptr};
+    Judged out{verdict.kind,
+               {},
+               effect.status,
+               std::string(effect.upstream_headers),
+               std::string(effect.response_headers),
+               std::string(effect.body),
+               effect.hold,
+               nullptr};
     const ActionRow& row = action_row(verdict.effect);
     out.effect = verdict.kind == Verdict::Kind::wait ? "wait"
                  : verdict.exempt                    ? "exempt"

@@ -1,6 +1,5 @@
 // Policies that read the answer's body, beside its stream.
 #include "proxy/answer_tap.h"
-
 #include "tests/proxy/proxy_fixture.h"
 #include "tests/support/codings.h"
 
@@ -33,14 +32,16 @@ std::string head_of(const std::string& lines, const std::string& status = "200 O
   return "HTTP/1.1 " + status + "\r\nTransfer-Encoding: chunked\r\n" + lines + "\r\n";
 }
 
-const std::string kText = R"({"choices":[{"text":"word word word"}],"usage":{"total_tokens":50000}})";
+const std::string kText =
+    R"({"choices":[{"text":"word word word"}],"usage":{"total_tokens":50000}})";
 
 TEST(AnswerTap, reads_every_coding_split_at_every_byte) {
   const std::pair<std::string, std::string> answers[] = {
       {"", kText},
       {"Content-Encoding: identity\r\n", kText},
       {"Content-Encoding: gzip\r\n", gzip_coded(kText)},
-      {"Content-Encoding: x-gzip\r\n", gzip_coded(kText.substr(0, 9)) + gzip_coded(kText.substr(9))},
+      {"Content-Encoding: x-gzip\r\n",
+       gzip_coded(kText.substr(0, 9)) + gzip_coded(kText.substr(9))},
       {"Content-Encoding: deflate\r\n", deflate_coded(kText)},
       {"Content-Encoding: deflate\r\n", deflate_coded(kText, true)},
       {"Content-Encoding: zstd\r\n", zstd_coded(kText)},
@@ -118,16 +119,14 @@ TEST_F(AnswerReading, coded_answers_are_read_and_pass_unchanged) {
   EXPECT_EQ(c.get("/bomb").body, bomb);
   EXPECT_EQ(c.get("/close").body, gzip);
   const std::string read = " complete " + std::to_string(kText.size());
-  EXPECT_EQ(bodies(), (Log{"body /gzip" + read, "finish /gzip complete", "body /zstd" + read,
-                           "finish /zstd complete", "body /bomb too_large 0",
-                           "finish /bomb complete", "body /close" + read,
-                           "finish /close complete"}));
+  EXPECT_EQ(bodies(),
+            (Log{"body /gzip" + read, "finish /gzip complete", "body /zstd" + read,
+                 "finish /zstd complete", "body /bomb too_large 0", "finish /bomb complete",
+                 "body /close" + read, "finish /close complete"}));
 }
 
 TEST_F(AnswerReading, the_app_is_asked_for_all_of_the_answer_in_a_coding_that_can_be_read) {
-  origin(OriginServer::answering([](std::string_view head, std::string) {
-    return ok(head);
-  }));
+  origin(OriginServer::answering([](std::string_view head, std::string) { return ok(head); }));
   judge().asks_for_whole_answers = true;
   start();
   auto c = client();
@@ -137,8 +136,8 @@ TEST_F(AnswerReading, the_app_is_asked_for_all_of_the_answer_in_a_coding_that_ca
       "If-Match: \"y\"\r\nAccept: a/b\r\nAccept_Encoding: br\r\n";
   const std::string got = c.get("/", lines).body;
   EXPECT_EQ(field(got, "accept-encoding"), "gzip;q=0.5, zstd");
-  for (const char* gone : {"range", "if-range", "a-im", "if-none-match", "if-modified-since",
-                           "accept_encoding"}) {
+  for (const char* gone :
+       {"range", "if-range", "a-im", "if-none-match", "if-modified-since", "accept_encoding"}) {
     EXPECT_FALSE(field(got, gone)) << gone;
   }
   EXPECT_EQ(field(got, "if-match"), "\"y\"");
@@ -186,7 +185,8 @@ struct Parted {
 
 TEST_F(AnswerReading, a_client_that_leaves_before_the_end_is_read_on_for) {
   Parted app;
-  origin([&](Stream& s, int) { app.serve(s, head_of("") + "3\r\nabc\r\n", "2\r\nde\r\n0\r\n\r\n"); });
+  origin(
+      [&](Stream& s, int) { app.serve(s, head_of("") + "3\r\nabc\r\n", "2\r\nde\r\n0\r\n\r\n"); });
   start();
   {
     auto c = client();
@@ -273,10 +273,10 @@ TEST_F(AnswerReading, an_app_that_cuts_its_answer_short_has_streamed_it) {
 }
 
 TEST_F(AnswerReading, an_answer_that_cannot_be_accepted_is_not_an_app_that_failed) {
-  static const std::vector<std::string> bad = {  // outlives the threads of the origin
+  static const std::vector<std::string> bad = {
+      // outlives the threads of the origin
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-      "garbage\r\n\r\n"};
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "garbage\r\n\r\n"};
   origin([&](Stream& s, int number) {
     s.read_head();
     s.write(bad[static_cast<std::size_t>(number - 1) % bad.size()]);
@@ -300,8 +300,9 @@ TEST_F(AnswerReading, an_app_that_gives_no_answer_has_failed) {
 TEST_F(AnswerReading, an_upgrade_has_no_body_to_read) {
   origin([&](Stream& s, int) {
     const auto head = s.read_head();
-    s.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello");
+    s.write(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello");
     s.read_to_end();
   });
   start();

@@ -15,8 +15,9 @@ using telemetry::Metric;
 constexpr std::size_t kHalf = 20'000;
 
 std::string half_a_body(int number) {
-  return "POST /" + std::to_string(number) + " HTTP/1.1\r\nHost: a\r\nContent-Length: " +
-         std::to_string(2 * kHalf) + "\r\n\r\n" + std::string(kHalf, 'x');
+  return "POST /" + std::to_string(number) +
+         " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(2 * kHalf) + "\r\n\r\n" +
+         std::string(kHalf, 'x');
 }
 
 class Eviction : public ProxyFixture {
@@ -25,8 +26,9 @@ class Eviction : public ProxyFixture {
     settings.buffer_bytes = buffers;
     judge().reads_body = [](const Request&) { return true; };
     origin(OriginServer::answering([](std::string_view, std::string body) {
-      return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(std::to_string(body.size()).size()) +
-             "\r\n\r\n" + std::to_string(body.size());
+      return "HTTP/1.1 200 OK\r\nContent-Length: " +
+             std::to_string(std::to_string(body.size()).size()) + "\r\n\r\n" +
+             std::to_string(body.size());
     }));
     start();
   }

@@ -381,9 +381,11 @@ TEST_F(Faults, malformed_requests_get_their_status_and_a_close) {
        "both Content-Length and Transfer-Encoding"},
       {"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405, "CONNECT is not"},
       {"GET /" + std::string(9'000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n", 414, "too long"},
-      {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n", 431, "too large"},
+      {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(40'000, 'a') + "\r\n\r\n", 431,
+       "too large"},
       {"GET /%2f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "\"detail\":\"the path has a broken escape"},
-      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "size of a chunk"},
+      {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
+       "size of a chunk"},
       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\naa\r\n", 400,
        "does not end where its size says"},
   };
@@ -525,7 +527,7 @@ TEST_F(Faults, out_of_descriptors_the_worker_rests_and_recovers) {
            u.ru_stime.tv_usec;
   };
   EXPECT_LT(cpu(end_usage) - cpu(start_usage), 100'000);  // of 300 ms: no spin
-  EXPECT_EQ(metric(Metric::connections_open), 5);  // the late one has not been accepted
+  EXPECT_EQ(metric(Metric::connections_open), 5);         // the late one has not been accepted
   none.reset();
   late.write(request_text("GET", "/"));
   EXPECT_TRUE(late.read_head().value_or("").starts_with("HTTP/1.1 204"));

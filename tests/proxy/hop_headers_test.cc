@@ -90,10 +90,19 @@ TEST(UpstreamHead, WhatEveryHopNeedsCannotBeEndedByAClient) {
 /// What a load balancer, a CDN or an identity proxy says of a client, or of its path, is nobody
 /// else's to say.
 TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
-  const char* names[] = {"CF-Connecting-IP", "True-Client-IP", "X-Real-IP", "X-Client-IP",
-                         "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Client-Cert",
-                         "Fly-Client-IP", "X-Envoy-External-Address", "X-Forwarded-User",
-                         "X-Original-Forwarded-For", "Fastly-Client-IP", "X-Azure-ClientIP"};
+  const char* names[] = {"CF-Connecting-IP",
+                         "True-Client-IP",
+                         "X-Real-IP",
+                         "X-Client-IP",
+                         "X-Original-URL",
+                         "X-Rewrite-URL",
+                         "X-Forwarded-Client-Cert",
+                         "Fly-Client-IP",
+                         "X-Envoy-External-Address",
+                         "X-Forwarded-User",
+                         "X-Original-Forwarded-For",
+                         "Fastly-Client-IP",
+                         "X-Azure-ClientIP"};
   std::string lines;
   std::string aliases;
   for (const std::string name : names) {
@@ -112,7 +121,8 @@ TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
   const std::string_view used[] = {"x-original-url"};
   UpstreamHeadOptions reads = from("192.0.2.1");
   reads.used_names = used;
-  EXPECT_EQ(extra(lines, reads), "X-Original-URL: 1.1.1.1\r\n" + kForwarding) << "a policy reads it";
+  EXPECT_EQ(extra(lines, reads), "X-Original-URL: 1.1.1.1\r\n" + kForwarding)
+      << "a policy reads it";
   reads.client_header = "x-original-url";
   EXPECT_EQ(extra(lines, reads), kForwarding) << "it is to name the client";
   UpstreamHeadOptions own = from("192.0.2.1");
@@ -456,8 +466,7 @@ TEST(RoundTrip, RandomRequestsReparseToTheSameMeaning) {
   for (int i = 0; i < 4000; ++i) {
     const std::string bytes = messages.request();
     HeadStatus status;
-    ASSERT_EQ(test::check_request(bytes, messages.number(), &status), "")
-        << test::escaped(bytes);
+    ASSERT_EQ(test::check_request(bytes, messages.number(), &status), "") << test::escaped(bytes);
     complete += status == HeadStatus::complete;
   }
   EXPECT_GT(complete, 3500);  // the rest: chunked in HTTP/1.0
@@ -471,8 +480,7 @@ TEST(RoundTrip, RandomResponsesReparseToTheSameMeaning) {
   for (int i = 0; i < 4000; ++i) {
     const std::string bytes = messages.response();
     HeadStatus status;
-    ASSERT_EQ(test::check_response(bytes, messages.number(), &status), "")
-        << test::escaped(bytes);
+    ASSERT_EQ(test::check_response(bytes, messages.number(), &status), "") << test::escaped(bytes);
     complete += status == HeadStatus::complete;
   }
   EXPECT_GT(complete, 3500);
@@ -495,8 +503,7 @@ TEST(RoundTrip, DamagedMessagesAreRefusedOrMeanTheSameToBoth) {
       }
     }
     const std::uint32_t cuts = messages.number();
-    ASSERT_EQ(
-        i % 2 == 0 ? test::check_request(bytes, cuts) : test::check_response(bytes, cuts), "")
+    ASSERT_EQ(i % 2 == 0 ? test::check_request(bytes, cuts) : test::check_response(bytes, cuts), "")
         << test::escaped(bytes);
   }
 }

@@ -165,7 +165,8 @@ TEST_F(ReplayTest, amounts_that_are_refused_are_told) {
   Plan plan;
   plan.sources = {{"pay", files.write("pays", "u,50,1\nu,-20,2\nu,30,3\n")}};
   const Replayed out = replay_files(
-      "events: {pay: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}, fields: {amount: "
+      "events: {pay: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}, fields: "
+      "{amount: "
       "int(n)}}}\n"
       "policies: [{name: p, watch: pay, key: user, metric: sum(amount), window: 1h, then: [{over: "
       "100, do: deny}]}]\n",

@@ -43,7 +43,9 @@ void what_a_replica_has_open_is_said_anew(World& world, SharedStore& store) {
   const auto say = [&](const SharedId& who, std::int64_t n, std::int64_t at) {
     return ask(SharedVerb::add, who, n, at);
   };
-  const auto read = [&](std::int64_t at) { return ask(SharedVerb::read, {fresh_exchange(), 1}, 1, at); };
+  const auto read = [&](std::int64_t at) {
+    return ask(SharedVerb::read, {fresh_exchange(), 1}, 1, at);
+  };
   EXPECT_EQ(say(a, 3, t), Number(3));
   EXPECT_EQ(say(b, 40'000, t + 1), Number(40'003));
   EXPECT_EQ(say(a, 5, t + 2), Number(40'005)) << "in the place of the three";

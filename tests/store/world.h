@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "net/worker_pool.h"
 #include "limiter/exchange/shared_key.h"
+#include "net/worker_pool.h"
 #include "store/redis/redis_store.h"
 #include "store/shared_store.h"
 

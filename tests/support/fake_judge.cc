@@ -71,7 +71,7 @@ std::size_t FakeJudge::parked() const {
 bool FakeJudge::wants_body(const Request& request) { return reads_body && reads_body(request); }
 
 gate::Judgement FakeJudge::judge(const Request& request, TimePoint /*now*/, bool may_wait,
-                                gate::Waiter& /*waiter*/) {
+                                 gate::Waiter& /*waiter*/) {
   gate::Judgement out;
   if (decide) out.effect = decide(request, may_wait);
   std::string line = "judge " + std::string(request.path);

@@ -42,7 +42,8 @@ class FakeJudge final : public gate::Judge {
   std::size_t open_tickets() const;
 
   bool wants_body(const Request& request) override;
-  gate::Judgement judge(const Request& request, TimePoint now, bool may_wait, gate::Waiter& waiter) override;
+  gate::Judgement judge(const Request& request, TimePoint now, bool may_wait,
+                        gate::Waiter& waiter) override;
   bool park(gate::Waiter& waiter, TimePoint now) override;
   TimePoint waiting_until(const gate::Waiter& waiter) const override;
   void unpark(gate::Waiter& waiter) override;

@@ -15,7 +15,8 @@ TEST(Metrics, SumsTheCellsOfAllWriters) {
   EXPECT_EQ(metrics.sum(Metric::evicted), 3);
   std::string text;
   metrics.write(text);
-  EXPECT_NE(text.find("# TYPE weir_evicted_total counter\nweir_evicted_total 3\n"), std::string::npos);
+  EXPECT_NE(text.find("# TYPE weir_evicted_total counter\nweir_evicted_total 3\n"),
+            std::string::npos);
   EXPECT_NE(text.find("weir_memory_used_bytes 7\n"), std::string::npos);
 }
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "config/text/foreign_words.h"
-
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/extractors.h"

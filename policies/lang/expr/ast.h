@@ -37,7 +37,8 @@ struct Ast {
   const Payload* payload = nullptr;
 };
 
-/// Canonical text (policies/lang/expr/print.cc), with parentheses only where precedence demands them.
+/// Canonical text (policies/lang/expr/print.cc), with parentheses only where precedence demands
+/// them.
 std::string print(const Ast& ast, const SlotTable& slots);
 /// Of the operator at the root: 0 (`? :`) to 7 (names, calls, literals).
 std::uint8_t precedence(const Ast& ast, const SlotTable& slots);

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "config/text/foreign_words.h"
-
 #include "policies/lang/expr/access.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/pattern.h"
@@ -79,8 +78,8 @@ class CallCheck {
     std::vector<std::string_view> names;
     for (const FunctionRow& row : function_rows()) names.push_back(row.name);
     const auto foreign = config::foreign_word("expression", node_.text);
-    std::string hint = foreign.hint.empty() ? config::suggest(node_.text, names)
-                                            : std::string(foreign.hint);
+    std::string hint =
+        foreign.hint.empty() ? config::suggest(node_.text, names) : std::string(foreign.hint);
     if (hint.empty()) {
       hint = "functions:";
       for (const std::string_view name : names) hint.append(" ").append(name);

@@ -34,9 +34,9 @@ std::string family_of(const Ast& member) {
     family = of.children[0]->text + "." + of.text;
   }
   const ExtractorRow* row = find_extractor(family);
-  const bool takes_name = row != nullptr && (row->form == ArgumentForm::name ||
-                                             row->form == ArgumentForm::header ||
-                                             row->form == ArgumentForm::path);
+  const bool takes_name =
+      row != nullptr && (row->form == ArgumentForm::name || row->form == ArgumentForm::header ||
+                         row->form == ArgumentForm::path);
   return takes_name ? family : std::string{};
 }
 

@@ -394,7 +394,8 @@ const std::vector<FunctionRow>& table() {
        kArgumentsMax,
        Type::dyn,
        false,
-       "the limit that a table has for the field(s): lookup(\"gold_limit\", ocpc, os); null if none "
+       "the limit that a table has for the field(s): lookup(\"gold_limit\", ocpc, os); null if "
+       "none "
        "matches",
        call_lookup},
       {"distance",

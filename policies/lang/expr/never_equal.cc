@@ -56,8 +56,7 @@ Never text_never(std::string_view field, std::string_view text) {
     return {"a host is in small letters", "write " + quoted(small_letters(text))};
   }
   if (field == "host" && text.find(':') != std::string_view::npos && !text.starts_with('[')) {
-    return {"a host comes without its port",
-            "write " + quoted(text.substr(0, text.find(':')))};
+    return {"a host comes without its port", "write " + quoted(text.substr(0, text.find(':')))};
   }
   if (field == "path" && !text.starts_with('/')) {
     return {"a path begins with /", "write " + quoted("/" + std::string(text))};
@@ -95,8 +94,8 @@ void warn_never_equal(Checker& checker, const Ast& field, const Ast& literal) {
   const auto look = [&](const Value& value) {
     Never never = value_never(checker, field, value);
     if (never.why.empty()) return false;
-    const std::string shown = value.is(Type::text) ? quoted(value.as_text())
-                                                   : std::to_string(value.as_integer());
+    const std::string shown =
+        value.is(Type::text) ? quoted(value.as_text()) : std::to_string(value.as_integer());
     checker.diagnostics.warning(literal.begin, literal.end,
                                 checker.source(field) + " is never " + shown + ": " + never.why,
                                 std::move(never.hint));

@@ -19,7 +19,7 @@
 namespace weir::policies {
 class Frame;
 class ThresholdTable;
-}
+}  // namespace weir::policies
 
 namespace weir::policies::expr {
 
@@ -55,9 +55,9 @@ enum class Op : std::uint8_t {
 };
 
 /// What a call needs besides values, made at load.
-using Payload = std::variant<std::monostate, std::unique_ptr<re2::RE2>, std::vector<Cidr>,
-                             cctz::time_zone, std::size_t /* index of a list */,
-                             std::shared_ptr<const ThresholdTable>>;
+using Payload =
+    std::variant<std::monostate, std::unique_ptr<re2::RE2>, std::vector<Cidr>, cctz::time_zone,
+                 std::size_t /* index of a list */, std::shared_ptr<const ThresholdTable>>;
 
 /// What the constants of an expression (and of parts split from it) view.
 struct Pool {

@@ -60,7 +60,8 @@ constexpr ExtractorRow kBodyRows[] = {
      read_body},
     {"response.body", ArgumentForm::path, Type::dyn, Side::answer, true, false,
      "a member of the answer's JSON body: response.body.code; fails where the body cannot be "
-     "read (security.md#answers)", read_answer_body},
+     "read (security.md#answers)",
+     read_answer_body},
 };
 
 }  // namespace

@@ -26,9 +26,8 @@ constexpr char folded(char c) noexcept {
 /// Whether CGI and its heirs (WSGI, Rack, PHP) give both names one variable: `_`, `.` and `-` are
 /// one.
 bool is_one_variable(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return folded(x) == folded(y);
-         });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [](char x, char y) { return folded(x) == folded(y); });
 }
 
 template <class Same>
@@ -51,10 +50,9 @@ Extracted read_header(Frame& frame, const Argument& argument) noexcept {
 
 Extracted read_answer_header(Frame& frame, const Argument& argument) noexcept {
   if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
-  return find_header(frame.answer()->headers, argument.name,
-                     [](std::string_view a, std::string_view b) noexcept {
-                       return equals_ignoring_case(a, b);
-                     });
+  return find_header(
+      frame.answer()->headers, argument.name,
+      [](std::string_view a, std::string_view b) noexcept { return equals_ignoring_case(a, b); });
 }
 
 Extracted read_query(Frame& frame, const Argument& argument) noexcept {

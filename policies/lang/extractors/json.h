@@ -40,8 +40,8 @@ class BodyReader {
   bool is_form() const noexcept { return state_ == State::form || state_ == State::multipart; }
   /// Why nothing of the body can be read, if something has asked; else none.
   MissReason missing() const noexcept {
-    const bool unread = state_ == State::missing ||
-                        (state_ == State::untyped && untyped_ != Untyped::json);
+    const bool unread =
+        state_ == State::missing || (state_ == State::untyped && untyped_ != Untyped::json);
     return unread ? why_ : MissReason::none;
   }
   bool parsed() const noexcept {
