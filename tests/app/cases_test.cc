@@ -275,7 +275,7 @@ TEST_F(CasesTest, InitListsRecipesAndWritesOneWithItsCases) {
   EXPECT_THAT(outcome.out, HasSubstr("  login "));
   outcome = run_weir({"init", "login", "--dir", "made"}, scratch.path());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/tools/init.txt", outcome.out), "");
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/init.txt", outcome.out), "");
   EXPECT_EQ(scratch.read("made/login.yaml"), find_recipe("login")->text);
   EXPECT_EQ(run_weir({"test", "made"}, scratch.path()).code, 0);
   outcome = run_weir({"init", "login", "--dir", "made"}, scratch.path());

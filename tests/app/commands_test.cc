@@ -132,7 +132,7 @@ TEST_F(CommandsTest, says_where_a_configuration_was_looked_for) {
 TEST_F(CommandsTest, check_says_the_same_as_data) {
   const Outcome outcome = run({"check", "-o", "json", "good.yaml", "bad.yaml"});
   EXPECT_EQ(outcome.code, 1);
-  expect_golden("app/tools/check.json", outcome.out);
+  expect_golden("app/check.json", outcome.out);
 }
 
 TEST_F(CommandsTest, check_refuses_tables_that_do_not_fit) {
@@ -149,7 +149,7 @@ TEST_F(CommandsTest, explain_judges_a_request_that_is_never_sent) {
   const Outcome outcome = run({"explain", "-c", "good.yaml", "-d", R"({"username":"alice"})",
                                "--ip", "203.0.113.7", "/api/login"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  expect_golden("app/tools/explain.txt", outcome.out);
+  expect_golden("app/explain.txt", outcome.out);
   scratch.write("deny.yaml",
                 "weir: 1\npolicies:\n  - {name: closed, watch: request, then: [{if: 'path == "
                 "\"/x\"', do: deny}]}\n");

@@ -106,7 +106,7 @@ TEST(Render, tabs_long_lines_wide_and_control_characters) {
   problems.error({0, 9, 1, 1}, "past the end", "hint");
   problems.warning({0, 3, 1, 100}, "longer than its line");
   problems.error({7, 1, 1, 1}, "in no file");
-  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/text/render.txt",
+  EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "config/render.txt",
                                  render_human(problems, {{"f.yaml", text}}, false)),
             "");
   EXPECT_NE(render_human(problems, {{"f.yaml", text}}, true).find("\x1b[31merror"),
