@@ -1,10 +1,10 @@
 // What policies read of an answer's body: asking the app for one that can be read, settling by it,
 // and reading on when the client has left.
-#include "proxy/session.h"
+#include "proxy/exchange.h"
 
 namespace weir::proxy {
 
-void Session::ask_for_readable_answer(UpstreamHeadOptions& options) {
+void Exchange::ask_for_readable_answer(UpstreamHeadOptions& options) {
   ctx_.codings.clear();
   net::append_readable_codings(ctx_.codings, ctx_.request.fields);
   options.whole_answer = true;
@@ -12,7 +12,7 @@ void Session::ask_for_readable_answer(UpstreamHeadOptions& options) {
 }
 
 // The head of the final answer is parsed into the context's response; `head` holds its bytes.
-void Session::observe_head(std::string_view head) {
+void Exchange::observe_head(std::string_view head) {
   if (ticket_ == nullptr) return;
   const net::ResponseHead& parsed = ctx_.response;
   Answer answer{parsed.status, parsed.fields.span(), BodyState::not_read, {}};
@@ -25,7 +25,7 @@ void Session::observe_head(std::string_view head) {
 }
 
 // Overwrites the context's response head.
-void Session::settle_tap(bool whole) {
+void Exchange::settle_tap(bool whole) {
   if (!tapping_) return;
   tapping_ = false;
   const Answer answer = tap_.answer(whole, ctx_.settings.body_bytes_max, {is_head_, {}},
@@ -37,7 +37,7 @@ void Session::settle_tap(bool whole) {
 // The client has left in the middle of an answer whose body a policy reads, perhaps to keep the
 // part that counts from being read: the rest is read without it, for as long as the app may take
 // for an answer. False: there is nothing to read on for, and what there was is settled.
-bool Session::begin_reading_on() {
+bool Exchange::begin_reading_on() {
   const bool may_end_well = tapping_ && tap_.may_be_read() && body_.done() &&
                             upstream_ != nullptr && !upstream_->broken();
   if (!may_end_well || answer_body_.done()) {
@@ -54,7 +54,7 @@ bool Session::begin_reading_on() {
   return true;
 }
 
-void Session::read_on() {
+void Exchange::read_on() {
   for (int round = 0; upstream_->readable(); ++round) {
     if (round == kReadsPerTurn) return upstream_->look_again();
     const std::span<char> into = upstream_->scratch_in();
@@ -72,7 +72,7 @@ void Session::read_on() {
   }
 }
 
-void Session::end_reading_on(bool whole) {
+void Exchange::end_reading_on(bool whole) {
   settle_tap(whole);
   finish(gate::End::complete);
   close();

@@ -1,8 +1,7 @@
 // A request on its way to the app, and the answer on its way back.
-#include <sys/socket.h>
+#include "proxy/exchange.h"
 
-#include "core/assert.h"
-#include "proxy/session.h"
+#include <sys/socket.h>
 
 namespace weir::proxy {
 namespace {
@@ -13,7 +12,7 @@ constexpr int kInterimsMax = 16;
 
 }  // namespace
 
-void Session::build_upstream_head(std::string_view extra_lines) {
+void Exchange::build_upstream_head(std::string_view extra_lines) {
   const net::RequestHead& head = ctx_.request;
   std::array<char, 32> room;
   UpstreamHeadOptions options;
@@ -38,8 +37,8 @@ void Session::build_upstream_head(std::string_view extra_lines) {
 }
 
 // `input`: the head, `decoded_` bytes of body, raw bytes. Returns how much of it is dealt with.
-std::size_t Session::begin_exchange(std::string_view upstream_lines,
-                                    std::string_view response_lines, std::span<char> input) {
+std::size_t Exchange::begin_exchange(std::string_view upstream_lines,
+                                     std::string_view response_lines, std::span<char> input) {
   lines_.append(ctx_.worker.blocks(), response_lines);
   build_upstream_head(upstream_lines);
   kept_.clear();
@@ -80,7 +79,7 @@ std::size_t Session::begin_exchange(std::string_view upstream_lines,
   return used;
 }
 
-void Session::update_deadline() noexcept {
+void Exchange::update_deadline() noexcept {
   const Settings& settings = ctx_.settings;
   if (!out_.empty()) {
     expect(Phase::write, settings.write);
@@ -93,11 +92,11 @@ void Session::update_deadline() noexcept {
   }
 }
 
-void Session::on_upstream(std::uint32_t events) {
+void Exchange::on_upstream(std::uint32_t events) {
   guarded([&] { take_upstream(events); });
 }
 
-void Session::take_upstream(std::uint32_t events) {
+void Exchange::take_upstream(std::uint32_t events) {
   if (upstream_ == nullptr) return;  // given up to make room
   if (upstream_->connecting()) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
@@ -116,11 +115,11 @@ void Session::take_upstream(std::uint32_t events) {
   advance();
 }
 
-bool Session::will_read_upstream() const noexcept {
+bool Exchange::will_read_upstream() const noexcept {
   return state_ == State::exchanging && out_.empty();
 }
 
-void Session::relay() {
+void Exchange::relay() {
   pump_request();
   if (state_ != State::exchanging) return;
   if (peer_ended_ && body_.done()) pass_client_end();
@@ -130,7 +129,7 @@ void Session::relay() {
   update_deadline();
 }
 
-void Session::pump_request() {
+void Exchange::pump_request() {
   for (int round = 0; !body_.done() && upstream_->writable(); ++round) {
     const bool kept = !in_.empty();
     std::span<char> raw = ctx_.worker.scratch_in();
@@ -139,11 +138,7 @@ void Session::pump_request() {
     } else {
       if (!readable_) return;
       if (round == kReadsPerTurn) {
-        ctx_.worker.reactor().modify(
-            fd_.get(),
-            EPOLLIN | EPOLLRDHUP | EPOLLET | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U),
-            *this);
-        return;
+        return look_again();
       }
       const std::size_t n = receive(raw);
       if (n == 0) return;
@@ -177,7 +172,7 @@ void Session::pump_request() {
 // The client has sent its request and shut its side, or has left: nobody can tell the two apart.
 // The app learns of it as if there were nothing between them, and goes on, as most do, or gives up,
 // as those that would work for nobody. An answer that comes is passed on.
-void Session::pass_client_end() {
+void Exchange::pass_client_end() {
   if (end_passed_ || websocket_ || !in_.empty() || !upstream_->writable()) return;
   char next = 0;
   if (::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) != 0) return;  // another request follows
@@ -185,7 +180,7 @@ void Session::pass_client_end() {
   upstream_->shutdown_write();
 }
 
-void Session::pump_answer() {
+void Exchange::pump_answer() {
   for (int round = 0; state_ == State::exchanging && out_.empty() && upstream_->readable();
        ++round) {
     if (round == kReadsPerTurn) return upstream_->look_again();
@@ -216,7 +211,7 @@ void Session::pump_answer() {
   }
 }
 
-std::size_t Session::take_answer(std::span<char> input) {
+std::size_t Exchange::take_answer(std::span<char> input) {
   std::size_t used = 0;
   while (used < input.size() && state_ == State::exchanging && upstream_ != nullptr) {
     const std::span<char> rest = input.subspan(used);
@@ -227,7 +222,7 @@ std::size_t Session::take_answer(std::span<char> input) {
   return used;
 }
 
-std::size_t Session::take_answer_head(std::span<char> input) {
+std::size_t Exchange::take_answer_head(std::span<char> input) {
   const net::AnsweredRequest asked{
       is_head_, websocket_ ? kept_.view().substr(0, key_bytes_) : std::string_view{}};
   switch (net::parse_response_head({input.data(), input.size()}, asked, ctx_.settings.head,
@@ -259,7 +254,7 @@ std::size_t Session::take_answer_head(std::span<char> input) {
   return head.size;
 }
 
-std::size_t Session::start_answer(std::span<char> input) {
+std::size_t Exchange::start_answer(std::span<char> input) {
   const net::ResponseHead& head = ctx_.response;
   const std::size_t head_bytes = head.size;
   answer_body_.start(head.framing, head.content_length, ctx_.settings.chunks);
@@ -296,7 +291,7 @@ std::size_t Session::start_answer(std::span<char> input) {
   return used;
 }
 
-std::size_t Session::take_answer_body(std::span<char> input) {
+std::size_t Exchange::take_answer_body(std::span<char> input) {
   const auto piece = answer_body_.take(input);
   if (piece.malformed()) {
     fail_malformed();
@@ -313,7 +308,7 @@ std::size_t Session::take_answer_body(std::span<char> input) {
   return piece.used;
 }
 
-void Session::finish_answer(bool surplus) {
+void Exchange::finish_answer(bool surplus) {
   settle_tap(true);
   finish(gate::End::complete);
   UpstreamConnection& upstream = *upstream_;
@@ -330,7 +325,7 @@ void Session::finish_answer(bool surplus) {
   begin_draining();  // the app answered before it had the whole request
 }
 
-void Session::upstream_ended(bool broken) {
+void Exchange::upstream_ended(bool broken) {
   if (answer_started_) {
     if (!broken && answer_body_.framing() == net::Framing::until_close) {
       answer_body_.end();
@@ -347,7 +342,7 @@ void Session::upstream_ended(bool broken) {
   fail(502, end_passed_ ? gate::End::aborted : gate::End::upstream_failed);
 }
 
-bool Session::retry() {
+bool Exchange::retry() {
   sent_ = sent_ || upstream_->sent();
   drop_upstream();
   ctx_.metrics.add(Metric::upstream_retries);
@@ -364,9 +359,7 @@ bool Session::retry() {
   return true;
 }
 
-// The exchange has failed. Before the answer's head: an answer of our own; after it: what the
-// client has got must not look complete.
-void Session::fail(int status, gate::End end) {
+void Exchange::fail(int status, gate::End end) {
   if (end == gate::End::not_sent && sent_) end = gate::End::upstream_failed;
   drop_upstream();
   if (!answer_started_) {
@@ -380,23 +373,52 @@ void Session::fail(int status, gate::End end) {
 }
 
 // The app has answered what weir cannot pass on. What it did, it has done.
-void Session::fail_malformed() {
+void Exchange::fail_malformed() {
   ctx_.metrics.add(Metric::upstream_malformed);
   const bool sent = sent_ || upstream_->sent();
   fail(502, sent ? gate::End::unacceptable : gate::End::upstream_failed);
 }
 
-void Session::finish(gate::End end) {
+void Exchange::finish(gate::End end) {
   if (ticket_ == nullptr) return;
   gate::Ticket& ticket = *ticket_;
   ticket_ = nullptr;
   ctx_.judge.finish(ticket, end, ctx_.worker.now());
 }
 
-void Session::drop_upstream() noexcept {
+void Exchange::drop_upstream() noexcept {
   if (upstream_ == nullptr) return;
   ctx_.upstreams.discard(*upstream_);
   upstream_ = nullptr;
+}
+
+// Whether the connection can go on after an answer that comes before the request's end.
+bool Exchange::can_drain() const noexcept {
+  if (body_.done()) return true;
+  // Whoever waits for a 100 may send its body or not: nobody could tell it from the next request.
+  if (expects_continue_ && !continued_) return false;
+  if (body_.framing() == net::Framing::length) return body_.left() <= kDrainBytes;
+  return body_.framing() == net::Framing::chunked;
+}
+
+void Exchange::count_status(int status) noexcept {
+  switch (status / 100) {
+    case 1:
+      ctx_.metrics.add(Metric::requests_1xx);
+      break;
+    case 2:
+      ctx_.metrics.add(Metric::requests_2xx);
+      break;
+    case 3:
+      ctx_.metrics.add(Metric::requests_3xx);
+      break;
+    case 4:
+      ctx_.metrics.add(Metric::requests_4xx);
+      break;
+    default:
+      ctx_.metrics.add(Metric::requests_5xx);
+      break;
+  }
 }
 
 }  // namespace weir::proxy

@@ -11,9 +11,6 @@ namespace {
 
 using telemetry::Metric;
 
-// What is left of a body after a local answer is read and thrown away if it is no more than this:
-// that is cheaper for both sides than a new connection.
-constexpr std::uint32_t kDrainBytes = 64 << 10;
 // Bytes a second that a body must bring over its whole length if a policy reads it, or if it is
 // thrown away. Kestrel's default.
 constexpr std::size_t kLeastRate = 240;
@@ -302,15 +299,6 @@ void Session::reply_problem(int status, std::string_view lines) {
   reply(answer);
 }
 
-// Whether the connection can go on after an answer that comes before the request's end.
-bool Session::can_drain() const noexcept {
-  if (body_.done()) return true;
-  // Whoever waits for a 100 may send its body or not: nobody could tell it from the next request.
-  if (expects_continue_ && !continued_) return false;
-  if (body_.framing() == net::Framing::length) return body_.left() <= kDrainBytes;
-  return body_.framing() == net::Framing::chunked;
-}
-
 void Session::reply(LocalAnswer answer) {
   const bool keep = answer.keep_alive && keep_alive_ && !ctx_.draining && can_drain();
   answer.keep_alive = keep;
@@ -371,26 +359,6 @@ bool Session::drain_body() {
   }
   if (out_.empty()) expect_body(drained_);
   return true;
-}
-
-void Session::count_status(int status) noexcept {
-  switch (status / 100) {
-    case 1:
-      ctx_.metrics.add(Metric::requests_1xx);
-      break;
-    case 2:
-      ctx_.metrics.add(Metric::requests_2xx);
-      break;
-    case 3:
-      ctx_.metrics.add(Metric::requests_3xx);
-      break;
-    case 4:
-      ctx_.metrics.add(Metric::requests_4xx);
-      break;
-    default:
-      ctx_.metrics.add(Metric::requests_5xx);
-      break;
-  }
 }
 
 }  // namespace weir::proxy

@@ -48,11 +48,6 @@ void Session::close() {
   ctx_.retired = this;
 }
 
-void Session::expect(Phase phase, milliseconds within) noexcept {
-  phase_ = phase;
-  ctx_.worker.wheel().arm(*this, ctx_.worker.now() + within);
-}
-
 void Session::on_events(std::uint32_t events) {
   guarded([&] { take_events(events); });
 }
@@ -82,8 +77,7 @@ void Session::advance() {
   for (int step = 0;; ++step) {
     if (step == kStepsPerTurn &&
         state_ != State::reading_on) {  // re-arming looks again, after the others
-      ctx_.worker.reactor().modify(
-          fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
+      look_again();
       readable_ = true;
       return;
     }
@@ -124,31 +118,13 @@ void Session::advance() {
   }
 }
 
-std::size_t Session::receive(std::span<char> into) {
-  const net::IoResult result = ctx_.worker.reactor().receive(*this, fd_.get(), into);
-  if (result.bytes != 0) {
-    // A stream socket that gave less than asked is empty (epoll(7)); the next byte is a new edge.
-    if (result.bytes < into.size() && !peer_ended_) readable_ = false;
-    return result.bytes;
-  }
-  readable_ = false;
-  if (result.ended) {
-    peer_ended_ = true;
-    client_ended();
-  } else if (!result.would_block) {
-    client_gone();
-  }
-  return 0;
-}
-
 void Session::client_ended() {
   if (state_ == State::exchanging) return client_gone();  // in the middle of its body
   begin_close();
 }
 
 void Session::client_gone() {
-  if (put_off_ != 0) ctx_.worker.reactor().outbox().forget(*this);
-  put_off_ = 0;
+  forget_put_off();
   const State state = state_;
   switch (state) {
     case State::closed:
@@ -206,84 +182,8 @@ void Session::abort() {
   close();
 }
 
-bool Session::send(const Parts& parts) {
-  if (parts.empty()) return true;
-  if (put_off_ != 0 || out_.empty()) {
-    if (ctx_.worker.reactor().outbox().put(*this, parts.span(), parts.size())) {
-      ++put_off_;
-      progress_ = true;
-      return true;
-    }
-    if (!send_put_off()) return false;
-  }
-  return write(parts);
-}
-
-void Session::send_now(std::string_view bytes) {
-  --put_off_;
-  if (out_.empty()) {
-    const net::IoResult result = net::transmit(fd_.get(), bytes);
-    if (result.error != 0) return client_gone();
-    if (result.bytes == bytes.size()) return;
-    bytes.remove_prefix(result.bytes);
-  }
-  try {
-    out_.append(ctx_.worker.blocks(), bytes);
-  } catch (const std::bad_alloc&) {  // others still send in this batch
-    return out_of_memory();
-  }
-  await_writable();
-}
-
-bool Session::send_put_off() {
-  if (put_off_ != 0) ctx_.worker.reactor().outbox().flush(*this);
-  return state_ != State::closed;
-}
-
-bool Session::write(const Parts& parts) {
-  std::size_t sent = 0;
-  if (out_.empty()) {
-    const net::IoResult result = parts.transmit(fd_.get(), ctx_.worker.scratch_out());
-    if (result.error != 0) {
-      client_gone();
-      return false;
-    }
-    sent = result.bytes;
-  }
-  progress_ = progress_ || sent != 0;
-  if (sent == parts.size()) return true;
-  for (const iovec& part : parts.span()) {
-    if (sent >= part.iov_len) {
-      sent -= part.iov_len;
-      continue;
-    }
-    out_.append(ctx_.worker.blocks(),
-                {static_cast<const char*>(part.iov_base) + sent, part.iov_len - sent});
-    sent = 0;
-  }
-  await_writable();
-  return true;
-}
-
-void Session::await_writable() noexcept {
-  watch_writable(true);
-  expect(Phase::write, ctx_.settings.write);
-}
-
-bool Session::flush() {
-  const net::IoResult result = net::transmit(fd_.get(), out_.view());
-  if (result.error != 0) {
-    client_gone();
-    return false;
-  }
-  if (result.bytes != 0) {
-    out_.consume(result.bytes);
-    progress_ = true;
-    expect(Phase::write, ctx_.settings.write);
-  }
-  if (!out_.empty()) return true;
-  watch_writable(false);
-  switch (state_) {  // the stall is over: back to the deadline that the state has
+void Session::stall_over() {
+  switch (state_) {
     case State::reading_head:
       expect(Phase::idle, ctx_.settings.idle);
       break;
@@ -296,14 +196,6 @@ bool Session::flush() {
     default:
       break;
   }
-  return true;
-}
-
-void Session::watch_writable(bool yes) noexcept {
-  if (yes == watching_writable_) return;
-  watching_writable_ = yes;
-  ctx_.worker.reactor().modify(fd_.get(), kReadEvents | (yes ? std::uint32_t{EPOLLOUT} : 0U),
-                               *this);
 }
 
 void Session::next_request() {
@@ -336,7 +228,7 @@ void Session::discard_input() {
   for (int i = 0; i < kStepsPerTurn && readable_; ++i) {
     if (receive(ctx_.worker.scratch_in()) == 0) return;
   }
-  if (readable_) ctx_.worker.reactor().modify(fd_.get(), kReadEvents, *this);
+  if (readable_) look_again();
 }
 
 void Session::stop_if_idle() {
@@ -423,6 +315,54 @@ void Session::resume(TimePoint now) {
 void Session::run_resumed() {
   resumed_ = false;
   guarded([&] { advance(); });
+}
+
+std::size_t Session::held_bytes() const noexcept {
+  std::size_t held = in_.held() + out_.held() + kept_.held() + lines_.held() + tap_.held();
+  if (upstream_ != nullptr) held += upstream_->held();
+  return held;
+}
+
+int Session::eviction_rank() const noexcept {
+  if (state_ == State::reading_on) return 1;
+  if (!out_.empty()) return 2;
+  return state_ == State::reading_head || state_ == State::reading_body ? 0 : 3;
+}
+
+void Session::evict() {
+  if (state_ == State::closed) return;
+  ctx_.metrics.add(Metric::limit_buffers);
+  switch (eviction_rank()) {
+    case 0:
+      if (state_ == State::reading_head) {
+        body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);  // more may come: linger
+        is_head_ = false;
+      }
+      keep_alive_ = false;
+      reply_problem(503, kRetryAfter);
+      if (state_ != State::closed) in_.clear();
+      return;
+    case 1:
+      return end_reading_on(false);
+    default:
+      net::set_abort_on_close(fd_.get());
+      return client_gone();
+  }
+}
+
+// Ends this connection, and nothing else.
+void Session::out_of_memory() noexcept {
+  if (state_ == State::closed) return;
+  ctx_.metrics.add(Metric::connections_failed);
+  try {
+    return abort();
+  } catch (const std::exception&) {  // settling may want memory, too
+  }
+  try {
+    finish(gate::End::complete);
+  } catch (const std::exception&) {
+  }
+  close();
 }
 
 }  // namespace weir::proxy

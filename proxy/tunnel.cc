@@ -1,10 +1,10 @@
-// After a verified 101: bytes both ways, each direction with its own end.
+#include "proxy/tunnel.h"
+
 #include <sys/socket.h>
 
-#include "proxy/session.h"
-
 namespace weir::proxy {
-void Session::begin_tunnel(std::span<char> first) {
+
+void Tunnel::begin_tunnel(std::span<char> first) {
   state_ = State::tunnelling;
   up_shut_ = down_shut_ = false;
   lines_.clear();
@@ -17,7 +17,7 @@ void Session::begin_tunnel(std::span<char> first) {
   expect(Phase::tunnel, ctx_.settings.tunnel);
 }
 
-void Session::tunnel() {
+void Tunnel::tunnel() {
   progress_ = false;
   if (!tunnel_up() || !tunnel_down()) return;
   if (up_shut_ && down_shut_ && !send_put_off()) return;
@@ -35,7 +35,7 @@ void Session::tunnel() {
 }
 
 // From the client to the app. False: the session is closed.
-bool Session::tunnel_up() {
+bool Tunnel::tunnel_up() {
   for (int round = 0; !up_shut_ && upstream_->writable(); ++round) {
     Parts parts;
     if (!in_.empty()) {
@@ -47,10 +47,7 @@ bool Session::tunnel_up() {
     }
     if (!readable_) break;
     if (round == kReadsPerTurn) {
-      ctx_.worker.reactor().modify(
-          fd_.get(),
-          EPOLLIN | EPOLLRDHUP | EPOLLET | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U),
-          *this);
+      look_again();
       break;
     }
     const std::span<char> scratch = ctx_.worker.scratch_in();
@@ -75,7 +72,7 @@ bool Session::tunnel_up() {
 }
 
 // From the app to the client. False: the session is closed.
-bool Session::tunnel_down() {
+bool Tunnel::tunnel_down() {
   for (int round = 0; !down_shut_ && out_.empty() && upstream_->readable(); ++round) {
     if (round == kReadsPerTurn) {
       upstream_->look_again();

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "gate/judge.h"
+#include "proxy/answer_tap.h"
+#include "proxy/downstream.h"
+#include "proxy/to_event.h"
+#include "proxy/upstream.h"
+
+namespace weir::proxy {
+
+/// What is left of a body after a local answer is read and thrown away if it is no more than this:
+/// that is cheaper for both sides than a new connection.
+inline constexpr std::uint32_t kDrainBytes = 64 << 10;
+
+/// The app's half of a session: a request on its way to the app, and the answer on its way back.
+/// What comes before (head, judgement) and after it is the session's, which provides the functions
+/// at the end.
+class Exchange : public Downstream, UpstreamUser {
+ protected:
+  explicit Exchange(Context& context) noexcept : Downstream(context) {}
+  ~Exchange() = default;
+
+  // exchange.cc
+  std::size_t begin_exchange(std::string_view upstream_lines, std::string_view response_lines,
+                             std::span<char> input);
+  void relay();
+  void update_deadline() noexcept;
+  bool can_drain() const noexcept;
+  void count_status(int status) noexcept;
+  void finish(gate::End end);
+  /// The exchange has failed. Before the answer's head: an answer of our own; after it: what the
+  /// client has got must not look complete.
+  void fail(int status, gate::End end);
+  void drop_upstream() noexcept;
+
+  // answer_reading.cc: policies that read the answer's body
+  void settle_tap(bool whole);
+  bool begin_reading_on();
+  void read_on();
+  void end_reading_on(bool whole);
+
+  // What the session does.
+  virtual void advance() = 0;
+  virtual void refuse(net::HttpRefusal refusal) = 0;
+  virtual void reply_problem(int status, std::string_view lines = {}) = 0;
+  virtual void next_request() = 0;
+  virtual void begin_draining() = 0;
+  virtual void begin_close() = 0;
+  virtual void begin_tunnel(std::span<char> first) = 0;
+  virtual void close() = 0;
+
+  // The connection.
+  bool starved_ : 1 = false;  // what is kept is no complete head
+  bool served_ : 1 = false;   // not the first request
+  bool head_begun_ : 1 = false;
+  bool resumed_ : 1 = false;  // in the list of those that go on at the end of the turn
+  // The request.
+  bool http_1_0_ : 1 = false;
+  bool keep_alive_ : 1 = false;
+  bool is_head_ : 1 = false;
+  bool retryable_ : 1 = false;
+  bool expects_continue_ : 1 = false;  // the client waits for a 100
+  bool continued_ : 1 = false;         // and got it from us
+  bool websocket_ : 1 = false;
+  // The answer.
+  bool answer_bytes_ : 1 = false;
+  bool answer_started_ : 1 = false;
+  bool upstream_keep_alive_ : 1 = false;
+  bool reads_answer_ : 1 = false;  // the app is asked for an answer that policies can read
+  bool tapping_ : 1 = false;       // a policy reads the answer's body, and has not got it yet
+  bool end_passed_ : 1 = false;    // the client's end has been passed on to the app
+  bool sent_ : 1 = false;          // a byte of the request has reached an app
+  BodyState body_state_ = BodyState::not_read;
+  net::Framing answer_framing_ = net::Framing::none;  // towards the client
+  std::uint8_t interims_ = 0;
+  std::uint8_t peer_text_size_ = 0;
+  std::uint8_t key_bytes_ = 0;  // of the websocket key at the front of kept_
+  std::uint32_t head_bytes_ = 0;
+  net::HeadProgress progress_out_;
+  std::size_t decoded_ = 0;  // body bytes behind the head in in_ that are decoded already
+  Peer peer_;
+  char peer_text_[46];
+  gate::Ticket* ticket_ = nullptr;
+  UpstreamConnection* upstream_ = nullptr;
+  BodyReader body_;
+  BodyReader answer_body_;
+  net::Bytes kept_;  // the request head, to be sent again; for upgrades the websocket key before it
+  net::Bytes lines_;  // response lines of the effect; while held: upstream lines in kept_
+  AnswerTap tap_;     // the answer's head and as much of its body as a policy may read
+
+ private:
+  void build_upstream_head(std::string_view extra_lines);
+  void on_upstream(std::uint32_t events) override;
+  void take_upstream(std::uint32_t events);
+  bool will_read_upstream() const noexcept override;
+  void pump_request();
+  void pass_client_end();
+  void pump_answer();
+  std::size_t take_answer(std::span<char> input);
+  std::size_t take_answer_head(std::span<char> input);
+  std::size_t start_answer(std::span<char> input);
+  std::size_t take_answer_body(std::span<char> input);
+  void finish_answer(bool surplus);
+  void upstream_ended(bool broken);
+  bool retry();
+  void fail_malformed();
+  void ask_for_readable_answer(UpstreamHeadOptions& options);
+  void observe_head(std::string_view head);
+};
+
+}  // namespace weir::proxy

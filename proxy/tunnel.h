@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+
+#include "proxy/exchange.h"
+
+namespace weir::proxy {
+
+/// What a session does after a verified 101: it passes bytes both ways, each direction with its own
+/// end, until both have ended or one is broken.
+class Tunnel : public Exchange {
+ protected:
+  explicit Tunnel(Context& context) noexcept : Exchange(context) {}
+  ~Tunnel() = default;
+
+  /// `first`: what came behind the 101's head.
+  void begin_tunnel(std::span<char> first) final;
+  void tunnel();
+
+ private:
+  bool tunnel_up();
+  bool tunnel_down();
+
+  bool up_shut_ = false;    // the client's end has been passed on to the app
+  bool down_shut_ = false;  // the app's end has been passed on to the client
+};
+
+}  // namespace weir::proxy
