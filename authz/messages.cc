@@ -1,0 +1,33 @@
+#include "authz/messages.h"
+
+#include <google/protobuf/stubs/logging.h>
+
+#include "core/assert.h"
+
+namespace weir::authz {
+namespace {
+
+google::protobuf::ArenaOptions options_with(char* block) {
+  google::protobuf::ArenaOptions out;
+  out.initial_block = block;
+  out.initial_block_size = Messages::kFirstBlock;
+  return out;
+}
+
+}  // namespace
+
+Messages::Messages()
+    : block_(std::make_unique_for_overwrite<char[]>(kFirstBlock)),
+      arena_(options_with(block_.get())) {
+  // Or it tells stderr of every text that is no UTF-8, at the pace of whoever sends them.
+  static const auto silenced = google::protobuf::SetLogHandler(nullptr);
+  static_cast<void>(silenced);
+}
+
+void Messages::complete(net::grpc::Call& call, const google::protobuf::MessageLite& message) {
+  const bool written = message.SerializeToString(&encoded_);
+  WEIR_ASSERT(written);  // false: more than 2 GiB
+  call.complete(encoded_);
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/address.h"
+#include "core/clock.h"
+#include "net/grpc/status.h"
+
+/// What the gRPC server and the services that it carries know of each other. All of it happens on
+/// one worker's thread; nothing here may block.
+///
+///   server: a message is complete ──▶ Method::start(call) ──▶ call.complete() or call.fail(), at
+///   once
+///                                            │
+///                                            └─▶ call.wait_with(pending) ──▶ complete() or fail()
+///                                            later,
+///                                                                 from any turn of the worker's
+///                                                                 loop
+///                                                      └────────▶ pending.cancelled(): nobody
+///                                                      waits
+///
+/// The server sends what was completed at the end of the turn, the answers of all calls together.
+namespace weir::net::grpc {
+
+/// A call that is not completed yet and goes on later, as its service sees it.
+class Pending {
+ public:
+  /// Nobody waits for the answer any more: the peer has reset the call or left, the deadline has
+  /// passed, or the server ends. The call is gone when this returns; it is not to be completed.
+  virtual void cancelled(TimePoint now) = 0;
+
+ protected:
+  ~Pending() = default;
+};
+
+/// One unary call whose message is here. Owned by the server; lives until it is completed or
+/// cancelled, whichever comes first.
+class Call {
+ public:
+  /// The message, decompressed; lives as long as the call.
+  virtual std::string_view message() const noexcept = 0;
+  /// When the peer stops waiting; TimePoint::max() if it did not say.
+  virtual TimePoint deadline() const noexcept = 0;
+  /// The first value of this field of the call's metadata, by its lower-case name, as it came. Its
+  /// data() is null if there is none. Lives as long as the call.
+  virtual std::string_view metadata(std::string_view name) const noexcept = 0;
+  /// Of the connection; unspecified (::) behind a Unix socket.
+  virtual const Address& peer() const noexcept = 0;
+
+  // One of these two, once. The call is gone afterwards.
+  /// Status 0 with this message, which is copied.
+  virtual void complete(std::string_view message) = 0;
+  /// Another status than ok; `why` is for people, any bytes: it is escaped, and cut at 1 KiB.
+  virtual void fail(Status status, std::string_view why) = 0;
+
+  /// Method::start() is about to return without having completed the call: whom to tell if nobody
+  /// waits for it any more. `pending` must live until the call is completed or cancelled.
+  virtual void wait_with(Pending& pending) noexcept = 0;
+
+ protected:
+  ~Call() = default;
+};
+
+/// A unary method of a service; one object for each worker.
+class Method {
+ public:
+  /// `/package.Service/Method`, as it stands in `:path`. A constant.
+  virtual std::string_view path() const noexcept = 0;
+  /// A call with its message. Completes it, or says wait_with() and completes it later.
+  virtual void start(Call& call, TimePoint now) = 0;
+
+ protected:
+  ~Method() = default;
+};
+
+}  // namespace weir::net::grpc

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/assert.h"
+#include "net/grpc/service.h"
+
+namespace weir::authz {
+
+/// A call without a server: what its service makes of it is kept.
+class FakeCall final : public net::grpc::Call {
+ public:
+  explicit FakeCall(std::string message) : message_(std::move(message)) {}
+
+  std::map<std::string, std::string, std::less<>> fields;
+  TimePoint until = TimePoint::max();
+  Address from;
+
+  std::optional<std::string> answer;  ///< complete()
+  std::optional<net::grpc::Status> failed;
+  std::string why;
+  net::grpc::Pending* pending = nullptr;
+  bool done() const { return answer || failed; }
+
+  std::string_view message() const noexcept override { return message_; }
+  TimePoint deadline() const noexcept override { return until; }
+  std::string_view metadata(std::string_view name) const noexcept override {
+    const auto found = fields.find(name);
+    return found == fields.end() ? std::string_view{} : std::string_view(found->second);
+  }
+  const Address& peer() const noexcept override { return from; }
+  void complete(std::string_view message) override {
+    WEIR_ASSERT(!done());
+    answer = std::string(message);
+  }
+  void fail(net::grpc::Status status, std::string_view text) override {
+    WEIR_ASSERT(!done());
+    failed = status;
+    why = text;
+  }
+  void wait_with(net::grpc::Pending& whom) noexcept override { pending = &whom; }
+
+ private:
+  std::string message_;
+};
+
+}  // namespace weir::authz
