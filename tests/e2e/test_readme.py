@@ -1,5 +1,6 @@
 """README.md and docs/*.md say nothing that is not so: configurations load, commands run, flags and links exist."""
 
+import glob
 import gzip
 import os
 import re
@@ -11,7 +12,11 @@ import unittest
 from weir_process import ROOT
 
 WEIR = os.environ["WEIR_BINARY"]
-PAGES = ["README.md", "README.zh-CN.md", *sorted(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))]
+PAGES = [
+    "README.md",
+    "README.zh-CN.md",
+    *sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True)),
+]
 
 
 def page(name):
