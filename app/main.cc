@@ -8,6 +8,7 @@
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
+#include "app/support/version.h"
 #include "config/text/problem.h"
 
 namespace weir::app {
@@ -132,7 +133,7 @@ int run(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);  // a peer that has left is an error code, not the end
   CLI::App app{std::string(kAbout), "weir"};
   Globals globals;
-  app.set_version_flag("--version", "weir " + std::string(kVersion));
+  app.set_version_flag("--version", version_text());
   app.set_help_flag("-h,--help", "Say this, or more about a command");
   app.footer(std::string(kExamples));
   app.fallthrough();

@@ -360,6 +360,7 @@ struct Server {
   } drain;
   struct Limits {
     std::uint64_t memory = std::uint64_t{256} << 20;
+    bool memory_given = false;  ///< else less in a small cgroup; see fit_into_machine()
     std::uint64_t keys = 1'000'000;
     std::uint64_t body = 64 << 10;
     std::uint64_t head = 32 << 10;

@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "core/monotonic.h"
 #include "core/ticks.h"
 
 namespace weir {
@@ -24,6 +25,8 @@ TimePoint Clock::now() const noexcept {
 }
 
 TimePoint Clock::wall() noexcept { return from_ms(read_ns(CLOCK_REALTIME) / 1'000'000); }
+
+std::int64_t monotonic_us() noexcept { return read_ns(CLOCK_MONOTONIC) / 1'000; }
 
 std::chrono::nanoseconds ticks() noexcept {
   return std::chrono::nanoseconds{read_ns(CLOCK_MONOTONIC)};

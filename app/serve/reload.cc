@@ -133,6 +133,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   }
   if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
   last_tried_hash_ = next.loaded.hash;
+  swap_.reload_begins();
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
   std::string refusal;
@@ -155,6 +156,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   cells_.add(report.ok ? Metric::reloads_ok : Metric::reloads_failed);
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problem_count));
   last_ = report;
+  swap_.reload_ended();
   co_return report;
 }
 

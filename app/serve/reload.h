@@ -26,6 +26,9 @@ class Swap {
  public:
   virtual ~Swap() = default;
   virtual boost::asio::awaitable<std::string> put_in_use(Configuration next) = 0;
+  /// Around each load that is more than a look at unchanged files, good or not.
+  virtual void reload_begins() {}
+  virtual void reload_ended() {}
 };
 
 /// Loads the configuration again when it is asked to (SIGHUP, the admin API) or when its files have

@@ -2,8 +2,10 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <future>
 #include <new>
 
@@ -22,6 +24,8 @@ namespace {
 
 // The program itself and its lists: beside the counters and the connections' buffers.
 constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
+// What the default of limits.memory shrinks to at most, in a small cgroup.
+constexpr std::uint64_t kLeastCounters = std::uint64_t{4} << 20;
 
 // Longer than a connection takes with TLS and a login to another zone, shorter than a start may
 // seem stuck.
@@ -88,6 +92,8 @@ int cannot_listen(const char* door, const std::string& where,
 Wiring::Wiring(Options options)
     : options_(std::move(options)),
       log_(Level::info, true),
+      manager_(service_settings([](const char* name) -> const char* { return std::getenv(name); },
+                                ::getpid())),
       started_(Clock::wall()),
       secret_(HashSecret::random()),
       signals_(control_),
@@ -142,11 +148,17 @@ int Wiring::fit_into_machine() {
   const std::uint64_t beside =
       fixed + (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
   if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
-    std::uint64_t room = *machine_.memory > fixed ? *machine_.memory - fixed : 0;
-    if (patterns) room = room / 9 * 8;  // they take an eighth of it besides
+    const std::uint64_t room = counter_room(*machine_.memory, fixed, patterns);
+    if (!settings_.limits.memory_given && room >= kLeastCounters) {
+      settings_.limits.memory = room;
+      log_.write(Level::info, LogLine("limits.memory is what the cgroup has room for")
+                                  .add("memory", human_size(room))
+                                  .add("granted", human_size(*machine_.memory)));
+      return kOk;
+    }
     return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
                          ", but the cgroup grants " + human_size(*machine_.memory) +
-                         " in all (memory.max), and weir needs " + human_size(beside) +
+                         " in all, and weir needs " + human_size(beside) +
                          " beside its counters: set limits.memory to " + human_size(room) +
                          " or less, or raise the container's memory limit");
   }
@@ -410,6 +422,8 @@ void Wiring::begin_service() {
       .add("policies", static_cast<std::int64_t>(set_->policy_count()))
       .add("config", set_->source_hash);
   if (!options_.viewer) log_.write(Level::info, line);
+  manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies");
+  if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
   if (options_.started) options_.started(first_.model());
   first_ = {};  // its texts are not needed any more
 }

@@ -19,6 +19,7 @@
 #include "app/serve/redis_outage.h"
 #include "app/serve/reload.h"
 #include "app/serve/report.h"
+#include "app/serve/service_manager.h"
 #include "app/serve/state.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
@@ -90,6 +91,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
             std::function<void(api::LineJudge& judge, TimePoint now)> work) override;
   // Swap
   boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
+  void reload_begins() override { manager_.reloading(); }
+  void reload_ended() override;
 
   /// Answers still to come: from every worker, once. On the control thread.
   struct RollCall;
@@ -103,6 +106,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
   void tick();
+  boost::asio::awaitable<void> feed_watchdog(milliseconds limit);
   boost::asio::awaitable<void> shut_down();
   boost::asio::awaitable<void> exchange_last_counts();
   void end();
@@ -110,6 +114,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   Options options_;
   Log log_;
   Clock clock_;
+  ServiceManager manager_;
   Machine machine_;
   std::uint64_t open_files_ = 0;  // that the process may have; 0: unknown
   std::uint64_t buffers_ = 0;     // bytes, of all connections

@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <csignal>
 
+#include "admin/pulse.h"
 #include "app/serve/wiring_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
@@ -252,6 +253,7 @@ bool Wiring::drain(bool begin) {
   draining_since_ = clock_.now();
   log_.write(Level::info, LogLine(begin ? "draining, still accepting" : "draining no more")
                               .add("cause", "the admin API"));
+  manager_.status(begin ? "draining, still accepting" : "serving");
   for (const auto& worker : workers_) {
     worker->thread.post([w = worker.get(), begin] { w->server.begin_drain(begin); });
   }
@@ -357,7 +359,24 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   co_return std::string();
 }
 
+void Wiring::reload_ended() {
+  if (ending_) return;  // it has been told that weir stops
+  manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies" +
+                 (reload_->last().ok ? "" : "; the last reload failed, see the log"));
+}
+
+/// A sign of life for the service manager while every worker's loop turns, this one included.
+asio::awaitable<void> Wiring::feed_watchdog(milliseconds limit) {
+  do {
+    admin::Pulse& pulse = *this;
+    const auto silent = co_await admin::silent_workers(pulse, limit / 2);
+    if (silent.empty()) manager_.alive();
+  } while (co_await net::pause(limit / 3));
+}
+
 asio::awaitable<void> Wiring::shut_down() {
+  // Twice the grace of the doors, and a little for the last exchange and the state.
+  manager_.stopping("draining", settings_.drain.delay + settings_.drain.timeout + 5 * kDoorGrace);
   reload_->stop();
   const auto draining = on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
   co_await RollCall::complete(draining);

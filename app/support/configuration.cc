@@ -165,7 +165,10 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
   differs(same_value(a.api.token_file, b.api.token_file), "api.token_file");
   differs(a.api.hosts == b.api.hosts, "api.hosts");
   differs(same_value(a.state.dir, b.state.dir), "state.dir");
-  differs(a.limits.memory == b.limits.memory, "limits.memory");
+  // Without a word of the user's the running size is what the machine has room for.
+  differs(a.limits.memory_given == b.limits.memory_given &&
+              (!a.limits.memory_given || a.limits.memory == b.limits.memory),
+          "limits.memory");
   differs(a.limits.keys == b.limits.keys, "limits.keys");
   differs(a.limits.body == b.limits.body, "limits.body");
   differs(a.limits.head == b.limits.head, "limits.head");

@@ -39,6 +39,11 @@ std::uint64_t buffer_bytes(const config::Server::Limits& limits,
   return std::max(bytes, 2 * least_buffer_bytes(limits));
 }
 
+std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept {
+  const std::uint64_t room = granted - std::min(granted, fixed);
+  return patterns ? room / 9 * 8 : room;
+}
+
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept {
   return 4 * (limits.head + limits.body);
 }

@@ -40,6 +40,10 @@ struct MemoryPlan {
 std::uint64_t buffer_bytes(const config::Server::Limits& limits,
                            std::optional<std::uint64_t> granted) noexcept;
 
+/// What counters may take at most of the `granted` bytes, beside `fixed` ones for all else;
+/// patterns take an eighth of it besides. 0: there is no room.
+std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept;
+
 /// What each worker may keep at least: some judged bodies, however large they may be.
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
 

@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -34,6 +36,7 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl reload\n"
     "  weir ctl drain --begin           not ready any more, but still serving; --end takes it "
     "back\n"
+    "  weir ctl drain --begin --hold 10s   ... and return after 10 s: a preStop hook\n"
     "  weir ctl --admin unix:/run/weir/admin.sock status\n"
     "\n"
     "A key of several parts is several words, in the order of the policy's or list's key. -o json\n"
@@ -49,6 +52,7 @@ struct CtlFlags {
   std::string duration, until, why, effect;
   unsigned limit = 100;
   bool begin = false, end = false;
+  std::string hold;
   unsigned windows = 12;
   WatchOptions watch;
 };
@@ -163,10 +167,21 @@ int drain(const CtlFlags& flags, const Globals& globals) {
     complain("drain needs --begin or --end");
     return kUsage;
   }
+  milliseconds hold{0};
+  if (!flags.hold.empty()) {
+    const auto parsed = config::parse_duration(flags.hold);
+    if (!parsed) {
+      complain("--hold: " + parsed.message);
+      return kUsage;
+    }
+    hold = *parsed.value;
+  }
   const AdminAnswer answer = ask_admin(flags.door, "POST", "/v1/drain",
                                        flags.begin ? R"({"begin":true})" : R"({"begin":false})");
   if (answer.code != kOk) return complain_of(answer);
   show(globals, answer.body, drain_text(answer.body));
+  boost::asio::io_context io;
+  boost::asio::steady_timer(io, hold).wait();
   return kOk;
 }
 
@@ -267,14 +282,7 @@ void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
 
 std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   auto flags = std::make_shared<CtlFlags>();
-  const config::Environment environment = process_environment();
-  const auto from = [&](const char* name, const char* otherwise) {
-    const auto found = environment.find(name);
-    return found == environment.end() || found->second.empty() ? std::string(otherwise)
-                                                               : found->second;
-  };
-  flags->door.address = from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481");
-  flags->door.token_file = from("WEIR_ADMIN_TOKEN_FILE", "");
+  flags->door = default_door();
   app.add_option("--admin", flags->door.address, "The admin door; else $WEIR_ADMIN_LISTEN")
       ->type_name("ADDRESS")
       ->capture_default_str();
@@ -289,7 +297,13 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   CLI::App* leave =
       app.add_subcommand("drain", "Leave the load balancer's list, but go on serving");
   auto* begin = leave->add_flag("--begin", flags->begin, "Not ready any more (for a preStop hook)");
-  leave->add_flag("--end", flags->end, "Ready again")->excludes(begin);
+  CLI::Option* end = leave->add_flag("--end", flags->end, "Ready again")->excludes(begin);
+  leave
+      ->add_option("--hold", flags->hold,
+                   "With --begin: return after so long only; a classic sidecar's hook, which must "
+                   "outlast the app's")
+      ->type_name("DURATION")
+      ->excludes(end);
   runs.emplace_back(leave, drain);
   for (const auto& [command, run] : runs) command->footer(examples_of(command->get_name()));
   return [flags, runs, &globals] {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "app/support/columns.h"
+#include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/support/files.h"
 #include "app/support/http_client.h"
@@ -16,8 +17,6 @@
 
 namespace weir::app {
 namespace {
-
-constexpr milliseconds kCallTimeout{10'000};
 
 struct Found {
   net::SocketAddress address;
@@ -55,8 +54,18 @@ AdminAnswer failed(ExitCode code, std::string problem) {
 
 }  // namespace
 
+AdminDoor default_door() {
+  const config::Environment environment = process_environment();
+  const auto from = [&](const char* name, const char* otherwise) {
+    const auto found = environment.find(name);
+    return found == environment.end() || found->second.empty() ? std::string(otherwise)
+                                                               : found->second;
+  };
+  return {from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481"), from("WEIR_ADMIN_TOKEN_FILE", "")};
+}
+
 AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,
-                      const std::string& body) {
+                      const std::string& body, milliseconds limit) {
   std::string problem;
   const auto found = find_door(door.address, problem);
   if (!found) return failed(kUsage, problem);
@@ -70,7 +79,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   // The admin door wants it of every change, with a body or without.
   if (method != "GET") lines += "Content-Type: application/json\r\n";
   const auto answer =
-      http_request(found->address, method, target, found->authority, lines, body, kCallTimeout);
+      http_request(found->address, method, target, found->authority, lines, body, limit);
   if (!answer) {
     return failed(kUnreachable, door.address + " does not answer: " + answer.error().message() +
                                     " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/support/command.h"
+#include "core/clock.h"
 
 /// How `weir ctl` speaks to the admin door of a running weir.
 namespace weir::app {
@@ -22,9 +23,13 @@ struct AdminAnswer {
   std::string problem;  ///< what is wrong, fit to be shown; empty if code is kOk
 };
 
-/// One request; blocks for ten seconds at most.
+/// The door that the environment names ($WEIR_ADMIN_LISTEN, $WEIR_ADMIN_TOKEN_FILE), or the default
+/// one.
+AdminDoor default_door();
+
+/// One request; blocks for `limit` at most.
 AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,
-                      const std::string& body = {});
+                      const std::string& body = {}, milliseconds limit = milliseconds{10'000});
 
 /// Says on stderr what is wrong, if something is, and gives the exit code.
 int complain_of(const AdminAnswer& answer);

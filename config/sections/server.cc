@@ -193,9 +193,12 @@ void read_count(Reader& r, const Member& m, Server::Limits& out) {
   if (const auto n = r.integer(m, Least, Most)) out.*Field = static_cast<std::uint64_t>(*n);
 }
 constexpr Row<Server::Limits> kLimits[] = {
-    {{"memory", shape::kSize, "size, 1MiB to 1024GiB", "`256MiB`",
+    {{"memory", shape::kSize, "size, 1MiB to 1024GiB", "`256MiB`, less in a small cgroup",
       "Arena of all counters and lists."},
-     read_bytes<&Server::Limits::memory, kMiB, 1024 * kGiB>},
+     [](Reader& r, const Member& m, Server::Limits& out) {
+       out.memory_given = true;
+       read_bytes<&Server::Limits::memory, kMiB, 1024 * kGiB>(r, m, out);
+     }},
     {{"keys", shape::kCount, "1 to 1000000000", "1000000",
       "Keys per counter, unless the policy says."},
      read_count<&Server::Limits::keys, 1, 1'000'000'000>},

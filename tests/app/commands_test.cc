@@ -64,7 +64,9 @@ TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
 TEST_F(CommandsTest, version_is_one_line) {
   const Outcome version = run({"--version"});
   EXPECT_EQ(version.code, 0);
-  EXPECT_EQ(version.out, "weir " WEIR_VERSION_TEXT "\n");
+  // The commit: of the repository, or said when it was built.
+  EXPECT_THAT(version.out,
+              testing::MatchesRegex("weir " WEIR_VERSION_TEXT " \\([-0-9a-zA-Z_.]+\\)\n"));
 }
 
 TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {

@@ -50,6 +50,20 @@ views: [{name: a, watch: request, by: path, window: {every: 1m}, top: 5}]
   EXPECT_EQ(plan_memory(*c.set, c.model().server.limits).view_bytes, std::uint64_t{8} << 20);
 }
 
+TEST(MemoryPlan, a_default_is_not_held_against_a_small_cgroup) {
+  const auto limits = [](const char* said) {
+    return load(std::string("weir: 1\n").append(said).c_str()).model().server.limits;
+  };
+  EXPECT_FALSE(limits("").memory_given);
+  EXPECT_FALSE(limits("limits: {keys: 1000}\n").memory_given);
+  EXPECT_TRUE(limits("limits: {memory: 256MiB}\n").memory_given);
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(counter_room(64 * kMiB, 32 * kMiB, false), 32 * kMiB);
+  EXPECT_EQ(counter_room(41 * kMiB, 32 * kMiB, true), 8 * kMiB);
+  EXPECT_EQ(limiter::pattern_memory(8 * kMiB) + 8 * kMiB, 9 * kMiB);
+  EXPECT_EQ(counter_room(16 * kMiB, 32 * kMiB, false), 0U);
+}
+
 TEST(MemoryPlan, says_when_tables_do_not_fit) {
   const Configuration c = load(R"(weir: 1
 limits: {memory: 16MiB}
