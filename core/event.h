@@ -24,6 +24,9 @@ enum class BodyState : std::uint8_t {
   broken,     ///< cut short, a damaged coding, or a part only (206)
 };
 
+/// What a proxy that asks about a request says of it beside HTTP (policies/lang/asked_facts.h).
+class AskedFacts;
+
 /// A request as a front door saw it: views into the door's buffers, alive for one judgement. A text
 /// whose data() is null is not known (null in expressions).
 struct Request {
@@ -37,7 +40,8 @@ struct Request {
   Address client;           ///< whom the client-address rules believe
   std::span<const HeaderField> headers;  ///< as received, in order
   BodyState body_state = BodyState::not_read;
-  std::string_view body;  ///< if complete
+  std::string_view body;              ///< if complete
+  const AskedFacts* facts = nullptr;  ///< null: there are none
 };
 
 /// What came back from the app.

@@ -11,10 +11,10 @@ namespace {
 
 /// Words of the expression language that a field may not hide: a policy that reads `ip` must mean
 /// the caller's address wherever it stands.
-constexpr std::array<std::string_view, 22> kReserved = {
-    "method", "path",  "url",    "host",     "scheme", "ip",    "query", "header",
-    "cookie", "body",  "status", "response", "time",   "event", "value", "limit",
-    "true",   "false", "null",   "in",       "and",    "or"};
+constexpr std::array<std::string_view, 23> kReserved = {
+    "method", "path", "url",    "host",     "scheme", "ip",   "query", "header",
+    "cookie", "body", "status", "response", "envoy",  "time", "event", "value",
+    "limit",  "true", "false",  "null",     "in",     "and",  "or"};
 
 }  // namespace
 

@@ -34,7 +34,8 @@ std::string_view miss_reason_text(MissReason reason) noexcept {
 std::span<const ExtractorRow> extractor_rows() {
   static const std::vector<ExtractorRow> rows = [] {
     std::vector<ExtractorRow> all;
-    for (const auto family : {http_extractors(), network_extractors(), body_extractors()}) {
+    for (const auto family :
+         {http_extractors(), network_extractors(), body_extractors(), envoy_extractors()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -50,8 +51,9 @@ const ExtractorRow* find_extractor(std::string_view name) {
 }
 
 bool is_reserved_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 11> kWords = {
-      "event", "value", "limit", "true", "false", "null", "in", "and", "or", "not", "response"};
+  static constexpr std::array<std::string_view, 12> kWords = {
+      "event", "value", "limit", "true", "false",    "null",
+      "in",    "and",   "or",    "not",  "response", "envoy"};
   if (std::find(kWords.begin(), kWords.end(), name) != kWords.end()) return true;
   const ExtractorRow* row = find_extractor(name);
   return row != nullptr && row->form != ArgumentForm::index;

@@ -81,5 +81,6 @@ std::string attribute_text(const ExtractorRow& row, const Argument& argument);
 std::span<const ExtractorRow> http_extractors();
 std::span<const ExtractorRow> network_extractors();
 std::span<const ExtractorRow> body_extractors();
+std::span<const ExtractorRow> envoy_extractors();
 
 }  // namespace weir::policies

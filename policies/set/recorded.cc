@@ -65,8 +65,8 @@ class Uses {
   static constexpr std::uint8_t kRead = 1, kKey = 2;
 
   void look(const Policy& policy) {
-    using Kind = config::MetricDef::Kind;
-    const bool members = policy.metric == Kind::distinct || policy.metric == Kind::exists;
+    using Metric = config::MetricDef::Kind;
+    const bool members = policy.metric == Metric::distinct || policy.metric == Metric::exists;
     for (const Binding& binding : policy.bindings) {
       read(binding.when);
       key(binding.key, &policy);

@@ -58,6 +58,7 @@ class Access {
     const std::string name = base_->text;
     if (const auto column = checker_.scope.column(name)) return load(*column);
     if (name == "response") return response();
+    if (name == "envoy") return envoy();
     const ExtractorRow* row = find_extractor(name);
     if (row != nullptr && row->form != ArgumentForm::index) return attribute(*row);
     if (name == "event") return load(SlotTable::event());
@@ -104,6 +105,18 @@ class Access {
     const bool status = part != nullptr && *part == "status";
     return checker_.fail(steps_.empty() ? *base_ : *steps_[0], "response has header and body only",
                          status ? "the status is just: status" : "such as response.header.x_cache");
+  }
+
+  bool envoy() {
+    std::string room;
+    const std::string* part = steps_.empty() ? nullptr : step_name(*steps_[0], room);
+    const ExtractorRow* row = part == nullptr ? nullptr : find_extractor("envoy." + *part);
+    if (row == nullptr) {
+      return checker_.fail(steps_.empty() ? *base_ : *steps_[0],
+                           "envoy has context and metadata only", "such as envoy.context.tier");
+    }
+    ++used_;
+    return attribute(*row);
   }
 
   bool attribute(const ExtractorRow& row) {
