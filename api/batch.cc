@@ -21,8 +21,8 @@ Batch::Left Batch::work(LineJudge& judge, TimePoint now, Asker& asker) {
       const std::size_t begin = before.rfind('\n');
       problem_.column = before.size() - (begin == std::string_view::npos ? 0 : begin + 1) + 1;
       problem_.what = wrong->what;
-    } else if (asker.waits()) {
-      return Left::waits;
+    } else if (asker.waits() || asker.goes_to()) {
+      return asker.waits() ? Left::waits : Left::moves;
     } else {
       answer_.push_back('\n');
     }
@@ -41,10 +41,10 @@ Batch::Left Batch::work(LineJudge& judge, TimePoint now, Asker& asker) {
       add_error({line_, 1, "not judged: the answer has become too long; send fewer events"});
     } else if (const auto wrong = judge.judge(line, ask_, now, answer_, asker)) {
       add_error({line_, wrong->at + 1, wrong->what});
-    } else if (asker.waits()) {
+    } else if (asker.waits() || asker.goes_to()) {
       --line_;
       at_ = begin;
-      return Left::waits;
+      return asker.waits() ? Left::waits : Left::moves;
     } else {
       answer_.push_back('\n');
     }

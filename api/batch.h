@@ -29,6 +29,7 @@ class Batch {
     nothing,  ///< all are done
     some,     ///< call again, when others have had their turn
     waits,    ///< call again after the asker's resume()
+    moves,    ///< call again on the worker to which the asker goes
   };
   /// Judges the next events. The same asker each time.
   Left work(LineJudge& judge, TimePoint now, Asker& asker);

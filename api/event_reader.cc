@@ -58,6 +58,7 @@ std::optional<JsonWrong> EventReader::read(std::string_view object, const polici
                                            TimePoint now) {
   clear(now);
   if (Wrong wrong = members_.read(object)) return wrong;
+  if (const Member* const id = members_.find("request_id")) return read_settlement(*id);
   if (Wrong wrong = find_event(set)) return wrong;
   const bool columns = !set.events[record_.event].source.empty();
   for (const Member& member : members_.members()) {
@@ -72,6 +73,29 @@ std::optional<JsonWrong> EventReader::read(std::string_view object, const polici
   record_.values = presets_;
   if (Wrong wrong = check_says_something()) return wrong;
   return check_status(set);
+}
+
+// What the request was, weir knows already.
+EventReader::Wrong EventReader::read_settlement(const Member& id) {
+  if (id.kind != Kind::text)
+    return JsonWrong{id.at, "`request_id` is the text that stood in X-Weir-Request-Id"};
+  for (const Member& member : members_.members()) {
+    if (&member == &id || member.kind == Kind::null) continue;
+    Wrong wrong;
+    if (member.name == "status") {
+      wrong = read_status(member);
+    } else if (member.name == "response") {
+      wrong = read_response(member);
+    } else {
+      wrong = JsonWrong{member.name_at, "beside `request_id` stand `status` and `response` only"};
+    }
+    if (wrong) return wrong;
+  }
+  if (answer_.status == 0)
+    return JsonWrong{id.name_at, "what was answered to this request? give `status`"};
+  finish_request();
+  settles_ = id.text;
+  return std::nullopt;
 }
 
 // A request of which nothing is known is none: most likely a client's mistake.
@@ -113,6 +137,7 @@ void EventReader::clear(TimePoint now) {
   request_ = {};
   request_.time = now;
   request_.body_state = BodyState::complete;
+  settles_.reset();
   answer_ = {};
   answer_.body_state = BodyState::complete;
   presets_.clear();

@@ -33,6 +33,8 @@ class EventReader {
   const policies::Record& record() const noexcept { return record_; }
   /// What the app answered, as far as the event says: status 0 is unknown.
   const Answer& answer() const noexcept { return answer_; }
+  /// What is told is the answer() to a request that a door let pass: its id. None: an event.
+  std::optional<std::string_view> settles() const noexcept { return settles_; }
 
  private:
   using Member = JsonMember;
@@ -46,6 +48,7 @@ class EventReader {
   void clear(TimePoint now);
   Wrong find_event(const policies::PolicySet& set);
   Wrong read_member(const policies::PolicySet& set, const Member& member);
+  Wrong read_settlement(const Member& id);
   Wrong read_column(const policies::PolicySet& set, const Member& member);
   Wrong preset(const policies::PolicySet& set, policies::SlotId slot, const Member& member);
   void preset_what_is_not_known(const policies::PolicySet& set);
@@ -82,6 +85,7 @@ class EventReader {
   policies::Record record_;
   Request request_;
   Answer answer_;
+  std::optional<std::string_view> settles_;
   std::vector<policies::Preset> presets_;
   std::vector<HeaderField> headers_, answer_headers_;
   std::deque<std::string> texts_;  // what had to be copied or made; a deque: views stay

@@ -9,12 +9,14 @@ using telemetry::Metric;
 std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, TimePoint now,
                                           std::string& out, Asker& asker) {
   const bool again = std::exchange(asker.waits_, false);
+  asker.goes_to_.reset();
   const policies::PolicySet& set = gate_.set();
   if (auto wrong = reader_.read(object, set, now)) {
     metrics_.add(Metric::api_bad);
     give_up(asker, now);  // it was right, by policies that are not in force any more
     return wrong;
   }
+  if (reader_.settles()) return settle(ask, now, out, asker);
   if (ask == Ask::query && !asker.trace_) asker.trace_.emplace();
   // While it waited, other policies may have come into force: then it is judged anew.
   if (ask == Ask::query && !(again && asker.trace_->is_of(set))) asker.trace_->start(set);
@@ -31,6 +33,24 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
   append_verdict(out, set, *judged);
   if (ask == Ask::query) asker.trace_->append(out, set, judged->plan, reader_.record());
   out.push_back('}');
+  return std::nullopt;
+}
+
+std::optional<JsonWrong> LineJudge::settle(Ask ask, TimePoint now, std::string& out, Asker& asker) {
+  if (ask == Ask::query) {
+    metrics_.add(Metric::api_bad);
+    return JsonWrong{0, "an answer that is told of is no question: POST it to /v1/events"};
+  }
+  const auto worker = gate::Unsettled::worker_of(*reader_.settles());
+  const bool elsewhere = worker && *worker != worker_ && *worker < workers_;
+  if (unsettled_ != nullptr && elsewhere) {
+    asker.goes_to_ = worker;
+    return std::nullopt;
+  }
+  const bool settled =
+      unsettled_ != nullptr && unsettled_->settle(*reader_.settles(), reader_.answer(), now);
+  metrics_.add(settled ? Metric::settled_known : Metric::settled_unknown);
+  out.append(settled ? R"({"settled":true})" : R"({"settled":false})");
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include "api/event_reader.h"
 #include "api/verdict_json.h"
 #include "gate/gate.h"
+#include "gate/unsettled.h"
 #include "telemetry/metrics.h"
 
 namespace weir::api {
@@ -21,10 +23,13 @@ class Asker : public gate::Waiter {
  public:
   /// The last event has not been judged: give it once more after resume().
   bool waits() const noexcept { return waits_; }
+  /// The last event has not been judged: give it to this worker, which knows the request.
+  std::optional<std::size_t> goes_to() const noexcept { return goes_to_; }
 
  private:
   friend class LineJudge;
   bool waits_ = false;
+  std::optional<std::size_t> goes_to_;
   std::optional<QueryTrace> trace_;  // of the query under way
 };
 
@@ -32,6 +37,13 @@ class Asker : public gate::Waiter {
 class LineJudge {
  public:
   LineJudge(gate::Gate& gate, telemetry::MetricCells& metrics) : gate_(gate), metrics_(metrics) {}
+  /// This worker's requests whose answers no door sees; without it nobody can tell of any. It is
+  /// one of so many workers.
+  void settle_by(gate::Unsettled& unsettled, std::size_t worker, std::size_t workers) noexcept {
+    unsettled_ = &unsettled;
+    worker_ = worker;
+    workers_ = workers;
+  }
 
   /// Appends the answer, a JSON object; or says what is wrong with the event and appends nothing;
   /// or lets the asker wait, and appends nothing.
@@ -41,9 +53,13 @@ class LineJudge {
   void give_up(Asker& asker, TimePoint now) { gate_.give_up(asker, now); }
 
  private:
+  std::optional<JsonWrong> settle(Ask ask, TimePoint now, std::string& out, Asker& asker);
+
   gate::Gate& gate_;
   telemetry::MetricCells& metrics_;
   EventReader reader_;
+  gate::Unsettled* unsettled_ = nullptr;
+  std::size_t worker_ = 0, workers_ = 1;
 };
 
 }  // namespace weir::api

@@ -66,6 +66,12 @@ ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers&
              Metric::api_refused, settings.hosts},
             *this, metrics) {}
 
+void ApiServer::adopt(net::Fd fd, std::string sent) {
+  asio::post(io_, [this, fd = std::move(fd), sent = std::move(sent)]() mutable {
+    door_.adopt(std::move(fd), std::move(sent));
+  });
+}
+
 asio::awaitable<net::HttpReply> ApiServer::answer(net::HttpRequest request) {
   const bool query = request.path == "/v1/query";
   if (!query && request.path != "/v1/events") {
@@ -126,6 +132,8 @@ void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
     switch (task->batch.work(judge, now, *task)) {
       case Batch::Left::some:
         return step(worker, task);
+      case Batch::Left::moves:
+        return step(*task->goes_to(), task);
       case Batch::Left::waits:
         task->go_on = [this, worker, task] { step(worker, task); };
         return;

@@ -114,6 +114,45 @@
     "Events that came through the event API, by what became of them.")                            \
   X(api_queried, counter, "weir_api_events_total", "result=\"queried\"", "")                      \
   X(api_bad, counter, "weir_api_events_total", "result=\"bad\"", "")                              \
+  X(check_allowed_ext_authz, counter, "weir_checks_total",                                        \
+    "door=\"ext_authz\",result=\"allowed\"",                                                      \
+    "Requests that proxies have asked about, by door; failed: without a verdict.")                \
+  X(check_denied_ext_authz, counter, "weir_checks_total", "door=\"ext_authz\",result=\"denied\"", \
+    "")                                                                                           \
+  X(check_failed_ext_authz, counter, "weir_checks_total", "door=\"ext_authz\",result=\"failed\"", \
+    "")                                                                                           \
+  X(check_allowed_ext_authz_http, counter, "weir_checks_total",                                   \
+    "door=\"ext_authz_http\",result=\"allowed\"", "")                                             \
+  X(check_denied_ext_authz_http, counter, "weir_checks_total",                                    \
+    "door=\"ext_authz_http\",result=\"denied\"", "")                                              \
+  X(check_failed_ext_authz_http, counter, "weir_checks_total",                                    \
+    "door=\"ext_authz_http\",result=\"failed\"", "")                                              \
+  X(check_allowed_nginx, counter, "weir_checks_total", "door=\"nginx\",result=\"allowed\"", "")   \
+  X(check_denied_nginx, counter, "weir_checks_total", "door=\"nginx\",result=\"denied\"", "")     \
+  X(check_failed_nginx, counter, "weir_checks_total", "door=\"nginx\",result=\"failed\"", "")     \
+  X(check_allowed_traefik, counter, "weir_checks_total", "door=\"traefik\",result=\"allowed\"",   \
+    "")                                                                                           \
+  X(check_denied_traefik, counter, "weir_checks_total", "door=\"traefik\",result=\"denied\"", "") \
+  X(check_failed_traefik, counter, "weir_checks_total", "door=\"traefik\",result=\"failed\"", "") \
+  X(check_allowed_caddy, counter, "weir_checks_total", "door=\"caddy\",result=\"allowed\"", "")   \
+  X(check_denied_caddy, counter, "weir_checks_total", "door=\"caddy\",result=\"denied\"", "")     \
+  X(check_failed_caddy, counter, "weir_checks_total", "door=\"caddy\",result=\"failed\"", "")     \
+  X(check_allowed_haproxy, counter, "weir_checks_total", "door=\"haproxy\",result=\"allowed\"",   \
+    "")                                                                                           \
+  X(check_denied_haproxy, counter, "weir_checks_total", "door=\"haproxy\",result=\"denied\"", "") \
+  X(check_failed_haproxy, counter, "weir_checks_total", "door=\"haproxy\",result=\"failed\"", "") \
+  X(check_connections, gauge, "weir_check_connections_open", "",                                  \
+    "Connections of proxies that ask over HTTP.")                                                 \
+  X(check_client_unknown, counter, "weir_check_client_unknown_total", "",                         \
+    "Checks that did not say who the client is: it was taken for the proxy itself.")              \
+  X(unsettled_open, gauge, "weir_unsettled", "",                                                  \
+    "Requests that a door let pass and whose answers nobody has told of yet.")                    \
+  X(unsettled_expired, counter, "weir_unsettled_lost_total", "reason=\"expired\"",                \
+    "Of those, what was released uncounted: told of too late, or too many were open.")            \
+  X(unsettled_full, counter, "weir_unsettled_lost_total", "reason=\"full\"", "")                  \
+  X(settled_known, counter, "weir_settled_total", "result=\"settled\"",                           \
+    "Answers that the app told of by an id; unknown: there is no such request.")                  \
+  X(settled_unknown, counter, "weir_settled_total", "result=\"unknown\"", "")                     \
   X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                          \
     "Rows for --record; dropped: the queue was full.")                                            \
   X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                  \
