@@ -351,7 +351,22 @@ struct Server {
     bool none = false;                        ///< `listen: none`
     std::optional<Text> token_file;
     std::vector<std::string> hosts;  ///< lower case, without port
+    std::optional<Text> ext_authz;  ///< its prefix, which begins with '/' and does not end with one
+    /// A proxy that asks at /forward_auth/NAME.
+    struct ForwardAuth {
+      Text caller;
+      std::vector<std::pair<int, int>> deny_status;  ///< what a refusal's status becomes
+    };
+    std::vector<ForwardAuth> forward_auth;
   } api;
+  /// What is believed of proxies that ask about requests.
+  struct Authz {
+    std::vector<Cidr> trust;  ///< client_ip.trust; none: `hops` are counted instead
+    std::string client_header = "x-forwarded-for";
+    unsigned hops = 0;  ///< trusted proxies in front of the one that asks
+    bool error_response = false;
+    milliseconds settle{60'000};  ///< for the app to tell of an answer
+  } authz;
   struct State {
     std::optional<Text> dir;
   } state;

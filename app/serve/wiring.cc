@@ -9,6 +9,7 @@
 #include <future>
 #include <new>
 
+#include "app/serve/door_settings.h"
 #include "app/serve/wiring_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
@@ -131,10 +132,11 @@ int Wiring::load() {
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, first_);
   log_.flush(kBeforeWords);  // before what else is said on stderr
-  if (!settings_.proxy.upstream) {
+  if (!settings_.proxy.upstream && !has_doors(settings_)) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
-                "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM");
+                "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM; without it "
+                "another proxy has to ask here (api.ext_authz, api.forward_auth)");
   }
   return kOk;
 }
@@ -240,7 +242,8 @@ int Wiring::build_stores() {
 
 int Wiring::build_workers() {
   std::string why;
-  auto upstream = address_of(settings_.proxy.upstream->value, &why);
+  auto upstream = settings_.proxy.upstream ? address_of(settings_.proxy.upstream->value, &why)
+                                           : Result<net::SocketAddress>(net::SocketAddress());
   if (!upstream) {
     return fail(kUnreachable, "proxy.upstream: can't resolve " +
                                   settings_.proxy.upstream_authority + ": " +
@@ -271,10 +274,11 @@ int Wiring::build_workers() {
                                     opened.error().message());
     }
   }
+  door_settings_ = door_settings(settings_);
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {
-    workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, *shared_, settings_,
-                                                proxy_settings_, metrics_->cells(i),
+    workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, count, *shared_, settings_,
+                                                proxy_settings_, door_settings_, metrics_->cells(i),
                                                 report_->observer(i), redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
@@ -312,6 +316,7 @@ int Wiring::open_api() {
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
   api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
+  if (has_doors(settings_)) return open_api_doors(*address, at);
   const auto started = api_->start();
   if (started) return kOk;
   api_.reset();
@@ -322,6 +327,30 @@ int Wiring::open_api() {
   log_.write(Level::warn, LogLine("no event API: its port is taken")
                               .add("address", shown(at))
                               .add("hint", "set api.listen to another one, or to none"));
+  return kOk;
+}
+
+/// The workers take the connections, and give those that tell of events to the event API.
+int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endpoint& at) {
+  if (const auto taken = is_taken(address)) return cannot_listen("api", shown(at), taken);
+  auto sockets = net::open_listeners(address, workers_.size());
+  if (!sockets) return cannot_listen("api", shown(at), sockets.error());
+  const auto bound = net::SocketAddress::of_socket(sockets->front().get());
+  if (!bound) return cannot_listen("api", shown(at), bound.error());
+  if (auto started = api_->start_behind(*bound); !started)
+    return door_failed("api", at, settings_.api.token_file, started.error());
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    std::promise<Result<void>> listening;
+    auto done = listening.get_future();
+    workers_[i]->thread.post([&, fd = std::move((*sockets)[i]), w = workers_[i].get()]() mutable {
+      w->doors->give_others_to([api = api_.get()](net::Fd other, std::string sent) {
+        api->adopt(std::move(other), std::move(sent));
+      });
+      listening.set_value(w->doors->listen(std::move(fd)));
+    });
+    if (auto started = done.get(); !started)
+      return cannot_listen("api", shown(at), started.error());
+  }
   return kOk;
 }
 
@@ -370,6 +399,11 @@ int Wiring::open_doors() {
   if (auto started = admin_->start(); !started)
     return door_failed("admin", back, settings_.admin.token_file, started.error());
 
+  if (!settings_.proxy.upstream) {
+    pool_->start();
+    meet_redis();
+    return kOk;
+  }
   const config::Endpoint& front = settings_.proxy.listen.value;
   const auto address = bound(front);
   if (!address) return cannot_listen("proxy", shown(front), address.error());
@@ -409,8 +443,9 @@ void Wiring::begin_service() {
   tick();
   LogLine line("weir is ready");
   line.add("version", kVersion)
-      .add("proxy", shown(settings_.proxy.listen.value))
-      .add("upstream", settings_.proxy.upstream->value.is_unix()
+      .add("proxy", settings_.proxy.upstream ? shown(settings_.proxy.listen.value) : "none")
+      .add("upstream", !settings_.proxy.upstream ? "none"
+                       : settings_.proxy.upstream->value.is_unix()
                            ? shown(settings_.proxy.upstream->value)
                            : settings_.proxy.upstream_authority)
       .add("admin", shown(settings_.admin.listen.value))

@@ -25,6 +25,7 @@
 #include "app/support/log.h"
 #include "app/support/machine.h"
 #include "app/support/shared_store.h"
+#include "authz/door_context.h"
 #include "gate/gate.h"
 #include "net/task_group.h"
 #include "net/worker_pool.h"
@@ -69,6 +70,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void meet_redis();
   int open_doors();
   int open_api();
+  int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
   int door_failed(const char* door, const config::Endpoint& at,
                   const std::optional<config::Text>& token_file,
                   const boost::system::error_code& error) const;
@@ -148,6 +150,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;
+  authz::DoorSettings door_settings_;
   std::unique_ptr<net::WorkerPool> pool_;
   std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
   std::unique_ptr<admin::HealthServer> health_;

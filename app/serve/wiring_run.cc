@@ -255,7 +255,10 @@ bool Wiring::drain(bool begin) {
                               .add("cause", "the admin API"));
   manager_.status(begin ? "draining, still accepting" : "serving");
   for (const auto& worker : workers_) {
-    worker->thread.post([w = worker.get(), begin] { w->server.begin_drain(begin); });
+    worker->thread.post([w = worker.get(), begin] {
+      w->server.begin_drain(begin);
+      if (w->doors) w->doors->begin_drain(begin);
+    });
   }
   return draining_;
 }
@@ -378,7 +381,10 @@ asio::awaitable<void> Wiring::shut_down() {
   // Twice the grace of the doors, and a little for the last exchange and the state.
   manager_.stopping("draining", settings_.drain.delay + settings_.drain.timeout + 5 * kDoorGrace);
   reload_->stop();
-  const auto draining = on_every_worker([](Worker& worker) { worker.server.begin_drain(true); });
+  const auto draining = on_every_worker([](Worker& worker) {
+    worker.server.begin_drain(true);
+    if (worker.doors) worker.doors->begin_drain(true);
+  });
   co_await RollCall::complete(draining);
   // Whoever sends requests here needs time to see that /readyz says no: since the drain began,
   // which may have been before the signal (`ctl drain --begin` in a preStop hook).
@@ -391,14 +397,23 @@ asio::awaitable<void> Wiring::shut_down() {
       std::make_shared<RollCall>(control_, workers_.size(), settings_.drain.timeout + kDoorGrace);
   for (const auto& worker : workers_) {
     worker->thread.post([this, w = worker.get(), stopped] {
+      const TimePoint end = w->thread.now() + settings_.drain.timeout;
+      const auto open = std::make_shared<int>(w->doors ? 2 : 1);
+      const auto one_stopped = [this, stopped, open] {
+        if (--*open == 0) asio::post(control_, [stopped] { stopped->answered(); });
+      };
       w->server.stop_accepting();
-      w->server.finish_by(w->thread.now() + settings_.drain.timeout, [this, stopped] {
-        asio::post(control_, [stopped] { stopped->answered(); });
-      });
+      w->server.finish_by(end, one_stopped);
+      if (!w->doors) return;
+      w->doors->stop_accepting();
+      w->doors->finish_by(end, one_stopped);
     });
   }
   co_await RollCall::complete(stopped);
   if (api_ != nullptr) co_await api_->stop(kDoorGrace);  // what it was told is exchanged as well
+  const auto released =
+      on_every_worker([](Worker& worker) { worker.unsettled.release_all(worker.thread.now()); });
+  co_await RollCall::complete(released);
   co_await exchange_last_counts();
   co_await admin_->stop(kDoorGrace);
   co_await health_->stop(kDoorGrace);

@@ -5,22 +5,28 @@
 #include "app/serve/counter_desk.h"
 #include "app/serve/wiring.h"
 #include "app/support/shared_store.h"
+#include "authz/door_server.h"
+#include "gate/unsettled.h"
 #include "policies/set/sharing.h"
 
 namespace weir::app {
 
 /// One worker's front door and what it asks.
 struct Wiring::Worker {
-  Worker(net::Worker& in, std::size_t index, gate::Shared& shared, const config::Server& settings,
-         const proxy::Settings& proxy, telemetry::MetricCells& cells, policies::Observer& observer,
-         const SharedStoreSettings* store)
+  Worker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
+         const config::Server& settings, const proxy::Settings& proxy,
+         const authz::DoorSettings& doors_wanted, telemetry::MetricCells& cells,
+         policies::Observer& observer, const SharedStoreSettings* store)
       : thread(in),
         metrics(cells),
         gate(shared, index,
              gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
              cells, &observer),
         server(in, proxy, gate, cells),
+        unsettled(gate, in.wheel(), index, settings.authz.settle, cells),
         lines(gate, cells) {
+    lines.settle_by(unsettled, index, workers);
+    if (!doors_wanted.doors.empty()) doors.emplace(in, doors_wanted, gate, unsettled, cells);
     if (store == nullptr) return;
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
@@ -32,6 +38,11 @@ struct Wiring::Worker {
     counters.emplace(*redis, sharing, store->secret);
   }
 
+  ~Worker() {
+    doors.reset();  // what it has passed but not answered is still to be released
+    unsettled.release_all(thread.now());
+  }
+
   net::Worker& thread;
   telemetry::MetricCells& metrics;
   gate::Gate gate;
@@ -40,7 +51,9 @@ struct Wiring::Worker {
   // Started after the server's hook, whose sessions it gathers from.
   std::optional<store::RedisStore> redis;
   proxy::Server server;
-  api::LineJudge lines;  // of the event API
+  gate::Unsettled unsettled;
+  std::optional<authz::DoorServer> doors;  // after the server, which ticks the gate
+  api::LineJudge lines;                    // of the event API
 };
 
 /// What the configuration says, as the proxy wants it.

@@ -164,6 +164,17 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
   differs(same(a.api.listen, b.api.listen) && a.api.none == b.api.none, "api.listen");
   differs(same_value(a.api.token_file, b.api.token_file), "api.token_file");
   differs(a.api.hosts == b.api.hosts, "api.hosts");
+  differs(same_value(a.api.ext_authz, b.api.ext_authz), "api.ext_authz");
+  differs(std::equal(a.api.forward_auth.begin(), a.api.forward_auth.end(),
+                     b.api.forward_auth.begin(), b.api.forward_auth.end(),
+                     [](const auto& x, const auto& y) {
+                       return x.caller.value == y.caller.value && x.deny_status == y.deny_status;
+                     }),
+          "api.forward_auth");
+  differs(a.authz.trust == b.authz.trust && a.authz.client_header == b.authz.client_header &&
+              a.authz.hops == b.authz.hops && a.authz.error_response == b.authz.error_response &&
+              a.authz.settle == b.authz.settle,
+          "authz");
   differs(same_value(a.state.dir, b.state.dir), "state.dir");
   // Without a word of the user's the running size is what the machine has room for.
   differs(a.limits.memory_given == b.limits.memory_given &&

@@ -17,8 +17,15 @@ void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& 
 /// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
 bool read_server(Reader& reader, const Member& section, Server& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
+void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
+void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
+void read_authz(Reader& reader, const Member& m, Server::Authz& out);
 
 // Parts that more than one section reads.
+/// Addresses and blocks; what trusts strangers gets a warning.
+void read_trust(Reader& reader, const Member& m, std::vector<Cidr>& out);
+/// Of a header, in lower case.
+void read_header_name(Reader& reader, const Member& m, std::string& out);
 inline constexpr milliseconds kWindowShortest{1};
 inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
@@ -61,6 +68,7 @@ void add_rung_tables(std::vector<TableDoc>& out);
 void add_view_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);
 void add_redis_tables(std::vector<TableDoc>& out);
+void add_door_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);
 
 /// A TableDoc of a table of rows.

@@ -50,30 +50,11 @@ void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
 constexpr Row<Server::Proxy> kClientIp[] = {
     {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "nobody",
       "Hops whose forwarding header is believed."},
-     [](Reader& r, const Member& m, Server::Proxy& out) {
-       out.trust.clear();
-       for (const Text& text : r.texts(m)) {
-         if (const auto block = Cidr::parse(text.value)) {
-           out.trust.push_back(*block);
-           warn_of_wide_trust(r, text, *block);
-         } else {
-           r.problems().error(text.where, quoted(text.value) + " is no address or CIDR block",
-                              "write 10.0.0.0/8; bits after the prefix are zero");
-         }
-       }
-     }},
+     [](Reader& r, const Member& m, Server::Proxy& out) { read_trust(r, m, out.trust); }},
     {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
       "The header that the trusted hops set."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
-       const auto text = r.text(m);
-       if (!text) return;
-       std::string name = text->value;
-       for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-       const bool token = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-                            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-                          });
-       if (!token) return r.error(*m.value, quoted(text->value) + " is no header name");
-       out.client_header = std::move(name);
+       read_header_name(r, m, out.client_header);
      }},
 };
 
@@ -163,6 +144,16 @@ constexpr Row<Server::Api> kApi[] = {
       "With "
       "the token any name will do."},
      [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); }},
+    {{"ext_authz", R"({"$ref":"#/$defs/ext_authz"})", "map (below)", "no such door",
+      "Envoy's external authorization over HTTP."},
+     [](Reader& r, const Member& m, Server::Api& out) { read_ext_authz(r, m, out.ext_authz); }},
+    {{"forward_auth",
+      R"({"anyOf":[{"$ref":"#/$defs/texts"},{"type":"array"},{"type":"object","additionalProperties":{"$ref":"#/$defs/forward_auth"}}]})",
+      "list of `nginx`, `traefik`, `caddy`, `haproxy`", "no such door",
+      "Proxies that ask at `/forward_auth/NAME`, each with a path of its own."},
+     [](Reader& r, const Member& m, Server::Api& out) {
+       read_forward_auth(r, m, out.forward_auth);
+     }},
 };
 
 constexpr Row<Server::State> kState[] = {
@@ -337,6 +328,9 @@ constexpr Row<Server> kServer[] = {
      }},
     {{"api", R"({"$ref":"#/$defs/api"})", "map (below)", "", "Events that the app tells of."},
      [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"api\"", kApi, out.api); }},
+    {{"authz", R"({"$ref":"#/$defs/authz"})", "map (below)", "",
+      "What is believed of proxies that ask about requests."},
+     [](Reader& r, const Member& m, Server& out) { read_authz(r, m, out.authz); }},
     {{"state", R"({"$ref":"#/$defs/state"})", "map (below)", "", "What survives a restart."},
      [](Reader& r, const Member& m, Server& out) {
        r.walk(*m.value, "\"state\"", kState, out.state);
@@ -371,6 +365,31 @@ constexpr Row<Server> kServer[] = {
 
 }  // namespace
 
+void read_trust(Reader& r, const Member& m, std::vector<Cidr>& out) {
+  out.clear();
+  for (const Text& text : r.texts(m)) {
+    if (const auto block = Cidr::parse(text.value)) {
+      out.push_back(*block);
+      warn_of_wide_trust(r, text, *block);
+    } else {
+      r.problems().error(text.where, quoted(text.value) + " is no address or CIDR block",
+                         "write 10.0.0.0/8; bits after the prefix are zero");
+    }
+  }
+}
+
+void read_header_name(Reader& r, const Member& m, std::string& out) {
+  const auto text = r.text(m);
+  if (!text) return;
+  std::string name = text->value;
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const bool token = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                     });
+  if (!token) return r.error(*m.value, quoted(text->value) + " is no header name");
+  out = std::move(name);
+}
+
 bool read_server(Reader& reader, const Member& section, Server& out) {
   for (const auto& row : kServer) {
     if (row.doc.name != section.key->text) continue;
@@ -392,6 +411,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kAdmin>("admin", "\"admin\"", "admin", ""));
   out.push_back(doc_of<kHealth>("health", "\"health\"", "health", ""));
   out.push_back(doc_of<kApi>("api", "\"api\"", "api", ""));
+  add_door_tables(out);
   out.push_back(doc_of<kState>("state", "\"state\"", "state", ""));
   out.push_back(doc_of<kDrain>("drain", "\"drain\"", "drain", ""));
   out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));

@@ -90,25 +90,51 @@ bool ClientAddressRules::trusts(const Address& hop) const noexcept {
                      [&](const Cidr& block) { return block.contains(hop); });
 }
 
-Address ClientAddressRules::resolve(const Address& peer,
-                                    std::span<const HeaderField> fields) const noexcept {
-  if (!trusts(peer)) return peer;
-  Address nearest = peer;
+template <class Use>
+void ClientAddressRules::each_from_right(std::span<const HeaderField> fields,
+                                         Use use) const noexcept {
   int hops = 0;
   for (std::size_t i = fields.size(); i-- > 0;) {
     if (!same_ignoring_case(fields[i].name, header_)) continue;
     std::string_view line = fields[i].value;
-    if (line.find('\\') != std::string_view::npos) return peer;
+    if (line.find('\\') != std::string_view::npos) {
+      use(std::optional<Address>());
+      return;
+    }
     while (!line.empty()) {
       const std::string_view entry = take_last(line, ',');
       if (entry.empty()) continue;  // RFC 9110, 5.6.1.2: empty list elements are ignored
-      const std::optional<Address> hop = forwarded_ ? parse_forwarded(entry) : parse_hop(entry);
-      if (!hop || ++hops > kHopsMax) return peer;
-      if (!trusts(*hop)) return *hop;
-      nearest = *hop;
+      std::optional<Address> hop;
+      if (++hops <= kHopsMax) hop = forwarded_ ? parse_forwarded(entry) : parse_hop(entry);
+      if (!use(hop) || !hop) return;
     }
   }
+}
+
+Address ClientAddressRules::resolve(const Address& peer,
+                                    std::span<const HeaderField> fields) const noexcept {
+  return trusts(peer) ? resolve_behind(peer, fields) : peer;
+}
+
+Address ClientAddressRules::resolve_behind(const Address& peer,
+                                           std::span<const HeaderField> fields) const noexcept {
+  Address nearest = peer;
+  each_from_right(fields, [&](const std::optional<Address>& hop) {
+    nearest = hop.value_or(peer);
+    return hop && trusts(*hop);
+  });
   return nearest;
+}
+
+std::optional<Address> ClientAddressRules::entry_from_right(std::span<const HeaderField> fields,
+                                                            unsigned number) const noexcept {
+  std::optional<Address> found;
+  unsigned seen = 0;
+  each_from_right(fields, [&](const std::optional<Address>& hop) {
+    if (seen == number) found = hop;
+    return seen++ < number;
+  });
+  return found;
 }
 
 }  // namespace weir::net

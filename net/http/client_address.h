@@ -26,8 +26,20 @@ class ClientAddressRules {
   /// peer itself if it is not trusted, if there is no entry, or if garbage stands where the answer
   /// should come from.
   Address resolve(const Address& peer, std::span<const HeaderField> fields) const noexcept;
+  /// The same of a peer that is believed, listed or not.
+  Address resolve_behind(const Address& peer, std::span<const HeaderField> fields) const noexcept;
+  /// The entry of the header with this number, counted from the right (0 is the last one), all of
+  /// its lines joined in order. None: there are fewer, or garbage stands there or to the right of
+  /// it.
+  std::optional<Address> entry_from_right(std::span<const HeaderField> fields,
+                                          unsigned number) const noexcept;
+  const std::string& header() const noexcept { return header_; }
 
  private:
+  /// Gives every entry, the last one first, until `use` says false; garbage is nullopt.
+  template <class Use>
+  void each_from_right(std::span<const HeaderField> fields, Use use) const noexcept;
+
   std::vector<Cidr> trust_;
   std::string header_;
   bool forwarded_ = false;

@@ -11,7 +11,7 @@ GuardedDoor::GuardedDoor(boost::asio::io_context& io, GuardedDoorSettings settin
       metrics_(metrics),
       server_(io, *this, settings_.limits) {}
 
-Result<void> GuardedDoor::start() {
+Result<void> GuardedDoor::read_token() {
   if (settings_.token_file) {
     token_.emplace(*settings_.token_file);
     const auto checked = token_->check({});
@@ -19,11 +19,23 @@ Result<void> GuardedDoor::start() {
   } else if (DoorGuard::needs_token(settings_.listen)) {
     return make_error_code(Error::refused);
   }
+  return {};
+}
+
+Result<void> GuardedDoor::start() {
+  if (const auto read = read_token(); !read) return read;
   const auto listening = server_.listen(settings_.listen);
   if (listening) {
     guard_.emplace(server_.address(), token_ ? &*token_ : nullptr, settings_.hosts);
   }
   return listening;
+}
+
+Result<void> GuardedDoor::start_behind(const SocketAddress& bound) {
+  if (const auto read = read_token(); !read) return read;
+  server_.serve_adopted(bound);
+  guard_.emplace(bound, token_ ? &*token_ : nullptr, settings_.hosts);
+  return {};
 }
 
 boost::asio::awaitable<HttpReply> GuardedDoor::handle(HttpRequest request) {

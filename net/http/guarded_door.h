@@ -37,10 +37,14 @@ class GuardedDoor final : HttpHandler {
   /// Binds. Error::refused: the address is reachable from outside and there is no token file;
   /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
   Result<void> start();
+  /// Instead: what others have accepted at this address comes by adopt().
+  Result<void> start_behind(const SocketAddress& bound);
+  void adopt(Fd fd, std::string sent) { server_.adopt(std::move(fd), std::move(sent)); }
   boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }
   const HttpServer& server() const noexcept { return server_; }
 
  private:
+  Result<void> read_token();
   boost::asio::awaitable<HttpReply> handle(HttpRequest request) override;
   HttpReply refuse(int status, std::string_view detail) override;
 

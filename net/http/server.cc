@@ -40,11 +40,12 @@ constexpr milliseconds kLinger{1'000};
 constexpr int kRequestsPerConnection = 1'000;
 
 struct Connection {
-  explicit Connection(Stream s) : stream(std::move(s)) {}
+  Connection(Stream s, std::string said) : stream(std::move(s)), sent(std::move(said)) {}
   /// Whom the connection waits for: the peer to send, this process to answer, the peer to read.
   enum class State : std::uint8_t { request, answer, reader };
 
   Stream stream;
+  std::string sent;  // before it was given to this server
   State state = State::request;
   bool bulk = false;        // its answer counts towards HttpServerLimits::bulk
   std::uint64_t since = 0;  // a running number: when the peer was last of use
@@ -151,7 +152,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   HttpDate date;
   bool stopping = false;
 
-  void admit(Fd fd);
+  void admit(Fd fd, std::string sent = {});
   /// Of the connections that wait for their peer (of bulk answers alone, if `bulk`), the one whose
   /// peer has done nothing for the longest; null: there is none.
   Connection* slowest_peer(bool bulk);
@@ -199,7 +200,7 @@ asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
   }
 }
 
-void HttpServer::Impl::admit(Fd fd) {
+void HttpServer::Impl::admit(Fd fd, std::string sent) {
   if (connections.size() >= limits.connections) {
     Connection* const victim = slowest_peer(false);
     if (victim == nullptr) return;  // all are being answered: closes the new one
@@ -212,7 +213,7 @@ void HttpServer::Impl::admit(Fd fd) {
   stream.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
   if (error) return;
   fd.release();
-  auto connection = std::make_shared<Connection>(std::move(stream));
+  auto connection = std::make_shared<Connection>(std::move(stream), std::move(sent));
   enter(*connection, Connection::State::request);
   connections.push_back(connection.get());
   tasks.spawn(serve(shared_from_this(), std::move(connection)));
@@ -266,6 +267,11 @@ asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<Impl> self,
 
 asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
   boost::beast::flat_buffer buffer(limits.head_bytes + limits.body_bytes);
+  if (!connection.sent.empty()) {
+    const std::size_t size = std::min(connection.sent.size(), buffer.max_size());
+    buffer.commit(asio::buffer_copy(buffer.prepare(size), asio::buffer(connection.sent)));
+    connection.sent = {};
+  }
   for (int served = 1; !stopping; ++served) {
     Parser parser;
     enter(connection, Connection::State::request);
@@ -412,6 +418,12 @@ Result<void> HttpServer::listen(const SocketAddress& address, unsigned unix_mode
   fd->release();
   impl_->tasks.spawn(impl_->accept_all(impl_));
   return {};
+}
+
+void HttpServer::serve_adopted(const SocketAddress& bound) { impl_->address = bound; }
+
+void HttpServer::adopt(Fd fd, std::string sent) {
+  if (!impl_->stopping) impl_->admit(std::move(fd), std::move(sent));
 }
 
 const SocketAddress& HttpServer::address() const noexcept { return impl_->address; }

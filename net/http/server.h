@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/result.h"
+#include "net/fd.h"
 #include "net/socket.h"
 
 namespace boost::asio {
@@ -85,6 +86,10 @@ class HttpServer {
   /// Binds and begins to accept once the io_context runs. A Unix socket gets `unix_mode`, and its
   /// file is removed by stop_accepting(). The error is the system's.
   Result<void> listen(const SocketAddress& address, unsigned unix_mode = 0600);
+  /// Instead: connections come by adopt(), of others who have accepted them at this address.
+  void serve_adopted(const SocketAddress& bound);
+  /// A connection with what it has sent so far. On the server's thread.
+  void adopt(Fd fd, std::string sent);
   const SocketAddress& address() const noexcept;  ///< as bound: port 0 has become a number
 
   /// No new connections or requests; idle connections are closed, others after their answer.

@@ -1,0 +1,30 @@
+#include "app/serve/door_settings.h"
+
+#include "core/assert.h"
+
+namespace weir::app {
+
+bool has_doors(const config::Server& settings) noexcept {
+  return !settings.api.none && (settings.api.ext_authz || !settings.api.forward_auth.empty());
+}
+
+authz::ClientRules client_rules(const config::Server::Authz& settings) {
+  return {settings.trust, settings.client_header, settings.hops};
+}
+
+authz::DoorSettings door_settings(const config::Server& settings) {
+  authz::DoorSettings out;
+  if (settings.api.ext_authz)
+    out.doors.push_back({&authz::ext_authz_caller(), settings.api.ext_authz->value, {}});
+  for (const auto& asked : settings.api.forward_auth) {
+    const authz::CallerRow* const caller = authz::find_caller(asked.caller.value);
+    WEIR_ASSERT(caller != nullptr);
+    out.doors.push_back({caller, "/forward_auth/" + asked.caller.value, asked.deny_status});
+  }
+  out.client = client_rules(settings.authz);
+  out.head.head = static_cast<std::uint32_t>(settings.limits.head);
+  out.body_bytes_max = settings.limits.body;
+  return out;
+}
+
+}  // namespace weir::app

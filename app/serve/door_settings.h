@@ -1,0 +1,14 @@
+#pragma once
+
+#include "authz/door_context.h"
+#include "config/model.h"
+
+namespace weir::app {
+
+/// Whether another proxy may ask here, so that weir need not be one itself.
+bool has_doors(const config::Server& settings) noexcept;
+/// What the configuration says, as the doors want it.
+authz::ClientRules client_rules(const config::Server::Authz& settings);
+authz::DoorSettings door_settings(const config::Server& settings);
+
+}  // namespace weir::app

@@ -1,0 +1,105 @@
+#include "authz/asked.h"
+
+#include <algorithm>
+
+#include "net/http/scan.h"
+
+namespace weir::authz {
+namespace {
+
+/// The value of a field that must stand there once.
+std::string_view only_field(std::span<const HeaderField> fields, std::string_view name) noexcept {
+  std::string_view found;
+  for (const HeaderField& field : fields) {
+    if (!net::same_ignoring_case(field.name, name)) continue;
+    if (found.data() != nullptr) return {};
+    found = field.value;
+  }
+  return found;
+}
+
+bool is_method(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+}  // namespace
+
+std::string_view read_target(std::string_view target, const net::PathRules& rules,
+                             std::span<char> room, Request& out) noexcept {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!net::same_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t path = target.find_first_of("/?", scheme.size());
+    if (path == std::string_view::npos || target[path] == '?')
+      return "the target of the request has no path";
+    target.remove_prefix(path);
+  }
+  if (target.empty() || target.front() != '/') return "the target of the request is no path";
+  if (net::normal_path_room(target.size()) > room.size())
+    return "the target of the request is too long";
+  if (!std::all_of(target.begin(), target.end(), net::scan::is_target))
+    return "the target of the request has a byte that must be escaped";
+  net::NormalTarget normal;
+  if (net::normalise_target(target, rules, room, normal) != net::HttpRefusal::none)
+    return "the path has a broken escape or one that servers read in different ways";
+  out.target = target;
+  out.path = normal.path;
+  out.query = normal.query;
+  return {};
+}
+
+std::string_view read_host(std::string_view authority, std::span<char> room) noexcept {
+  std::string_view host = authority;
+  if (host.starts_with('[')) {
+    const std::size_t end = host.find(']');
+    if (end == std::string_view::npos) return {};
+    host = host.substr(0, end + 1);
+  } else {
+    host = host.substr(0, host.find(':'));
+  }
+  if (host.ends_with('.')) host.remove_suffix(1);
+  if (host.empty() || host.size() > room.size()) return {};
+  std::transform(host.begin(), host.end(), room.begin(), net::ascii_lower);
+  return {room.data(), host.size()};
+}
+
+Asked to_request(const net::RequestHead& check, const Door& door, const ClientRules& rules,
+                 const net::PathRules& path_rules, const Address& peer, TimePoint time,
+                 AskedRoom& room, Request& out) noexcept {
+  const CallerRow& caller = *door.caller;
+  Asked asked;
+  out.time = time;
+  out.headers = check.fields.span();
+  out.body_state = BodyState::not_read;
+  out.body = {};
+  std::string_view target;
+  if (caller.target.empty()) {
+    out.method = check.method;
+    target = check.target.substr(door.prefix.size());
+    out.host = check.host;
+  } else {
+    out.method = only_field(out.headers, caller.method);
+    if (!is_method(out.method)) {
+      asked.trouble =
+          "the field that says the method of the request is missing, given twice or none";
+      return asked;
+    }
+    target = only_field(out.headers, caller.target);
+    if (target.empty()) {
+      asked.trouble = "the field that says the target of the request is missing or given twice";
+      return asked;
+    }
+    out.host = caller.host.empty() ? check.host
+                                   : read_host(only_field(out.headers, caller.host), room.host);
+  }
+  out.scheme =
+      net::same_ignoring_case(only_field(out.headers, caller.scheme), "https") ? "https" : "http";
+  asked.trouble = read_target(target, path_rules, room.path, out);
+  const std::optional<Address> client = rules.client(std::nullopt, out.headers);
+  asked.client_unknown = !client;
+  out.client = client.value_or(peer);
+  return asked;
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "authz/callers.h"
+#include "authz/client.h"
+#include "core/event.h"
+#include "net/http/head.h"
+#include "net/http/target.h"
+
+namespace weir::authz {
+
+/// Where a request that is asked about lies as far as it is made anew. As long as the Request
+/// lives.
+struct AskedRoom {
+  std::array<char, net::normal_path_room(8 << 10)> path;
+  std::array<char, 256> host;
+};
+
+struct Asked {
+  std::string_view trouble;     ///< why nothing can be judged, for the caller's log; empty: nothing
+  bool client_unknown = false;  ///< nobody has said who it is: it is the caller
+};
+
+/// The request about which a caller asks, out of the check that it sends: pure, no allocation. The
+/// headers are the check's, so the client's with what the proxy adds. `body_state` is not_read.
+/// `peer`: the caller's address.
+Asked to_request(const net::RequestHead& check, const Door& door, const ClientRules& rules,
+                 const net::PathRules& path_rules, const Address& peer, TimePoint time,
+                 AskedRoom& room, Request& out) noexcept;
+
+/// Reads a target in origin or absolute form into `out.target`, `path` and `query`. Returns what is
+/// wrong with it; empty: nothing.
+std::string_view read_target(std::string_view target, const net::PathRules& rules,
+                             std::span<char> room, Request& out) noexcept;
+/// A Host's value in lower case, without port; a text without data if it is none.
+std::string_view read_host(std::string_view authority, std::span<char> room) noexcept;
+
+}  // namespace weir::authz

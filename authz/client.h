@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/address.h"
+#include "core/event.h"
+#include "net/http/client_address.h"
+
+namespace weir::authz {
+
+/// `authz.client_ip`: who the client is of a request about which a proxy asks. A proxy that has
+/// asked is believed; before it there may be others. Immutable; thread-safe.
+class ClientRules {
+ public:
+  /// `trust`: the client is the last address that is none of these. If it is empty, `hops` of the
+  /// proxies before the asking one are trusted, whoever they are.
+  ClientRules(std::vector<Cidr> trust, std::string_view header, unsigned hops)
+      : trusting_(!trust.empty()), hops_(hops), rules_(std::move(trust), header) {}
+
+  /// `source`: the other end of the proxy's own connection, if it tells of it apart from the header
+  /// (ext_authz over gRPC). Then the header may end with that address or not: a proxy may append
+  /// it. Without it the header's last entry is that other end. None: nobody has said who the client
+  /// is.
+  std::optional<Address> client(const std::optional<Address>& source,
+                                std::span<const HeaderField> headers) const noexcept;
+
+  /// Whether a proxy at this address may ask: one on this machine, or one that is trusted. Whoever
+  /// asks chooses whose keys are charged.
+  bool may_ask(const Address& peer) const noexcept {
+    return peer == Address{} || peer.is_loopback() || rules_.trusts(peer);
+  }
+  const std::string& header() const noexcept { return rules_.header(); }
+
+ private:
+  bool trusting_;
+  unsigned hops_;
+  net::ClientAddressRules rules_;
+};
+
+}  // namespace weir::authz

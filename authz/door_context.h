@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "authz/asked.h"
+#include "authz/callers.h"
+#include "authz/client.h"
+#include "gate/judge.h"
+#include "gate/unsettled.h"
+#include "net/bytes.h"
+#include "net/http/chunked.h"
+#include "net/http/date.h"
+#include "net/http/head.h"
+#include "net/listener.h"
+#include "net/worker_pool.h"
+#include "telemetry/metrics.h"
+
+namespace weir::authz {
+
+class DoorSession;
+
+/// What the doors over HTTP are told. Filled once by app/serve; the same for every worker.
+struct DoorSettings {
+  std::vector<Door> doors;
+  ClientRules client{{}, "x-forwarded-for", 0};
+  net::PathRules path;
+  net::HeadLimits head;
+  net::ChunkLimits chunks;
+  std::size_t body_bytes_max = 64 << 10;  ///< that a policy may read
+  std::size_t buffer_bytes = 8 << 20;     ///< that one worker's connections keep
+  std::size_t connections_max = 1'024;    ///< of one worker
+  milliseconds head_time{10'000};         ///< from its first byte (or accept) to its end
+  milliseconds body_time{10'000};         ///< of a whole body
+  milliseconds idle{300'000};             ///< between two checks: proxies keep connections
+  milliseconds write{10'000};             ///< for an answer to be taken
+  milliseconds linger{1'000};             ///< for a caller to read an answer that closes
+};
+
+/// What the sessions of one worker share. The scratch members are valid within one step of one
+/// session.
+struct DoorContext {
+  DoorContext(net::Worker& w, const DoorSettings& s, gate::Judge& j, gate::Unsettled& u,
+              telemetry::MetricCells& m)
+      : worker(w), settings(s), judge(j), unsettled(u), metrics(m) {
+    blocks.set_limit(s.buffer_bytes);
+  }
+
+  net::Worker& worker;
+  const DoorSettings& settings;
+  gate::Judge& judge;
+  gate::Unsettled& unsettled;
+  telemetry::MetricCells& metrics;
+  /// Takes a connection whose request is for no door, with what has come of it; null: 404.
+  std::function<void(net::Fd, std::string)> others;
+  net::BlockPool blocks;
+  net::HttpDate date;
+  bool draining = false;  ///< every answer says Connection: close
+  bool stopping = false;  ///< and callers that are idle are closed
+
+  DoorSession* resumed = nullptr;  ///< sessions that go on at the end of the turn
+  DoorSession* oldest = nullptr;   ///< of all open ones, the one whose last request is longest ago
+  DoorSession* newest = nullptr;
+  DoorSession* retired = nullptr;  ///< closed in this turn
+  std::size_t open_count = 0;
+
+  net::RequestHead check;
+  AskedRoom room;
+  std::string answer;  ///< being written
+};
+
+}  // namespace weir::authz

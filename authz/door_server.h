@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "authz/door_context.h"
+#include "core/result.h"
+#include "net/listener.h"
+#include "net/worker_pool.h"
+
+namespace weir::authz {
+
+/// The doors over HTTP of one worker: proxies ask here about requests. Beside them, in the workers,
+/// for a check costs a request of the proxy's users its time; what asks for something else is given
+/// away at its first request, so that slow events are not in the way. When all connections are
+/// taken, the one that has been quiet for the longest makes room.
+///
+/// Construct it before the worker runs, after whatever ticks the judge at the end of a turn; call
+/// everything else on its thread. Settings, judge and cells must outlive it.
+class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
+ public:
+  DoorServer(net::Worker& worker, const DoorSettings& settings, gate::Judge& judge,
+             gate::Unsettled& unsettled, telemetry::MetricCells& metrics);
+  ~DoorServer();
+  DoorServer(const DoorServer&) = delete;
+  DoorServer& operator=(const DoorServer&) = delete;
+
+  /// Whom connections are given whose request is for no door, with what they have sent so far.
+  void give_others_to(std::function<void(net::Fd, std::string)> taker);
+  /// Accepts on a socket of net::open_listeners().
+  Result<void> listen(net::Fd fd);
+
+  // Drain, in this order, as of proxy::Server.
+  void begin_drain(bool draining = true);
+  void stop_accepting();
+  void finish_by(TimePoint deadline, std::function<void()> stopped);
+  std::size_t open_connections() const noexcept;
+
+ private:
+  void on_accept(net::Fd fd, const Address& peer) override;
+  void end_of_turn(TimePoint now) override;
+  void on_timer(TimePoint now) override;
+  template <class What>
+  void for_each(What what);
+  bool make_room();
+  DoorSession* take_session();
+  void reclaim();
+
+  std::unique_ptr<DoorContext> context_;
+  std::list<net::Listener> listeners_;
+  DoorSession* free_ = nullptr;
+  std::function<void()> stopped_;
+};
+
+}  // namespace weir::authz

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "config/sections/sections.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+/// Doors at which other proxies ask: `api.ext_authz`, `api.forward_auth` and `authz`.
+namespace weir::config {
+namespace {
+
+constexpr std::array<std::string_view, 4> kCallers = {"nginx", "traefik", "caddy", "haproxy"};
+
+constexpr Row<Text> kExtAuthz[] = {
+    {{"prefix", shape::kText, "path", "`/ext_authz`",
+      "What Envoy puts before the path of the request (`path_prefix`)."},
+     [](Reader& r, const Member& m, Text& out) {
+       const auto text = r.text(m);
+       if (!text) return;
+       const std::string_view path = text->value;
+       const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
+         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                std::string_view("/-_.~").find(c) != std::string_view::npos;
+       });
+       if (!plain || path.size() < 2 || path.size() > 128 || path.front() != '/' ||
+           path.back() == '/' || path == "/v1" || path.starts_with("/v1/") ||
+           path.starts_with("/forward_auth")) {
+         return r.error(*m.value, quoted(path) + " can't be the prefix of the checks",
+                        "write a path such as /ext_authz: no \"/\" at its end, not /v1 and not "
+                        "/forward_auth, which others have");
+       }
+       out = *text;
+     }},
+};
+
+/// A status written as a map's key.
+std::optional<int> status_of(std::string_view text) {
+  int status = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, status);
+  if (error != std::errc() || at != end || status < 300 || status > 599) return std::nullopt;
+  return status;
+}
+
+constexpr Row<Server::Api::ForwardAuth> kForwardAuth[] = {
+    {{"deny_status_map",
+      R"({"type":"object","additionalProperties":{"type":"integer","minimum":300,"maximum":599}})",
+      "map of statuses, such as `{429: 403}`", "",
+      "What this proxy is told instead of a refusal's status (nginx makes 500 of all but 401 and "
+      "403)."},
+     [](Reader& r, const Member& m, Server::Api::ForwardAuth& out) {
+       if (!r.is_map(*m.value, "\"deny_status_map\"")) return;
+       for (const Member& pair : m.value->items) {
+         const auto from = status_of(pair.key->text);
+         if (!from) {
+           r.error(*pair.key, quoted(pair.key->text) + " is no status of a refusal",
+                   "write a number from 300 to 599, such as 429");
+           continue;
+         }
+         if (const auto to = r.integer(pair, 300, 599))
+           out.deny_status.emplace_back(*from, static_cast<int>(*to));
+       }
+     }},
+};
+
+/// `nginx`, or `nginx: {...}`: `name` is where it stands.
+void read_caller(Reader& r, const Node& name, const Node* settings,
+                 std::vector<Server::Api::ForwardAuth>& out) {
+  const auto known = std::find(kCallers.begin(), kCallers.end(), name.text);
+  if (!name.is_scalar() || known == kCallers.end()) {
+    std::vector<std::string_view> names(kCallers.begin(), kCallers.end());
+    return r.error(name, "unknown proxy " + quoted(name.is_scalar() ? name.text : ""),
+                   suggest(name.text, names));
+  }
+  const bool twice = std::any_of(out.begin(), out.end(),
+                                 [&](const auto& other) { return other.caller.value == *known; });
+  if (twice) return r.error(name, quoted(*known) + " stands there twice");
+  Server::Api::ForwardAuth caller{{std::string(*known), name.where}, {}};
+  if (settings != nullptr && !settings->is_null())
+    r.walk(*settings, "\"" + std::string(*known) + "\"", kForwardAuth, caller);
+  out.push_back(std::move(caller));
+}
+
+constexpr Row<Server::Authz> kClientIp[] = {
+    {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "",
+      "Proxies in front of the one that asks: the client is the last address that is none of "
+      "them."},
+     [](Reader& r, const Member& m, Server::Authz& out) { read_trust(r, m, out.trust); }},
+    {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
+      "Where the proxy says whom it serves; over gRPC also the name of a metadatum."},
+     [](Reader& r, const Member& m, Server::Authz& out) {
+       read_header_name(r, m, out.client_header);
+     }},
+    {{"hops", R"({"type":"integer","minimum":0,"maximum":16})", "0 to 16", "0",
+      "Trusted proxies in front of the one that asks, counted from the right; instead of `trust`."},
+     [](Reader& r, const Member& m, Server::Authz& out) {
+       if (const auto hops = r.integer(m, 0, 16)) out.hops = static_cast<unsigned>(*hops);
+     }},
+};
+
+constexpr Row<Server::Authz> kAuthz[] = {
+    {{"client_ip", R"({"$ref":"#/$defs/authz_client_ip"})", "map (below)", "",
+      "Whose word about the caller's address is believed."},
+     [](Reader& r, const Member& m, Server::Authz& out) {
+       const Seen seen = r.walk(*m.value, "\"client_ip\"", kClientIp, out);
+       if (Reader::has(seen, kClientIp, "hops") && Reader::has(seen, kClientIp, "trust")) {
+         r.error(*m.value, "\"hops\" and \"trust\" are two ways to say the same",
+                 "name the proxies (trust), or count them (hops)");
+       }
+     }},
+    {{"error_response", shape::kBoolean, "`true` or `false`", "`false`",
+      "Over gRPC, tell Envoy of a failure with `error_response` (Envoy 1.37 or newer): older ones "
+      "take it for a refusal."},
+     [](Reader& r, const Member& m, Server::Authz& out) { set(r.boolean(m), out.error_response); }},
+    {{"settle", shape::kDuration, "duration, 100ms to 1h", "`1m`",
+      "For the app to tell of its answer (`POST /v1/events` with `request_id`); what nobody has "
+      "told "
+      "of by then is not counted."},
+     [](Reader& r, const Member& m, Server::Authz& out) {
+       set(r.duration(m, milliseconds{100}, std::chrono::hours{1}), out.settle);
+     }},
+};
+
+}  // namespace
+
+void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out) {
+  out = Text{"/ext_authz", m.value->where};
+  if (!m.value->is_null()) reader.walk(*m.value, "\"ext_authz\"", kExtAuthz, *out);
+}
+
+void read_forward_auth(Reader& reader, const Member& m,
+                       std::vector<Server::Api::ForwardAuth>& out) {
+  out.clear();
+  const auto read_map = [&](const Node& node) {
+    for (const Member& pair : node.items) read_caller(reader, *pair.key, pair.value, out);
+  };
+  if (m.value->is_map()) return read_map(*m.value);
+  if (!m.value->is_list()) return read_caller(reader, *m.value, nullptr, out);
+  for (const Member& item : m.value->items) {
+    if (item.value->is_map()) {
+      read_map(*item.value);
+    } else {
+      read_caller(reader, *item.value, nullptr, out);
+    }
+  }
+}
+
+void read_authz(Reader& reader, const Member& m, Server::Authz& out) {
+  reader.walk(*m.value, "\"authz\"", kAuthz, out);
+}
+
+void add_door_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kExtAuthz>("ext_authz", "\"ext_authz\"", "api.ext_authz", ""));
+  out.push_back(doc_of<kForwardAuth>(
+      "forward_auth", "a proxy of \"forward_auth\"", "api.forward_auth",
+      "`forward_auth: [nginx, traefik]`, or with settings `forward_auth: {nginx: {...}}`."));
+  out.push_back(doc_of<kAuthz>("authz", "\"authz\"", "authz", ""));
+  out.push_back(doc_of<kClientIp>("authz_client_ip", "\"client_ip\"", "authz.client_ip", ""));
+}
+
+}  // namespace weir::config
