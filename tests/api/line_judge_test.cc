@@ -382,5 +382,46 @@ policies:
   EXPECT_EQ(api.verdict(R"({"event":"c"})"), "flag");
 }
 
+TEST(LineJudge, TellsWhatIsWrongWithAnAnswerThatIsTold) {
+  ApiWorld api(kYaml);
+  EXPECT_EQ(api.ask(R"({"request_id":"0","status":401})"), R"({"settled":false})");
+  EXPECT_EQ(api.ask(R"({"request_id":7,"status":401})"),
+            "15 `request_id` is the text that stood in X-Weir-Request-Id");
+  EXPECT_EQ(api.ask(R"({"request_id":"0"})"), "2 what was answered to this request? give `status`");
+  EXPECT_EQ(api.ask(R"({"request_id":"0","status":401,"user":"bob"})"),
+            "32 beside `request_id` stand `status` and `response` only");
+  EXPECT_THAT(api.query(R"({"request_id":"0","status":401})"), HasSubstr("no question"));
+}
+
+TEST(LineJudge, SettlesWhatADoorHasLetPass) {
+  ApiWorld api(kYaml);
+  net::Wheel wheel(api.world.now);
+  gate::Unsettled unsettled(api.gate, wheel, 1, milliseconds(60'000), api.metrics.cells(0));
+  api.lines.settle_by(unsettled, 1, 2);
+  policies::TestRequest login{"POST /api/login"};
+  const auto let_pass = [&] {
+    const gate::Judgement judgement =
+        api.gate.judge(login.view(api.world.now), api.world.now, false, api.nobody);
+    EXPECT_NE(judgement.ticket, nullptr);
+    const gate::Unsettled::Id id = unsettled.next_id();
+    unsettled.keep(*judgement.ticket, api.world.now);
+    return std::string(id.data(), id.size());
+  };
+  const auto tell = [&](const std::string& id, std::string_view rest) {
+    return api.ask("{\"request_id\":\"" + id + "\"," + std::string(rest) + "}");
+  };
+  EXPECT_EQ(tell(let_pass(), R"("response":{"status":200})"), R"({"settled":true})");
+  const std::string id = let_pass();
+  EXPECT_EQ(tell(id, R"("status":401)"), R"({"settled":true})");
+  EXPECT_EQ(tell(id, R"("status":401)"), R"({"settled":false})");
+  EXPECT_EQ(api.verdict(R"({"event":"login_failed","ip":"203.0.113.7"})"), "flag")
+      << "the second one: the answer that was none is not counted";
+  // The id of another worker: nothing is answered here, the batch moves there.
+  std::string other(gate::Unsettled::kIdSize, '0');
+  EXPECT_EQ(tell(other, R"("status":401)"), "");
+  EXPECT_EQ(api.nobody.goes_to(), 0u);
+  unsettled.release_all(api.world.now);
+}
+
 }  // namespace
 }  // namespace weir::api::line_judge_test
