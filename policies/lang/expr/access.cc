@@ -76,6 +76,9 @@ class Access {
     const bool member = !steps_.empty();
     for (const ExtractorRow& row : extractor_rows()) {
       const std::string_view word = row.name.substr(0, row.name.find('.'));
+      // Few requests have words of Envoy's: naming them too would make the list too long to be
+      // shown.
+      if (word == "envoy") continue;
       if (row.form == ArgumentForm::index || (member && row.form == ArgumentForm::none)) continue;
       if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     }
