@@ -148,17 +148,19 @@ std::string read_description(const json::object& from, Made& made) {
 }
 
 // Points the request at what has been read; nothing of it may move after this.
-std::string finish(Made& made) {
+std::string finish(Made& made, const policies::PolicySet& set) {
   for (const auto& [name, value] : made.field_texts) made.fields.push_back({name, value});
   made.path_room.resize(net::normal_path_room(made.target.size()));
   net::NormalTarget target;
-  if (net::normalise_target(made.target, {}, made.path_room, target) != net::HttpRefusal::none) {
+  const bool broken = net::normalise_target(made.target, set.path_rules, made.path_room, target) !=
+                      net::HttpRefusal::none;
+  if (broken || set.refuses_path(made.method, target)) {
     return "the proxy refuses this path with 400: it has no one meaning";
   }
   Request& request = made.request;
   request.time = made.at.now;
   request.method = made.method;
-  request.target = made.target;
+  request.target = target.target;
   request.path = target.path;
   request.query = target.query;
   request.host = made.host;
@@ -185,7 +187,7 @@ net::HttpReply explain_request(Call& call) {
   Made made;
   made.at = call.at;
   std::string wrong = read_description(std::get<json::object>(body), made);
-  if (wrong.empty()) wrong = finish(made);
+  if (wrong.empty()) wrong = finish(made, *call.set);
   if (!wrong.empty()) return problem(400, wrong);
   const policies::Explanation explanation = call.explainer.explain(call.set, made.request, made.at);
   net::HttpReply reply;

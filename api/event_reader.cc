@@ -57,6 +57,7 @@ std::optional<std::int64_t> whole(double real) {
 std::optional<JsonWrong> EventReader::read(std::string_view object, const policies::PolicySet& set,
                                            TimePoint now) {
   clear(now);
+  path_rules_ = set.path_rules;
   if (Wrong wrong = members_.read(object)) return wrong;
   if (const Member* const id = members_.find("request_id")) return read_settlement(*id);
   if (Wrong wrong = find_event(set)) return wrong;

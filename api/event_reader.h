@@ -9,6 +9,7 @@
 
 #include "api/json_members.h"
 #include "core/event.h"
+#include "net/http/target.h"
 #include "policies/lang/frame.h"
 #include "policies/lang/record.h"
 #include "policies/set/policy_set.h"
@@ -92,6 +93,8 @@ class EventReader {
   std::size_t texts_used_ = 0;
   std::deque<Address> addresses_;
   std::vector<char> path_room_;
+  net::NormalTarget normal_;
+  PathRules path_rules_;  // of the set that it is read for
   std::string scratch_;
   policies::Frame frame_;  // of the answer alone
   policies::Captured nothing_;

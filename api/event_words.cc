@@ -120,11 +120,10 @@ EventReader::Wrong EventReader::normalise(std::string_view path, const Member& m
     return wrong(member, "a path begins with `/` and has no blank, control character or fragment");
   }
   path_room_.resize(net::normal_path_room(path.size()));
-  net::NormalTarget target;
-  if (net::normalise_target(path, {}, path_room_, target) != net::HttpRefusal::none) {
-    return wrong(member, "the proxy refuses this path with 400: it has no one meaning");
+  if (net::normalise_target(path, path_rules_, path_room_, normal_) != net::HttpRefusal::none) {
+    return wrong(member, "the proxy refuses this path with 400: it has a broken escape, or %00");
   }
-  request_.path = target.path;
+  request_.path = normal_.path;
   return std::nullopt;
 }
 
@@ -164,8 +163,9 @@ EventReader::Wrong EventReader::read_url(const Member& member) {
     has_query_ = true;
   }
   has_url_ = true;
-  request_.target = url;
-  return normalise(url.substr(0, question), member);
+  const Wrong bad = normalise(url, member);
+  if (!bad) request_.target = normal_.target;
+  return bad;
 }
 
 EventReader::Wrong EventReader::read_host(const Member& member) {

@@ -12,6 +12,7 @@
 #include "core/calendar.h"
 #include "core/clock.h"
 #include "core/number.h"
+#include "core/path_readings.h"
 #include "core/redis_url.h"
 
 /// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
@@ -334,6 +335,7 @@ struct Server {
     std::string upstream_authority;  ///< HOST:PORT as written
     std::vector<Cidr> trust;         ///< client_ip.trust
     std::string client_header = "x-forwarded-for";
+    PathRules path;
     /// `connect`: Linux sends a lost SYN again after 1 s and after 3 s; a backlog that is full for
     /// a moment must not end requests just before. Envoy's default; HAProxy's manual says the same.
     milliseconds connect{5'000}, head{10'000}, body{30'000}, answer{60'000}, idle{75'000};

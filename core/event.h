@@ -32,7 +32,7 @@ class AskedFacts;
 struct Request {
   TimePoint time;           ///< when its head was complete: the event's ts
   std::string_view method;  ///< "GET"
-  std::string_view target;  ///< origin-form as received, with the query: `url`
+  std::string_view target;  ///< origin-form in normal form, with the query: `url`
   std::string_view path;    ///< normal form (RFC 3986), without the query: what is matched
   std::string_view query;   ///< after '?', undecoded, without it
   std::string_view host;    ///< lower case, without port

@@ -76,6 +76,10 @@ policies::Instant Gate::instant(TimePoint now) const noexcept {
   return {now, now + milliseconds{shared_.wall_offset_ms.load(std::memory_order_relaxed)}};
 }
 
+bool Gate::refuses_path(std::string_view method, const PathReadings& readings) {
+  return set().refuses_path(method, readings);
+}
+
 bool Gate::wants_body(const Request& request) { return evaluator_.wants_body(request); }
 
 /// The verdict, or null: the store must be asked, which asked_ does.

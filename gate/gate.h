@@ -93,6 +93,7 @@ class Gate final : public Judge {
   std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,
                               Waiter& waiter);
 
+  bool refuses_path(std::string_view method, const PathReadings& readings) override;
   bool wants_body(const Request& request) override;
   Judgement judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
   bool park(Waiter& waiter, TimePoint now) override;

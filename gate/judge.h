@@ -6,6 +6,7 @@
 #include "core/effect.h"
 #include "core/event.h"
 #include "core/key.h"
+#include "core/path_readings.h"
 
 namespace weir::gate {
 
@@ -57,6 +58,11 @@ class Waiter {
 class Judge {
  public:
   virtual ~Judge() = default;
+
+  /// Whether a request with such a path must be refused with 400: the app may read it as a path on
+  /// which a policy can refuse, and policies would not. Before anything else is asked of a request
+  /// whose readings are not plain.
+  virtual bool refuses_path(std::string_view method, const PathReadings& readings) = 0;
 
   /// Whether some policy of this request reads its body, so that the door must buffer it (up to
   /// `limits.body`) before judge(). Looks at method, path and headers only; body_state is not_read.

@@ -36,6 +36,7 @@ struct Context {
   bool draining = false;  ///< every response says Connection: close
   bool stopping = false;  ///< and clients that are idle are closed
 
+  PathRules path_rules;
   std::vector<std::string> used_names;  ///< see UpstreamHeadOptions
   std::vector<std::string_view> used_name_views;
 
@@ -46,6 +47,7 @@ struct Context {
   std::vector<Session*> evictable;  ///< while room is being made
 
   net::RequestHead request;
+  net::NormalTarget target;  ///< of the request; lies in it, or in path_room
   net::ResponseHead response;
   std::string head;             ///< a head being written
   std::string codings;          ///< an Accept-Encoding being written

@@ -16,6 +16,7 @@ void Exchange::build_upstream_head(std::string_view extra_lines) {
   const net::RequestHead& head = ctx_.request;
   std::array<char, 32> room;
   UpstreamHeadOptions options;
+  options.target = ctx_.target.target;
   options.peer_text = {peer_text_, peer_text_size_};
   options.peer_trusted = peer_.trusted;
   std::array<char, sizeof peer_text_> client;

@@ -215,11 +215,14 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options) {
   // The head's own size covers the request line and every field that is copied or rewritten from
   // it.
-  Writer writer(out, head.size + 2 * head.authority.size() + options.peer_text.size() +
-                         options.client_text.size() + options.request_id.size() +
-                         options.codings.size() + options.default_host.size() +
-                         options.extra_lines.size() + kFixedRoom);
-  writer.put(head.method).put(" ").put(head.target).put(" HTTP/1.1\r\n");
+  Writer writer(out, options.target.size() + head.size + 2 * head.authority.size() +
+                         options.peer_text.size() + options.client_text.size() +
+                         options.request_id.size() + options.codings.size() +
+                         options.default_host.size() + options.extra_lines.size() + kFixedRoom);
+  writer.put(head.method)
+      .put(" ")
+      .put(options.target.empty() ? head.target : options.target)
+      .put(" HTTP/1.1\r\n");
   writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
   const bool hides_client = !options.peer_trusted && !options.client_header.empty();
   const auto names_client = [&](std::size_t i) {

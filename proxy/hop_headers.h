@@ -36,6 +36,8 @@ std::string_view choose_request_id(const net::RequestHead& head, bool peer_trust
                                    std::array<char, 32>& room) noexcept;
 
 struct UpstreamHeadOptions {
+  /// In normal form, so that the app gets what was judged; empty: as the client spelt it.
+  std::string_view target;
   /// Address of the connection's other end, canonical text (make it once).
   std::string_view peer_text;
   /// It is a trusted hop: its forwarding fields are kept, and appended to.
@@ -68,8 +70,8 @@ struct UpstreamHeadOptions {
   std::string_view codings;
 };
 
-/// Appends the head of the request that goes upstream: HTTP/1.1 always, the target as the client
-/// spelt it (origin-form). A chunked body stays chunked: the relay writes the chunks anew.
+/// Appends the head of the request that goes upstream: HTTP/1.1 always, the target in origin-form.
+/// A chunked body stays chunked: the relay writes the chunks anew.
 void append_upstream_head(std::string& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options);
 

@@ -106,10 +106,14 @@ std::size_t Session::on_head(std::span<char> input) {
   body_.start(head.framing, head.content_length, ctx_.settings.chunks);
 
   Request request;
-  const net::HttpRefusal refusal =
-      to_event(head, ctx_.settings, peer_, time_, ctx_.path_room, request);
+  const net::HttpRefusal refusal = to_event(head, ctx_.settings, ctx_.path_rules, peer_, time_,
+                                            ctx_.path_room, ctx_.target, request);
   if (refusal != net::HttpRefusal::none) {
     refuse(refusal);
+    return input.size();
+  }
+  if (!ctx_.target.is_plain() && ctx_.judge.refuses_path(head.method, ctx_.target)) {
+    refuse(net::HttpRefusal::path_ambiguous);
     return input.size();
   }
   if (head.asterisk) {
@@ -211,7 +215,8 @@ bool Session::judge_kept(bool may_wait) {
       net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
   WEIR_ASSERT(status == net::HeadStatus::complete);
   Request request;
-  to_event(ctx_.request, ctx_.settings, peer_, time_, ctx_.path_room, request);
+  to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
+           request);
   request.body_state = body_state_;
   if (body_state_ == BodyState::complete) request.body = in_.view().substr(head_bytes_, decoded_);
   const std::size_t used = judge(request, {in_.data(), in_.size()}, may_wait);
@@ -264,6 +269,9 @@ void Session::release_held(bool client_left) {
   const auto status =
       net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
   WEIR_ASSERT(status == net::HeadStatus::complete);
+  Request request;  // only its target is of use: what the app gets
+  to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
+           request);
   const std::size_t used = begin_exchange(kept_.view(), {}, {in_.data(), in_.size()});
   in_.consume(std::min(used, in_.size()));
 }

@@ -12,7 +12,7 @@ using telemetry::Metric;
 Server::Server(net::Worker& worker, const Settings& settings, gate::Judge& judge,
                telemetry::MetricCells& metrics)
     : context_(std::make_unique<Context>(worker, settings, judge, metrics)) {
-  use_names(settings.used_names);
+  use(settings.used_names, settings.path);
   worker.blocks().set_limit(settings.buffer_bytes);
   worker.reactor().add_hook(*this);
 }
@@ -40,7 +40,8 @@ Result<void> Server::listen(net::Fd fd) {
   return started;
 }
 
-void Server::use_names(std::vector<std::string> names) {
+void Server::use(std::vector<std::string> names, const PathRules& path) {
+  context_->path_rules = path;
   context_->used_names = std::move(names);
   context_->used_name_views.assign(context_->used_names.begin(), context_->used_names.end());
 }

@@ -32,8 +32,8 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   /// Accepts on a socket of net::open_listeners().
   Result<void> listen(net::Fd fd);
 
-  /// The fields that policies read (lower case), after a reload.
-  void use_names(std::vector<std::string> names);
+  /// After a reload: the fields that policies read (lower case), and how paths are read.
+  void use(std::vector<std::string> names, const PathRules& path);
 
   // Drain, in this order:
   /// Still accepts; every response says Connection: close. `draining` false ends that again.

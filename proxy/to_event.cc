@@ -2,8 +2,10 @@
 
 namespace weir::proxy {
 
-net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings, const Peer& peer,
-                          TimePoint time, std::span<char> path_room, Request& out) noexcept {
+net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings,
+                          const PathRules& path, const Peer& peer, TimePoint time,
+                          std::span<char> path_room, net::NormalTarget& target,
+                          Request& out) noexcept {
   out.time = time;
   out.method = head.method;
   out.target = head.target;
@@ -18,16 +20,17 @@ net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings
   out.body_state = BodyState::not_read;
   out.body = {};
   if (head.asterisk) {
+    target = {{head.target, head.target, {}, {}}, head.target, {}};
     out.path = head.target;
     out.query = {};
     return net::HttpRefusal::none;
   }
-  net::NormalTarget target;
-  const net::HttpRefusal refusal =
-      net::normalise_target(head.target, settings.path, path_room, target);
+  const net::HttpRefusal refusal = net::normalise_target(head.target, path, path_room, target);
+  if (refusal != net::HttpRefusal::none) return refusal;
+  out.target = target.target;
   out.path = target.path;
   out.query = target.query;
-  return refusal;
+  return net::HttpRefusal::none;
 }
 
 }  // namespace weir::proxy

@@ -30,7 +30,8 @@ struct Row {
   std::optional<policies::EventIndex> event;  ///< what was told by its name
   TimePoint own_time{};                       ///< of the event itself; `time` is when it was judged
   bool has_request = true;
-  bool aborted = false;                        ///< the client hung up before an answer
+  bool refused = false;  ///< the proxy would answer 400 for its path: nothing judges it
+  bool aborted = false;  ///< the client hung up before an answer
   std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
   Request request;                             ///< request
   Answer answer;
@@ -82,7 +83,8 @@ struct MappedColumns {
   std::string problem;              ///< a column is missing; empty: none
 };
 /// The reader of JSON lines, or of csv with a line of column names, as HTTP requests.
-std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns);
+std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns,
+                                    const policies::PolicySet& set);
 /// The reader of what `weir serve --record` has written. `set` must outlive it.
 std::unique_ptr<Format> make_recording(const policies::PolicySet& set);
 

@@ -46,7 +46,7 @@ std::unique_ptr<Format> make_format(const Engine& engine, Engine::Kind kind,
                                     const std::shared_ptr<MappedColumns>& mapped, bool& header,
                                     std::string& problem) {
   header = false;
-  if (kind.request && mapped != nullptr) return make_mapped(mapped);
+  if (kind.request && mapped != nullptr) return make_mapped(mapped, engine.set());
   if (kind.request) return make_request_format(log_format, engine.set(), problem);
   const std::string& source = engine.set().events[kind.event].source;
   for (const config::EventDef& def : engine.model().events) {
@@ -212,14 +212,23 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
   if (writer_ != nullptr) writer_->begin(row.time, line);
   policies::RowSink* const sink = fan_ ? static_cast<policies::RowSink*>(fan_.get()) : &tally_;
   between_rows_ = false;
-  tally_.judged(engine_.judge(row, line, kinds_[stream], now_, sink));
+  if (row.refused) {
+    tally_.refused();
+  } else {
+    tally_.judged(engine_.judge(row, line, kinds_[stream], now_, sink));
+  }
   between_rows_ = true;
   if (writer_ != nullptr) writer_->end();
   if (other_ != nullptr) {
     Row theirs;
     if (other_formats_[stream]->read(text, theirs) == Format::Got::row) {
       other_tally_->set_time(theirs.time);
-      other_tally_->judged(other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
+      if (theirs.refused) {
+        other_tally_->refused();
+      } else {
+        other_tally_->judged(
+            other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
+      }
     }
   }
   // A row that is late may begin what is due already.
@@ -294,9 +303,10 @@ std::string Replay::read_error() const {
 
 std::string Replay::summary_json() const {
   const auto number = [](std::uint64_t n) { return std::to_string(n); };
-  std::string out = "{\"type\":\"summary\",\"rows\":" + number(rows_) +
-                    ",\"bad\":" + number(bad()) + ",\"late\":" + number(late()) +
-                    ",\"dropped\":" + number(dropped()) + ",\"policies\":{";
+  std::string out =
+      "{\"type\":\"summary\",\"rows\":" + number(rows_) + ",\"bad\":" + number(bad()) +
+      ",\"refused_paths\":" + number(tally_.refused_paths()) + ",\"late\":" + number(late()) +
+      ",\"dropped\":" + number(dropped()) + ",\"policies\":{";
   const policies::PolicySet& set = engine_.set();
   bool first = true;
   for (const policies::Policy& policy : set.policies) {

@@ -288,6 +288,7 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   }
   out.rows = replay.rows();
   out.bad = replay.bad();
+  out.refused_paths = replay.tally().refused_paths();
   out.late = replay.late();
   out.dropped = replay.dropped();
   out.events = replay.tally().events();

@@ -111,6 +111,7 @@ struct Difference {
 struct Report {
   std::vector<FileReport> files;
   std::uint64_t rows = 0, bad = 0, late = 0, dropped = 0, events = 0;
+  std::uint64_t refused_paths = 0;  ///< requests that the proxy would answer with 400
   std::optional<TimePoint> first, last;
   struct Effect {
     std::string name;

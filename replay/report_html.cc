@@ -106,6 +106,10 @@ class Page {
   void head() {
     out_ += "<p>" + human_count(report_.rows) + " rows";
     if (report_.bad > 0) out_ += ", " + human_count(report_.bad) + " bad";
+    if (report_.refused_paths > 0) {
+      out_ += ", " + human_count(report_.refused_paths) +
+              " that the proxy would refuse (400: their path has no one meaning)";
+    }
     if (report_.late > 0) out_ += ", " + human_count(report_.late) + " late";
     out_ += "</p>\n";
     if (report_.first) {

@@ -71,6 +71,9 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   void pattern(const policies::MatchedPattern& match) override;
   /// The verdict of the whole event.
   void judged(const policies::Verdict& verdict);
+  /// The proxy would answer it with 400 for its path: no policy has judged it.
+  void refused() noexcept { ++refused_paths_; }
+  std::uint64_t refused_paths() const noexcept { return refused_paths_; }
   const Timeline& timeline() const noexcept { return timeline_; }
   /// Events whose verdict was that of a list, by list.
   const std::vector<std::uint64_t>& listed() const noexcept { return listed_; }
@@ -95,6 +98,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   const policies::PolicySet& set_;
   TimePoint time_{};
   std::uint64_t events_ = 0;
+  std::uint64_t refused_paths_ = 0;
   std::array<std::uint64_t, 6> effects_{};
   std::vector<PolicyTally> policies_;
   Timeline timeline_;

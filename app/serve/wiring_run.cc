@@ -43,6 +43,7 @@ proxy::Settings proxy_settings(const config::Server& settings, const net::Socket
   out.client_header = settings.proxy.client_header;
   out.client_rules = net::ClientAddressRules(settings.proxy.trust, settings.proxy.client_header);
   out.head.head = static_cast<std::uint32_t>(settings.limits.head);
+  out.path = settings.proxy.path;
   out.body_bytes_max = settings.limits.body;
   out.connections = &connections;
   out.connect = settings.proxy.connect;
@@ -335,7 +336,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   const auto names = used_header_names(*set);
   const auto switched = on_every_worker([set, names](Worker& worker) {
     worker.gate.use(set);
-    worker.server.use_names(names);
+    worker.server.use(names, set->path_rules);
   });
   const bool all = co_await RollCall::complete(switched);
   set_ = next.set;

@@ -43,7 +43,7 @@ std::string place_of(const Configuration& configuration, const config::Where& wh
 /// Names of settings that differ and take effect at the next start only: `proxy.listen`, ...
 std::vector<std::string> needs_restart(const config::Server& running, const config::Server& next);
 
-/// The header fields that policies read, in lower case, as proxy::Server::use_names wants them.
+/// The header fields that policies read, in lower case, as proxy::Server::use() wants them.
 std::vector<std::string> used_header_names(const policies::PolicySet& set);
 
 }  // namespace weir::app

@@ -12,7 +12,7 @@ char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c 
 
 }  // namespace
 
-std::string RequestDraft::take_url() {
+std::string RequestDraft::take_url(const policies::PolicySet& set) {
   request_.scheme = "http";
   std::string_view rest = text_.url;
   if (const std::size_t scheme = rest.find("://");
@@ -35,13 +35,17 @@ std::string RequestDraft::take_url() {
   }
   path_room_.resize(net::normal_path_room(target_.size()));
   net::NormalTarget normal;
-  if (net::normalise_target(target_, net::PathRules{}, path_room_, normal) !=
+  if (net::normalise_target(target_, set.path_rules, path_room_, normal) !=
       net::HttpRefusal::none) {
-    return "weir answers such a path with 400: its escapes are broken or ambiguous";
+    return "weir answers such a path with 400: it has a broken escape, or %00";
   }
-  request_.target = target_;
+  request_.target = normal.target;
   request_.path = normal.path;
   request_.query = normal.query;
+  if (set.refuses_path(text_.method, normal)) {
+    return "weir answers such a path with 400: servers read it in different ways, and a policy can "
+           "refuse there (proxy.path says what is kept)";
+  }
   return {};
 }
 
@@ -83,12 +87,13 @@ void RequestDraft::take_body(std::size_t body_max) {
   if (request_.body_state != BodyState::complete) request_.body = {};
 }
 
-std::string RequestDraft::fill(RequestText text, std::size_t body_max) {
+std::string RequestDraft::fill(RequestText text, std::size_t body_max,
+                               const policies::PolicySet& set) {
   text_ = std::move(text);
-  if (std::string wrong = take_url(); !wrong.empty()) return wrong;
+  if (text_.method.empty()) text_.method = text_.body.empty() ? "GET" : "POST";
+  if (std::string wrong = take_url(set); !wrong.empty()) return wrong;
   take_host();
   take_body(body_max);
-  if (text_.method.empty()) text_.method = text_.body.empty() ? "GET" : "POST";
   if (!std::all_of(text_.method.begin(), text_.method.end(), net::scan::is_token))
     return "\"" + text_.method + "\" is no method: a word, such as GET";
   request_.method = text_.method;

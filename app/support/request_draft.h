@@ -6,6 +6,7 @@
 
 #include "core/address.h"
 #include "core/event.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::app {
 
@@ -27,14 +28,15 @@ class RequestDraft {
   RequestDraft(const RequestDraft&) = delete;
   RequestDraft& operator=(const RequestDraft&) = delete;
 
-  /// What is wrong with the text; empty: nothing. `body_max`: limits.body. Called once.
-  std::string fill(RequestText text, std::size_t body_max);
+  /// What is wrong with the text; empty: nothing. `body_max`: limits.body; `set`: for which the
+  /// proxy would read it. Called once.
+  std::string fill(RequestText text, std::size_t body_max, const policies::PolicySet& set);
   const Request& request() const noexcept { return request_; }
   void set_time(TimePoint time) noexcept { request_.time = time; }
 
  private:
   using Headers = std::vector<std::pair<std::string, std::string>>;
-  std::string take_url();
+  std::string take_url(const policies::PolicySet& set);
   void take_host();
   void take_body(std::size_t body_max);
   Headers::const_iterator find(std::string_view name) const;

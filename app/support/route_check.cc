@@ -20,7 +20,8 @@ std::string path_of(const policies::Route& route) {
   return out.empty() ? "/" : out;
 }
 
-void check_route(const config::Text& match, config::Problems& problems) {
+void check_route(const config::Text& match, PathRules rules, config::Problems& problems) {
+  rules.fold_case = false;  // routes are folded when they are compiled
   const auto parsed = policies::Route::parse(match.value);
   if (!parsed.route) return;  // the compiler says why it is none
   const std::string path = path_of(*parsed.route);
@@ -30,13 +31,17 @@ void check_route(const config::Text& match, config::Problems& problems) {
   const std::size_t start = match.value.find('/');
   where.column += static_cast<std::uint32_t>(start);
   where.length = static_cast<std::uint32_t>(match.value.size() - start);
-  if (net::normalise_target(path, {}, room, normal) != net::HttpRefusal::none) {
-    problems.error(where,
-                   "no request can have this path: encoded slashes, backslashes and NUL, broken "
-                   "escapes and such that are no UTF-8 are refused");
+  if (net::normalise_target(path, rules, room, normal) != net::HttpRefusal::none) {
+    problems.error(where, "no request can have this path: broken escapes and %00 are refused");
   } else if (normal.path != path) {
     problems.error(where, "paths are matched in their normal form, which this one is not",
                    "its normal form is " + std::string(normal.path));
+  } else if (normal.is_ambiguous()) {
+    problems.warning(where,
+                     "where a policy can refuse, requests with this path get 400: servers read it "
+                     "in different ways",
+                     "if the app reads it as it stands, set proxy.path.encoded_slash or "
+                     "proxy.path.other_escapes to keep");
   }
 }
 
@@ -44,7 +49,7 @@ void check_route(const config::Text& match, config::Problems& problems) {
 
 void check_routes(const config::Model& model, config::Problems& problems) {
   for (const config::EventDef& event : model.events) {
-    if (event.match) check_route(*event.match, problems);
+    if (event.match) check_route(*event.match, model.server.proxy.path, problems);
   }
 }
 

@@ -135,8 +135,8 @@ bool CaseRun::prepare(Flight& flight) {
   }
   text.client = *client;
   flight.draft.set_time(now_);
-  const std::string wrong =
-      flight.draft.fill(std::move(text), configuration_.model().server.limits.body);
+  const std::string wrong = flight.draft.fill(
+      std::move(text), configuration_.model().server.limits.body, *configuration_.set);
   if (wrong.empty()) return true;
   fail(flight, step.where, wrong);
   return false;

@@ -50,7 +50,8 @@ std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& 
 }
 
 /// What is wrong with the flags; empty: `draft` is the request they mean.
-std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t body_max) {
+std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t body_max,
+                 const policies::PolicySet& set) {
   RequestText text;
   text.method = flags.method;
   text.url = flags.url;
@@ -66,7 +67,7 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
   const auto client = Address::parse(flags.ip);
   if (!client) return "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
   text.client = *client;
-  return draft.fill(std::move(text), body_max);
+  return draft.fill(std::move(text), body_max, set);
 }
 
 int explain(const ExplainFlags& flags, const Globals& globals) {
@@ -83,7 +84,8 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   }
   const config::Server::Limits& limits = configuration.model().server.limits;
   RequestDraft draft;
-  if (const std::string wrong = fill(draft, flags, limits.body); !wrong.empty()) {
+  if (const std::string wrong = fill(draft, flags, limits.body, *configuration.set);
+      !wrong.empty()) {
     complain(wrong);
     return kUsage;
   }

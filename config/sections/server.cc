@@ -77,6 +77,25 @@ constexpr Row<Server::Proxy> kTimeouts[] = {
      read_timeout<&Server::Proxy::idle>},
 };
 
+template <bool PathRules::*Field>
+void read_escapes(Reader& r, const Member& m, PathRules& out) {
+  set(r.choice<bool>(m, {{"refuse", false}, {"keep", true}}), out.*Field);
+}
+constexpr Row<PathRules> kPath[] = {
+    {{"case", R"({"enum":["keep","fold"]})", "`keep` or `fold`", "`keep`",
+      "`fold`: routes and `path` ignore the case of ASCII letters, as the app does. The app gets "
+      "them as they came."},
+     [](Reader& r, const Member& m, PathRules& out) {
+       set(r.choice<bool>(m, {{"keep", false}, {"fold", true}}), out.fold_case);
+     }},
+    {{"encoded_slash", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
+      "Paths with `%2F`, `%5C` or `\\`: 400 where a policy can refuse, or matched as they stand."},
+     read_escapes<&PathRules::keep_encoded_slash>},
+    {{"other_escapes", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
+      "Paths with escapes of control characters, or of bytes that are no UTF-8: the same choice."},
+     read_escapes<&PathRules::keep_other_escapes>},
+};
+
 constexpr Row<Server::Proxy> kProxy[] = {
     {{"listen", shape::kEndpoint, "`HOST:PORT`, `:PORT` or `unix:/path`", "`0.0.0.0:8480`",
       "Where requests come in."},
@@ -97,6 +116,11 @@ constexpr Row<Server::Proxy> kProxy[] = {
       "Whose word about the caller's address is believed."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        r.walk(*m.value, "\"client_ip\"", kClientIp, out);
+     }},
+    {{"path", R"({"$ref":"#/$defs/path"})", "map (below)", "",
+      "What of a path means the same, and what has no one meaning."},
+     [](Reader& r, const Member& m, Server::Proxy& out) {
+       r.walk(*m.value, "\"path\"", kPath, out.path);
      }},
     {{"timeouts", R"({"$ref":"#/$defs/timeouts"})", "map (below)", "", "Deadlines."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
@@ -407,6 +431,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kServer>("server", "the file", "Server", "Only in the main file."));
   out.push_back(doc_of<kProxy>("proxy", "\"proxy\"", "proxy", ""));
   out.push_back(doc_of<kClientIp>("client_ip", "\"client_ip\"", "proxy.client_ip", ""));
+  out.push_back(doc_of<kPath>("path", "\"path\"", "proxy.path", ""));
   out.push_back(doc_of<kTimeouts>("timeouts", "\"timeouts\"", "proxy.timeouts", ""));
   out.push_back(doc_of<kAdmin>("admin", "\"admin\"", "admin", ""));
   out.push_back(doc_of<kHealth>("health", "\"health\"", "health", ""));

@@ -19,7 +19,7 @@ enum class Part : std::uint8_t {
   unreserved,  ///< its escape is decoded always
   dot,         ///< unreserved, but may be a dot segment
   upper,       ///< unreserved
-  reserved,    ///< sub-delims, ':' and '@': its escape is decoded when strict
+  reserved,    ///< sub-delims, ':' and '@': its escape is decoded for policies
   semicolon,
   slash,
   percent,
@@ -102,36 +102,32 @@ std::size_t utf8_size(std::string_view text, std::size_t i, unsigned char lead) 
   return size;
 }
 
-/// Builds the normal form, segment by segment: `/a/b` is what it holds after two segments.
+/// What an escape stands for that servers read in different ways.
+enum class Odd : std::uint8_t { none, slash, other };
+
+/// Of the escape at text[i], which stands for `byte`; `bytes`: how many escapes in a row are one
+/// character.
+Odd oddness(std::string_view text, std::size_t i, unsigned char byte, std::size_t& bytes) noexcept {
+  bytes = 1;
+  if (byte == '/' || byte == '\\') return Odd::slash;
+  if (byte < 0x20 || byte == 0x7f) return Odd::other;
+  if (byte < 0x80) return Odd::none;
+  const std::size_t size = utf8_size(text, i, byte);
+  if (size == 0) return Odd::other;
+  bytes = size;
+  return Odd::none;
+}
+
+/// A path that is written segment by segment: `/a/b` is what it holds after two of them.
 class Builder {
  public:
-  Builder(std::span<char> out, const PathRules& rules) noexcept : out_(out), rules_(rules) {}
+  explicit Builder(std::span<char> out) noexcept : out_(out) {}
 
-  Refusal add(std::string_view segment, bool last) noexcept {
-    const std::size_t start = size_;
-    put('/');
-    if (rules_.strict) segment = segment.substr(0, segment.find(';'));
-    if (const Refusal refusal = decode(segment); refusal != Refusal::none) return refusal;
-    const std::string_view text{out_.data() + start + 1, size_ - start - 1};
-    if (text == "." || text == "..") {
-      size_ = start;
-      if (text.size() == 2) pop();
-      if (last && !rules_.strict) put('/');  // `/a/.` is `/a/`
-    } else if (rules_.strict) {
-      while (size_ > start && (out_[size_ - 1] == '.')) --size_;
-      if (size_ == start + 1) size_ = start;
-    }
-    return Refusal::none;
-  }
-
-  std::string_view finish() noexcept {
-    if (size_ == 0) put('/');
-    return {out_.data(), size_};
-  }
-
- private:
   void put(char c) noexcept { out_[size_++] = c; }
-
+  void put(std::string_view text) noexcept {
+    std::memmove(out_.data() + size_, text.data(), text.size());
+    size_ += text.size();
+  }
   void put_escape(unsigned char c) noexcept {
     constexpr char kHex[] = "0123456789ABCDEF";
     put('%');
@@ -139,57 +135,195 @@ class Builder {
     put(kHex[c & 15]);
   }
 
-  void put_letter(char c) noexcept {
-    put(rules_.fold_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c);
+  std::size_t size() const noexcept { return size_; }
+  char back() const noexcept { return out_[size_ - 1]; }
+  std::string_view from(std::size_t start) const noexcept {
+    return {out_.data() + start, size_ - start};
   }
-
-  void pop() noexcept {
+  void resize(std::size_t size) noexcept { size_ = size; }
+  void drop_segment() noexcept {
     while (size_ > 0 && out_[--size_] != '/') {
     }
   }
-
-  Refusal decode(std::string_view text) noexcept {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const char c = text[i];
-      if (c == '%') {
-        const std::optional<unsigned char> byte = escaped(text, i);
-        if (!byte) return Refusal::path_escape;
-        if (const Refusal refusal = decode_escape(text, i, *byte); refusal != Refusal::none) {
-          return refusal;
-        }
-      } else if (part_of(c) == Part::odd) {
-        if (rules_.strict && c == '\\') return Refusal::path_escape;
-        put_escape(static_cast<unsigned char>(c));
-      } else {
-        put_letter(c);
-      }
-    }
-    return Refusal::none;
+  /// What it holds, at least `/`.
+  std::string_view path() noexcept {
+    if (size_ == 0) put('/');
+    return from(0);
   }
 
-  /// The escape at text[i], which stands for `byte`; leaves `i` at the last byte that is dealt
-  /// with.
-  Refusal decode_escape(std::string_view text, std::size_t& i, unsigned char byte) noexcept {
-    const auto c = static_cast<char>(byte);
-    const Part part = part_of(c);
-    std::size_t bytes = 1;
-    if (rules_.strict) {
-      if (c == '/' || c == '\\' || c == '\0') return Refusal::path_escape;
-      if (byte >= 0x80 && (bytes = utf8_size(text, i, byte)) == 0) return Refusal::path_escape;
+ private:
+  std::span<char> out_;
+  std::size_t size_ = 0;
+};
+
+/// Calls segment(text, is_last) for each segment of a path; stops at the first false.
+template <class F>
+bool for_each_segment(std::string_view path, F segment) noexcept {
+  path.remove_prefix(1);
+  for (;;) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const bool last = end == path.size();
+    if (!segment(path.substr(0, end), last)) return false;
+    if (last) return true;
+    path.remove_prefix(end + 1);
+  }
+}
+
+/// RFC 3986's normal form of one segment, and what is odd about it. False: a broken escape.
+bool put_normal(Builder& out, std::string_view text, bool& odd_slash, bool& odd_escape) noexcept {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c != '%') {
+      if (part_of(c) != Part::odd) {
+        out.put(c);
+        continue;
+      }
+      if (c == '\\') odd_slash = true;
+      out.put_escape(static_cast<unsigned char>(c));
+      continue;
     }
-    if (part == Part::unreserved || part == Part::upper || part == Part::dot ||
-        (part == Part::reserved && rules_.strict)) {
-      put_letter(c);
+    const std::optional<unsigned char> byte = escaped(text, i);
+    if (!byte || *byte == 0) return false;
+    std::size_t bytes = 1;
+    const Odd odd = oddness(text, i, *byte, bytes);
+    odd_slash = odd_slash || odd == Odd::slash;
+    odd_escape = odd_escape || odd == Odd::other;
+    const Part part = part_of(static_cast<char>(*byte));
+    if (part == Part::unreserved || part == Part::upper || part == Part::dot) {
+      out.put(static_cast<char>(*byte));
     } else {
-      for (std::size_t k = 0; k < bytes; ++k) put_escape(*escaped(text, i + 3 * k));
+      for (std::size_t k = 0; k < bytes; ++k) out.put_escape(*escaped(text, i + 3 * k));
     }
     i += 3 * bytes - 1;
-    return Refusal::none;
+  }
+  return true;
+}
+
+bool is_dots(std::string_view segment) noexcept { return segment == "." || segment == ".."; }
+
+/// One segment of a path in normal form, as policies match it.
+void put_folded(Builder& out, std::string_view segment, const PathRules& rules) noexcept {
+  for (std::size_t i = 0; i < segment.size(); ++i) {
+    char c = segment[i];
+    if (c == '%') {
+      const auto byte = static_cast<char>(*escaped(segment, i));
+      if (part_of(byte) != Part::reserved) {
+        out.put(segment.substr(i, 3));
+        i += 2;
+        continue;
+      }
+      c = byte;
+      i += 2;
+    }
+    out.put(rules.fold_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c);
+  }
+}
+
+/// What becomes of a segment of which folding leaves nothing.
+enum class Hollow : std::uint8_t {
+  vanishes,  ///< dots with parameters are dots
+  is_name,   ///< it stays as it is
+};
+
+/// What policies match of a path in normal form. `hollow`: set if there is such a segment.
+std::string_view fold(std::string_view path, const PathRules& rules, Hollow as, Builder out,
+                      bool& hollow) noexcept {
+  for_each_segment(path, [&](std::string_view segment, bool) {
+    if (segment.empty()) return true;
+    const std::string_view name = segment.substr(0, segment.find(';'));
+    const bool dots = is_dots(name);  // with parameters: without, they are gone
+    const bool left = !dots && name.find_first_not_of('.') != std::string_view::npos;
+    hollow = hollow || !left;
+    if (!left && as == Hollow::vanishes) {
+      if (name.size() == 2 && dots) out.drop_segment();
+      return true;
+    }
+    out.put('/');
+    put_folded(out, left ? name.substr(0, name.find_last_not_of('.') + 1) : segment, rules);
+    return true;
+  });
+  return out.path();
+}
+
+/// The ASCII character for which the escapes from text[i] on are an overlong form, and how many
+/// escapes they are; 0: they are none.
+std::size_t overlong_size(std::string_view text, std::size_t i, unsigned char lead,
+                          char& stands_for) noexcept {
+  const std::size_t size = lead == 0xc0 || lead == 0xc1 ? 2
+                           : lead == 0xe0               ? 3
+                           : lead == 0xf0               ? 4
+                                                        : 0;
+  unsigned value = lead & (size == 2 ? 0x1f : 0x0f);
+  for (std::size_t k = 1; k < size; ++k) {
+    const std::optional<unsigned char> next = escaped(text, i + 3 * k);
+    if (!next || (*next & 0xc0) != 0x80) return 0;
+    value = value << 6 | (*next & 0x3f);
+  }
+  if (size == 0 || value >= 0x80) return 0;
+  stands_for = static_cast<char>(value);
+  return size;
+}
+
+/// A path in normal form as a server reads it that decodes slashes first, or takes bytes that are
+/// no UTF-8 for what they are not. Bare characters and escapes come out as they are in normal form.
+class LaxReader {
+ public:
+  LaxReader(bool slashes, bool escapes, Builder out) noexcept
+      : slashes_(slashes), escapes_(escapes), out_(out) {}
+
+  std::string_view read(std::string_view path) noexcept {
+    out_.put('/');
+    for (std::size_t i = 1; i < path.size(); ++i) {
+      if (path[i] != '%') {
+        path[i] == '/' ? next_segment() : out_.put(path[i]);
+        continue;
+      }
+      const unsigned char byte = *escaped(path, i);
+      std::size_t bytes = 1;
+      const Odd odd = oddness(path, i, byte, bytes);
+      char stands_for = 0;
+      if (odd == Odd::slash && slashes_) {
+        next_segment();
+      } else if (odd == Odd::other && escapes_) {
+        bytes = std::max<std::size_t>(1, overlong_size(path, i, byte, stands_for));
+        if (stands_for != 0) put(stands_for);
+      } else {
+        out_.put(path.substr(i, 3 * bytes));
+      }
+      i += 3 * bytes - 1;
+    }
+    end_segment();
+    return out_.path();
   }
 
-  std::span<char> out_;
-  const PathRules& rules_;
-  std::size_t size_ = 0;
+ private:
+  void put(char c) noexcept {
+    const Part part = part_of(c);
+    if (part == Part::slash || c == '\\') {
+      next_segment();
+    } else if (part == Part::odd || part == Part::percent) {
+      out_.put_escape(static_cast<unsigned char>(c));
+    } else {
+      out_.put(c);
+    }
+  }
+  void end_segment() noexcept {
+    const std::string_view text = out_.from(start_ + 1);
+    if (!is_dots(text)) return;
+    const bool up = text.size() == 2;
+    out_.resize(start_);
+    if (up) out_.drop_segment();
+  }
+  void next_segment() noexcept {
+    end_segment();
+    start_ = out_.size();
+    out_.put('/');
+  }
+
+  bool slashes_;
+  bool escapes_;
+  Builder out_;
+  std::size_t start_ = 0;  // of the segment under way
 };
 
 }  // namespace
@@ -198,28 +332,55 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
                              std::span<char> scratch, NormalTarget& out) noexcept {
   WEIR_ASSERT(!target.empty() && target.front() == '/');
   std::string_view path = target;
+  std::string_view rest;  // the query with its mark
   out.query = {};
   if (const void* mark = std::memchr(target.data(), '?', target.size())) {
     const auto at = static_cast<std::size_t>(static_cast<const char*>(mark) - target.data());
     path = target.substr(0, at);
+    rest = target.substr(at);
     out.query = target.substr(at + 1);
   }
+  out.lax = out.named = {};
   if (is_normal(path, rules)) [[likely]] {
-    out.path = path;
+    out.path = out.forward = path;
+    out.target = target;
     return Refusal::none;
   }
-  WEIR_ASSERT(scratch.size() >= normal_path_room(path.size()));
-  Builder builder(scratch, rules);
-  path.remove_prefix(1);
-  for (;;) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    const bool last = end == path.size();
-    const Refusal refusal = builder.add(path.substr(0, end), last);
-    if (refusal != Refusal::none) return refusal;
-    if (last) break;
-    path.remove_prefix(end + 1);
+  WEIR_ASSERT(scratch.size() >= normal_path_room(target.size()));
+  const std::size_t room = 3 * target.size();
+  Builder normal(scratch.first(room));
+  bool odd_slash = false;
+  bool odd_escape = false;
+  const bool good = for_each_segment(path, [&](std::string_view segment, bool last) {
+    const std::size_t start = normal.size();
+    normal.put('/');
+    if (!put_normal(normal, segment, odd_slash, odd_escape)) return false;
+    const std::string_view text = normal.from(start + 1);
+    if (!is_dots(text)) return true;
+    const bool up = text.size() == 2;
+    normal.resize(start);
+    if (up) normal.drop_segment();
+    if (last) normal.put('/');  // `/a/.` is `/a/`
+    return true;
+  });
+  if (!good) return Refusal::path_escape;
+  out.forward = normal.path();
+  normal.put(rest);
+  out.target = normal.from(0);
+  bool hollow = false;
+  out.path =
+      fold(out.forward, rules, Hollow::vanishes, Builder(scratch.subspan(room, room)), hollow);
+  const bool slashes = odd_slash && !rules.keep_encoded_slash;
+  const bool escapes = odd_escape && !rules.keep_other_escapes;
+  const std::span<char> third = scratch.subspan(2 * room, room);
+  std::string_view lax = out.forward;
+  if (slashes || escapes) lax = LaxReader(slashes, escapes, Builder(third)).read(out.forward);
+  const std::string_view named =
+      fold(lax, rules, Hollow::is_name, Builder(scratch.subspan(3 * room)), hollow);
+  if (hollow) out.named = named;
+  if (slashes || escapes) {  // in place: folding makes no path longer
+    out.lax = fold(lax, rules, Hollow::vanishes, Builder(third), hollow);
   }
-  out.path = builder.finish();
   return Refusal::none;
 }
 

@@ -34,6 +34,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   const std::size_t errors = problems.errors();
   auto set = std::make_unique<PolicySet>();
   set->challenge = model.server.challenge;
+  set->path_rules = model.server.proxy.path;
   Compiler compiler(model, problems, *set);
   compiler.declare_lists();
   compiler.compile_tables();

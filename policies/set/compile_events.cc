@@ -141,6 +141,7 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
       problems_.error(where, std::move(parsed.problem));
       return;
     }
+    if (set_.path_rules.fold_case) parsed.route->fold_case();
     event.route = parsed.route->canonical();
     for (std::uint32_t k = 0; k < parsed.route->segments.size(); ++k) {
       const auto& segment = parsed.route->segments[k];

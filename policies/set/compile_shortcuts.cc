@@ -128,6 +128,7 @@ void note_common_counters(PolicySet& set) {
 }  // namespace
 
 void Compiler::note_shortcuts() {
+  note_strict_paths(set_);
   KeyIndex keys(set_.slots);
   for (Policy& policy : set_.policies) {
     for (Binding& binding : policy.bindings) {

@@ -16,6 +16,9 @@
 /// own. Only compile*.cc include this.
 namespace weir::policies {
 
+/// Where it matters how an app reads a path: fills strict_everywhere and strict_events.
+void note_strict_paths(PolicySet& set);  // strict_paths.cc
+
 class Compiler {
  public:
   Compiler(const config::Model& model, config::Problems& problems, PolicySet& set)

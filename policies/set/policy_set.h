@@ -13,6 +13,7 @@
 #include "config/model.h"
 #include "core/address.h"
 #include "core/key.h"
+#include "core/path_readings.h"
 #include "limiter/counters/bank.h"
 #include "limiter/exchange/synced_counter.h"
 #include "limiter/lists/lists.h"
@@ -264,6 +265,7 @@ struct PolicySet {
   std::vector<Reset> resets;
   std::vector<config::NotifyDef> notify;
   config::Server::Challenge challenge;
+  PathRules path_rules;  ///< by which the paths of requests are read
   std::vector<View> views;
   std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
   std::uint64_t view_memory = 0;                    ///< bytes of all views together
@@ -276,6 +278,8 @@ struct PolicySet {
   bool any_answer_work = false;      ///< resets, or releases of list entries
   bool any_lists = false;            ///< that act on events
   bool any_scores = false;           ///< policies that read the request's score
+  bool strict_everywhere = false;    ///< a policy that can refuse watches or guards `request`
+  std::vector<bool> strict_events;   ///< [base event] something that can refuse counts or guards it
   std::vector<SlotId> of_answers;    ///< slots that only an answer fills
   std::vector<SlotId> not_kept;  ///< slots of requests whose lists or JSON no answer finds again
 
@@ -287,6 +291,10 @@ struct PolicySet {
   /// Finds or makes the views in their bank, and gives each its share of memory. Called once,
   /// before the set is shared; a set without it judges all the same, and its views count nothing.
   void attach_views(ViewBank& bank);
+
+  /// Whether such a request must be refused (400) because the app may read its path as one on which
+  /// a policy can refuse, and policies would not. Where no policy can refuse, every path passes.
+  bool refuses_path(std::string_view method, const PathReadings& readings) const;
 
   /// As the file has them: the meters of `metrics:` are not counted.
   std::size_t policy_count() const noexcept;

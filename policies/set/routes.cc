@@ -83,6 +83,20 @@ Route::Parsed Route::parse(std::string_view text) {
   return {std::move(route), {}, 0};
 }
 
+void Route::fold_case() {
+  for (Segment& segment : segments) {
+    if (segment.kind != Segment::Kind::literal) continue;
+    for (std::size_t i = 0; i < segment.text.size(); ++i) {
+      char& c = segment.text[i];
+      if (c == '%') {
+        i += 2;  // an escape's digits stay upper case: so does the path's normal form
+      } else if (c >= 'A' && c <= 'Z') {
+        c = static_cast<char>(c | 0x20);
+      }
+    }
+  }
+}
+
 std::string Route::canonical() const {
   std::string out = method + " ";
   for (const Segment& segment : segments) {

@@ -25,6 +25,7 @@ struct Route {
   /// Or what is wrong with the text, as a message for people.
   struct Parsed;
   static Parsed parse(std::string_view text);
+  void fold_case();               ///< its literals become lower case, in ASCII
   std::string canonical() const;  ///< equal for routes that match the same requests
 };
 

@@ -15,7 +15,7 @@ using config::LogFormat;
 
 constexpr std::string_view kNoRequest = "no HTTP request";
 constexpr std::string_view kNoAddress = "the caller is no address";
-constexpr std::string_view kBadPath = "a path that the proxy refuses";
+constexpr std::string_view kBadPath = "no path, and no URL that has one";
 constexpr std::string_view kBadStatus = "this is no status";
 
 class AccessLog final : public Format {
@@ -53,8 +53,9 @@ class AccessLog final : public Format {
 class RequestLog final : public Format {
  public:
   /// `recording`: reads the lines that begin with a brace; null: they are lines like others.
-  RequestLog(std::vector<LogFormat> formats, std::unique_ptr<Format> recording)
-      : tolerant_(formats.size() > 1), recording_(std::move(recording)) {
+  RequestLog(std::vector<LogFormat> formats, std::unique_ptr<Format> recording,
+             const policies::PolicySet& set)
+      : tolerant_(formats.size() > 1), recording_(std::move(recording)), parts_(set) {
     for (LogFormat& format : formats) {
       kinds_.emplace_back(std::move(format));
     }
@@ -160,7 +161,9 @@ class RequestLog final : public Format {
     if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
     request.client = *client;
     request.host = parts_.host_of(value(kind.host));
-    if (!parts_.take(request)) return bad(offset_of(text, value(kind.url)), kBadPath);
+    const RequestTarget::Taken taken = parts_.take(request);
+    if (taken == RequestTarget::Taken::none) return bad(offset_of(text, value(kind.url)), kBadPath);
+    row.refused = taken == RequestTarget::Taken::refused;
     request.body_state = BodyState::not_read;
 
     request.headers = collect(kind.headers, line, headers_, 0);
@@ -246,7 +249,7 @@ std::unique_ptr<Format> make_request_format(std::string_view format, const polic
       return nullptr;
     }
   }
-  return std::make_unique<RequestLog>(std::move(formats), std::move(recording));
+  return std::make_unique<RequestLog>(std::move(formats), std::move(recording), set);
 }
 
 }  // namespace weir::replay

@@ -23,13 +23,13 @@ constexpr std::string_view kNoMappedTime = "it has no time that is read here";
 constexpr std::string_view kNoMappedRequest = "it has no method and path";
 constexpr std::string_view kNoMappedAddress = "the caller is no address";
 constexpr std::string_view kNoMappedStatus = "this is no status";
-constexpr std::string_view kRefusedPath = "a path that the proxy refuses";
+constexpr std::string_view kBadPath = "no path, and no URL that has one";
 constexpr std::string_view kNoMappedJson = "this is no JSON object";
 
 class Mapped final : public Format {
  public:
-  explicit Mapped(std::shared_ptr<MappedColumns> columns)
-      : columns_(std::move(columns)), values_(columns_->mapping.fields.size()) {
+  Mapped(std::shared_ptr<MappedColumns> columns, const policies::PolicySet& set)
+      : columns_(std::move(columns)), values_(columns_->mapping.fields.size()), parts_(set) {
     for (const Mapping::Field& field : columns_->mapping.fields) {
       whole_.push_back({{field.source}});
       auto& path = paths_.emplace_back();
@@ -147,7 +147,9 @@ class Mapped final : public Format {
     if (!client) return bad(0, kNoMappedAddress);
     request.client = *client;
     request.host = parts_.host_of(text_of(Part::host));
-    if (!parts_.take(request)) return bad(0, kRefusedPath);
+    const RequestTarget::Taken taken = parts_.take(request);
+    if (taken == RequestTarget::Taken::none) return bad(0, kBadPath);
+    row.refused = taken == RequestTarget::Taken::refused;
     request.headers = headers(Part::header, Part::body, headers_, cookies_);
     request.body_state = body_of(Part::body, request_body_, request.body);
     return take_mapped_answer(row);
@@ -245,8 +247,9 @@ class Mapped final : public Format {
 
 }  // namespace
 
-std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns) {
-  return std::make_unique<Mapped>(std::move(columns));
+std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns,
+                                    const policies::PolicySet& set) {
+  return std::make_unique<Mapped>(std::move(columns), set);
 }
 
 }  // namespace weir::replay

@@ -19,16 +19,16 @@ std::string_view RequestTarget::host_of(std::string_view authority) {
   return host_;
 }
 
-bool RequestTarget::take(Request& request) {
+RequestTarget::Taken RequestTarget::take(Request& request) {
   // A proxy's log has whole URLs; their path is what the app would have seen.
   if (!request.target.starts_with('/')) {
     const std::size_t scheme = request.target.find("://");
     if (scheme == std::string_view::npos) {
       request.path = request.target;  // `*`, or CONNECT's authority
-      return request.target == "*";
+      return request.target == "*" ? Taken::good : Taken::none;
     }
     const std::size_t path = request.target.find('/', scheme + 3);
-    if (path == std::string_view::npos) return false;
+    if (path == std::string_view::npos) return Taken::none;
     if (request.host.empty())
       request.host = host_of(request.target.substr(scheme + 3, path - scheme - 3));
     request.target.remove_prefix(path);
@@ -37,13 +37,15 @@ bool RequestTarget::take(Request& request) {
     path_room_.resize(2 * net::normal_path_room(request.target.size()));
   }
   net::NormalTarget normal;
-  if (net::normalise_target(request.target, net::PathRules{}, path_room_, normal) !=
-      net::HttpRefusal::none) {
-    return false;
+  if (net::normalise_target(request.target, set_.path_rules, path_room_, normal) !=
+          net::HttpRefusal::none ||
+      set_.refuses_path(request.method, normal)) {
+    return Taken::refused;
   }
+  request.target = normal.target;
   request.path = normal.path;
   request.query = normal.query;
-  return true;
+  return Taken::good;
 }
 
 }  // namespace weir::replay

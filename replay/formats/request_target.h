@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/event.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::replay {
 
@@ -12,13 +14,21 @@ namespace weir::replay {
 /// the memory that the results lie in: they are valid until the next call. Not thread-safe.
 class RequestTarget {
  public:
+  explicit RequestTarget(const policies::PolicySet& set) : set_(set) {}
+
+  enum class Taken : std::uint8_t {
+    good,
+    refused,  ///< the proxy would answer 400 for its path
+    none,     ///< it is no target
+  };
+  /// Brings `request.target` into normal form, and takes path and query from it; of a whole URL the
+  /// host as well.
+  Taken take(Request& request);
   /// In lower case, without the port; empty: no host.
   std::string_view host_of(std::string_view authority);
-  /// Splits `request.target` into path (normal form) and query; of a whole URL the host as well.
-  /// False: the proxy refuses such a request.
-  bool take(Request& request);
 
  private:
+  const policies::PolicySet& set_;
   std::string host_;
   std::vector<char> path_room_;
 };

@@ -61,12 +61,12 @@ std::vector<std::string> errors_of_route(const std::string& route) {
 }
 
 TEST(Configuration, RoutesThatNoPathMatchesAreErrors) {
-  for (const char* fine : {"GET /", "* /*", "GET /a/{id}/*", "GET /a%7Cb", "GET /caf%C3%A9",
-                           "GET /a/", "GET /A:b@c!$&'',=~"}) {
+  for (const char* fine :
+       {"GET /", "* /*", "GET /a/{id}/*", "GET /a%7Cb", "GET /caf%C3%A9", "GET /a/",
+        "GET /A:b@c!$&'',=~", "GET /a%2Fb", "GET /%5C", "GET /a/%FF"}) {
     EXPECT_EQ(errors_of_route(fine), std::vector<std::string>{}) << fine;
   }
-  for (const char* never :
-       {"GET /a%2fb", "GET /a%2Fb", "GET /%5c", "GET /%00", "GET /%zz", "GET /a/%ff"}) {
+  for (const char* never : {"GET /%00", "GET /%zz", "GET /a/%4"}) {
     const auto errors = errors_of_route(never);
     ASSERT_EQ(errors.size(), 1U) << never;
     EXPECT_TRUE(errors[0].starts_with("no request can have this path")) << errors[0];
@@ -74,6 +74,7 @@ TEST(Configuration, RoutesThatNoPathMatchesAreErrors) {
   const std::pair<const char*, const char*> others[] = {{"GET /caf\xc3\xa9", "/caf%C3%A9"},
                                                         {"GET /%41", "/A"},
                                                         {"GET /a%7c", "/a%7C"},
+                                                        {"GET /a%2fb", "/a%2Fb"},
                                                         {"GET /{id}/b./c", "/x/b/c"}};
   for (const auto& [other, normal] : others) {
     const auto errors = errors_of_route(other);

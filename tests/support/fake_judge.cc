@@ -68,6 +68,10 @@ std::size_t FakeJudge::parked() const {
   return parked_.size();
 }
 
+bool FakeJudge::refuses_path(std::string_view /*method*/, const PathReadings& readings) {
+  return strict_paths && readings.is_ambiguous();
+}
+
 bool FakeJudge::wants_body(const Request& request) { return reads_body && reads_body(request); }
 
 gate::Judgement FakeJudge::judge(const Request& request, TimePoint /*now*/, bool may_wait,

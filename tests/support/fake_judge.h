@@ -27,6 +27,7 @@ class FakeJudge final : public gate::Judge {
   /// Makes the effect of a request; its views must outlive the next call. Default: pass.
   std::function<Effect(const Request&, bool may_wait)> decide;
   std::function<bool(const Request&)> reads_body;  ///< default: no
+  bool strict_paths = true;                        ///< an ambiguous path is refused
   bool reads_answers = false;
   bool asks_for_whole_answers = false;  ///< Judgement::reads_answer
   bool gives_tickets = true;
@@ -41,6 +42,7 @@ class FakeJudge final : public gate::Judge {
   std::size_t parked() const;
   std::size_t open_tickets() const;
 
+  bool refuses_path(std::string_view method, const PathReadings& readings) override;
   bool wants_body(const Request& request) override;
   gate::Judgement judge(const Request& request, TimePoint now, bool may_wait,
                         gate::Waiter& waiter) override;

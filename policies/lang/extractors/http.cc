@@ -99,7 +99,7 @@ constexpr ExtractorRow kHttpRows[] = {
     {"segment", ArgumentForm::index, Type::text, Side::request, false, true,
      "a segment of the path; written as {name} in a route", read_segment},
     {"url", ArgumentForm::none, Type::text, Side::request, false, true,
-     "path and query as received", read_text<&Request::target>},
+     "path and query, as the app gets them", read_text<&Request::target>},
     {"host", ArgumentForm::none, Type::text, Side::request, false, true,
      "the Host header in lower case, without the port", read_text<&Request::host>},
     {"scheme", ArgumentForm::none, Type::text, Side::request, false, false, "http or https",

@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "net/http/target.h"
+#include "tests/policies/world.h"
+
+namespace weir::policies::strict_paths_test {
+namespace {
+
+constexpr std::string_view kEvents =
+    "events:\n"
+    "  login: {match: POST /api/login}\n"
+    "  pay: {match: 'POST /users/{id}/pay'}\n"
+    "  graphql: {match: '* /graphql/*'}\n"
+    "  search: {match: 'GET /search/*'}\n"
+    "  failed: {is: login, when: 'status == 401'}\n";
+
+std::string policy(std::string_view watch, std::string_view rung, std::string_view more = "") {
+  return "  - {name: " + std::string(watch) + std::to_string(rung.size() + more.size()) +
+         ", watch: " + std::string(watch) + ", key: ip, window: 1m, then: [" + std::string(rung) +
+         "]" + std::string(more) + "}\n";
+}
+
+/// Whether the proxy refuses such a path under these policies.
+bool refused(const PolicySet& set, std::string_view method, std::string_view target) {
+  std::vector<char> room(net::normal_path_room(target.size()));
+  net::NormalTarget read;
+  EXPECT_EQ(net::normalise_target(target, set.path_rules, room, read), net::HttpRefusal::none);
+  return set.refuses_path(method, read);
+}
+
+TEST(StrictPaths, OnlyWhereAPolicyCanRefuse) {
+  const World w(std::string(kEvents) + "policies:\n" + policy("login", "{over: 5, do: deny}") +
+                policy("search", "{over: 5, do: flag}"));
+  const PolicySet& set = w.evaluator.set();
+  for (const char* is : {"/api%2flogin", "/api%5clogin", "/x/..%2fapi/login", "/api/login%0a",
+                         "/api/login%ff", "/api%c0%aflogin", "/api/login%2f", "//api%2flogin;a"}) {
+    EXPECT_TRUE(refused(set, "POST", is)) << is;
+    EXPECT_FALSE(refused(set, "GET", is)) << is;
+  }
+  for (const char* free : {"/@babel%2fcore", "/api/queues/%2F/q", "/%c4%e3%ba%c3", "/search/a%2fb",
+                           "/api/login2%0a", "/api/logi%2fn"}) {
+    EXPECT_FALSE(refused(set, "POST", free)) << free;
+    EXPECT_FALSE(refused(set, "GET", free)) << free;
+  }
+}
+
+TEST(StrictPaths, WhatCanRefuse) {
+  struct Row {
+    std::string name, policies;
+    bool strict;
+  };
+  const std::vector<Row> rows = {
+      {"flags", policy("login", "{over: 5, do: flag}"), false},
+      {"a gray list that flags", policy("login", "{over: 5, do: graylist, for: 1m}"), false},
+      {"challenges", policy("login", "{over: 5, do: challenge}"), true},
+      {"bans", policy("login", "{over: 5, do: deny, for: 1h}"), true},
+      {"in shadow", policy("login", "{over: 5, do: deny}", ", mode: shadow"), false},
+      {"disabled", policy("login", "{over: 5, do: deny}", ", mode: disabled"), false},
+      {"by the answer", policy("failed", "{over: 5, do: deny}"), true},
+      {"guards it", policy("search", "{over: 5, do: deny}", ", guard: login"), true},
+      {"watches it for others", policy("login", "{over: 5, do: deny}", ", guard: search"), true},
+      {"every request", policy("request", "{over: 5, do: deny}"), true},
+      {"another route", policy("search", "{over: 5, do: deny}"), false},
+  };
+  for (const auto& [name, policies, strict] : rows) {
+    const World w(std::string(kEvents) + "policies:\n" + policies);
+    EXPECT_EQ(refused(w.evaluator.set(), "POST", "/api%2flogin"), strict) << name;
+  }
+}
+
+TEST(StrictPaths, ARouteThatFoldingHides) {
+  const World w(std::string(kEvents) + "policies:\n" + policy("pay", "{over: 5, do: deny}") +
+                policy("graphql", "{over: 5, do: deny}"));
+  for (const char* dodge : {"/users/.../pay", "/users/;x/pay", "/graphql/..;/x", "//graphql/..;/x",
+                            "/users//...;/pay"}) {
+    EXPECT_TRUE(refused(w.evaluator.set(), "POST", dodge)) << dodge;
+  }
+  // What is judged is a refusing route, or neither reading is one.
+  for (const char* fine :
+       {"/users/7/pay/", "//users/7/pay", "/users/7;v=1/pay", "/graphql/x/..", "/graphql//x",
+        "/users//pay", "/shop/.../pay", "/a//b", "/graphql/%2e%2e"}) {
+    EXPECT_FALSE(refused(w.evaluator.set(), "POST", fine)) << fine;
+  }
+}
+
+TEST(StrictPaths, FoldedRoutesMatchFoldedPaths) {
+  const World w(
+      "proxy: {upstream: http://127.0.0.1:1, path: {case: fold}}\n"
+      "events: {login: {match: POST /API/Log%C3%84in}}\n"
+      "policies:\n" +
+      policy("login", "{over: 5, do: deny}"));
+  std::size_t found = 0;
+  w.evaluator.set().routes.match("POST", "/api/log%C3%84in", [&](std::uint16_t) { ++found; });
+  EXPECT_EQ(found, 1U);
+}
+
+// Against a model that asks in the plainest way: does any way in which some server may read the
+// path bring it to a route on which something can refuse?
+TEST(StrictPaths, RandomPathsAgainstANaiveModel) {
+  const World w(std::string(kEvents) + "policies:\n" + policy("login", "{over: 5, do: deny}") +
+                policy("graphql", "{over: 5, do: deny}"));
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  constexpr std::array<std::string_view, 16> kPieces = {
+      "/api", "/login", "/graphql", "/x",  "%2f",   "%5C",    "..",   "/..",
+      "/.",   "%0a",    "%ff",      "api", "login", "%2e%2e", "/%2F", "graphql"};
+  for (int i = 0; i < 20'000; ++i) {
+    std::string sent = "/";
+    for (auto n = random() % 6; n > 0; --n) sent += kPieces[random() % kPieces.size()];
+    std::vector<char> room(net::normal_path_room(sent.size()));
+    net::NormalTarget read;
+    ASSERT_EQ(net::normalise_target(sent, {}, room, read), net::HttpRefusal::none);
+    const std::string path(read.forward);  // what a server gets to read
+    // The model: a server that decodes slashes and drops what it cannot read, then resolves dots.
+    std::string decoded;
+    bool odd = false;
+    for (std::size_t at = 0; at < path.size(); ++at) {
+      const std::string escape = path.substr(at, 3);
+      const bool slash = escape == "%2f" || escape == "%5C" || escape == "%2F";
+      const bool junk = escape == "%0A" || escape == "%FF";
+      odd = odd || slash || junk;
+      if (slash) decoded += '/';
+      if (escape == "%2e") decoded += '.';
+      if (escape[0] != '%') decoded += path[at];
+      if (escape[0] == '%') at += 2;
+    }
+    std::vector<std::string> segments;
+    std::string segment;
+    for (const char c : decoded + "/") {
+      if (c != '/') {
+        segment += c;
+        continue;
+      }
+      if (segment == "..") {
+        if (!segments.empty()) segments.pop_back();
+      } else if (segment != ".") {
+        segments.push_back(segment);
+      }
+      segment.clear();
+    }
+    for (std::string& each : segments) each.erase(each.find_last_not_of('.') + 1);
+    std::erase(segments, "");
+    const bool login = segments == std::vector<std::string>{"api", "login"};
+    const bool graphql = segments.size() > 1 && segments[0] == "graphql";
+    if (odd && (login || graphql)) {
+      EXPECT_TRUE(refused(w.evaluator.set(), "POST", sent)) << sent;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::policies::strict_paths_test
