@@ -98,7 +98,9 @@ Bank::~Bank() = default;
 
 std::uint64_t Bank::table_bytes(std::size_t keys) noexcept { return Impl::bytes_of(keys); }
 
-Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& spec, std::size_t keys) {
+Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_asked,
+                             std::size_t keys) {
+  const CounterSpec spec = in_whole_parts(as_asked);
   const Kind* kind = find_kind(spec);
   if (kind == nullptr) return Error::unsupported;
   const std::scoped_lock hold(impl_->control);

@@ -65,7 +65,7 @@ std::string name_in_store(const Hash128& identity) {
 
 SharedCounter::SharedCounter(const Hash128& id, const CounterSpec& what, bool exchanged)
     : identity(id),
-      spec(what),
+      spec(in_whole_parts(what)),
       rule(Rule::of(what)),
       kind(find_kind(what)),
       remembers(exchanged || must_remember(what, kind)),

@@ -1,6 +1,7 @@
 #include "limiter/kinds/kinds.h"
 
 #include <array>
+#include <cmath>
 
 #include "limiter/kinds/in_flight.h"
 #include "limiter/kinds/ops.h"
@@ -236,6 +237,19 @@ const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept {
   // The journals of near and last know both; other kinds keep less than a late event would read.
   const bool knows_both = kind.near || kind.metric == Metric::last;
   return spec.late && !knows_both ? &kTimelineOps : kind.ops;
+}
+
+CounterSpec in_whole_parts(CounterSpec spec) noexcept {
+  if (spec.window != Window::leaky || !spec.capacity.is_real()) return spec;
+  const auto parts = [&] {
+    return spec.capacity.as_real() * static_cast<double>(spec.drain.count());
+  };
+  while (parts() != std::floor(parts()) && spec.drain <= kWindowMax / 10 &&
+         spec.drains <= kDrainsMax / 10) {
+    spec.drain *= 10;
+    spec.drains *= 10;
+  }
+  return spec;
 }
 
 const Kind* find_kind(const CounterSpec& spec) noexcept {

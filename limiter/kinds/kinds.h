@@ -83,5 +83,8 @@ std::span<const Kind> kinds() noexcept;
 const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept;
 /// The row that serves a spec whose parameters are in range, or null.
 const Kind* find_kind(const CounterSpec& spec) noexcept;
+/// The same counter; the level of a bucket is told in parts so small that the bucket holds a whole
+/// number of them (up to a millionth of its drain): else 2.5 that drain one per ms would hold 2.
+CounterSpec in_whole_parts(CounterSpec spec) noexcept;
 
 }  // namespace weir::limiter

@@ -37,6 +37,17 @@ TEST(Leaky, TheSixthEventWithinADrainIsAboveACapacityOfFiveAndEmptyingStartsAnew
   EXPECT_EQ(b.pour(1), Number(1));
 }
 
+TEST(Leaky, HoldsAFractionalCapacityHoweverCoarseItsDrain) {
+  for (const Metric metric : {Metric::count, Metric::distinct}) {
+    Bucket b(metric, Number::real(2.5), 1);
+    for (std::uint64_t n = 1; n <= 3; ++n) EXPECT_EQ(b.pour(0, n), Number(n));
+    EXPECT_EQ(b.level(0), Number::real(2.5));
+    EXPECT_EQ(b.pour(0, 4), Number::real(3.5));
+    EXPECT_EQ(b.level(1), Number::real(1.5));
+    EXPECT_EQ(b.level(3), Number(0));
+  }
+}
+
 TEST(Leaky, DrainsContinuously) {
   Bucket b(Metric::count, 5, 10'000);
   b.pour(0);
