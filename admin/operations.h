@@ -53,7 +53,7 @@ struct VerdictRow {
   Number value;            ///< only with a window
   std::optional<Number> limit;
   std::string effect;  ///< an action's name
-  std::string event, client, method, path, policy, list, key, defect;
+  std::string event, client, method, path, policy, list, key, field, why;
 };
 
 struct VerdictPage {

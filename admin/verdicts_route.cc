@@ -30,7 +30,8 @@ json::object row_view(const VerdictRow& from) {
   put_text(row, "policy", from.policy);
   put_text(row, "list", from.list);
   put_text(row, "key", from.key);
-  put_text(row, "defect", from.defect);
+  put_text(row, "field", from.field);
+  put_text(row, "why", from.why);
   if (from.window.count() != 0) {
     row["value"] = number_value(from.value.finite());
     if (from.limit) row["limit"] = number_value(*from.limit);

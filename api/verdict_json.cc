@@ -74,16 +74,17 @@ void append_verdict(std::string& out, const policies::PolicySet& set,
   const policies::Plan& plan = judged.plan;
   append_member(out, "verdict", verdict_word(verdict));
   if (plan.allowed) append_member(out, "list", set.lists[plan.allowed->list].name);
-  if (plan.defect) {
-    append_member(out, "policy", set.policies[plan.defect->policy].name);
-    append_member(out, "missing", plan.defect->what);
-  }
   if (verdict.decider >= 0) {
     const auto& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
     if (standing.list && !standing.policy) {
       append_member(out, "list", set.lists[*standing.list].name);
     } else {
       append_member(out, "policy", set.policies[*standing.policy].name);
+    }
+    if (!standing.field.empty()) {
+      append_member(out, "missing", standing.field);
+      if (standing.why != policies::MissReason::none)
+        append_member(out, "why", policies::miss_reason_text(standing.why));
     }
     if (standing.rung >= 0) {
       append_member(out, "rung", standing.rung);

@@ -141,6 +141,7 @@ struct ListDef {
   std::size_t max = 100'000;  ///< entries at most
   std::optional<Tell> tell;
   std::optional<int> status;
+  std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::optional<Text> release;     ///< an event of the same key that lifts the entry
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
   std::optional<Where> share;      ///< by all replicas, through Redis
@@ -205,6 +206,7 @@ struct Rung {
   std::optional<Text> notify;
   std::optional<Located<int>> status;
   std::optional<Located<Tell>> tell;
+  std::string body, content_type;  ///< deny: of the refusal; empty: weir's own
   std::optional<Located<Mode>> mode;
 };
 

@@ -48,7 +48,8 @@ admin::VerdictRow row_of(const News& news) {
     (news.list ? row.list : row.policy) = news.decider.view();
   }
   row.key = news.key.view();
-  row.defect = news.defect.view();
+  row.field = news.field.view();
+  row.why = news.why.view();
   return row;
 }
 
@@ -99,7 +100,8 @@ class Report::Reporter final : public policies::Observer {
                             ? listed.list->id
                             : limiter::ListId{};
     news->hash = listed.hash;
-    news->defect.clear();
+    news->field.clear();
+    news->why.clear();
     news->value = listed.value;
     news->limit = listed.limit;
     news->window = listed.rung->window;
@@ -145,7 +147,8 @@ class Report::Reporter final : public policies::Observer {
     news->key.clear();
     news->notify.clear();
     news->decider.clear();
-    news->defect = verdict.defect;
+    news->field.clear();
+    news->why.clear();
     news->shadow = false;
     news->list = false;
     news->limit.reset();
@@ -164,6 +167,10 @@ class Report::Reporter final : public policies::Observer {
                    : standing.policy ? std::string_view(set.policies[*standing.policy].name)
                                      : std::string_view();
     news.shadow = standing.shadow;
+    news.field = standing.field;
+    if (standing.why != policies::MissReason::none) {
+      news.why = policies::miss_reason_text(standing.why);
+    }
     if (standing.shadow) news.effect = standing.effect;
     news.value = standing.value;
     news.limit = standing.limit;
@@ -380,7 +387,8 @@ LogLine Report::line_of(const News& news) const {
     line.add(news.shadow ? "shadow_effect" : "effect", policies::action_row(news.effect).name);
     if (news.status != 0) line.add("status", std::int64_t{news.status});
     if (!news.decider.view().empty()) line.add(news.list ? "list" : "policy", news.decider.view());
-    if (!news.defect.view().empty()) line.add("defect", news.defect.view());
+    if (!news.field.view().empty()) line.add("field", news.field.view());
+    if (!news.why.view().empty()) line.add("why", news.why.view());
   } else {
     line.add("policy", news.decider.view()).add("key", shown_key(news.key.view()));
     if (news.list) line.add("list", news.list_name.view());

@@ -59,7 +59,8 @@ struct News {
   ShortText<64> list_name;      ///< listed
   ShortText<64> notify;         ///< listed: empty: nobody asked
   ShortText<160> key;           ///< listed: printable parts
-  ShortText<64> defect;         ///< verdict: what is wrong with the request itself
+  ShortText<64> field;          ///< verdict: what of the request could not be read
+  ShortText<48> why;            ///< and why
   limiter::ListId shared_list;  ///< listed: if replicas share it; then also `hash`
   Hash128 hash;                 ///< of the key, in that list
 };

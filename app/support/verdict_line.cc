@@ -20,7 +20,16 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 void append_reason(std::string& out, const News& news) {
-  append_plain(out, news.defect.view().empty() ? news.decider.view() : news.defect.view());
+  append_plain(out, news.decider.view());
+  if (!news.field.view().empty()) {
+    out += out.empty() ? "" : ": ";
+    append_plain(out, news.field.view());
+    if (!news.why.view().empty()) {
+      out += " (";
+      append_plain(out, news.why.view());
+      out += ")";
+    }
+  }
   if (news.window.count() == 0) return;
   out += " " + news.value.to_string();
   if (news.limit) out += "/" + news.limit->to_string();

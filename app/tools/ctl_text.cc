@@ -263,7 +263,8 @@ News news_of(const json::value& row) {
   news.method = raw("method");
   news.path = raw("path");
   news.key = raw("key");
-  news.defect = raw("defect");
+  news.field = raw("field");
+  news.why = raw("why");
   news.list = !raw("list").empty();
   const bool by_list = news.kind == News::Kind::verdict && news.list;
   news.decider = by_list ? raw("list") : raw("policy");

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "config/sections/sections.h"
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
@@ -23,6 +25,24 @@ std::optional<int> read_status(Reader& reader, const Member& m) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
+void read_refusal_body(Reader& reader, const Member& m, std::string& out) {
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  const auto word = reader.scalar(m);
+  if (word && word->size() > kMost) return reader.error(*m.value, "the body has at most 64KiB");
+  if (word) out = *word;
+}
+
+std::optional<std::string> read_header_text(Reader& reader, const Member& m) {
+  auto text = reader.text(m);
+  if (!text) return std::nullopt;
+  if (std::any_of(text->value.begin(), text->value.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; })) {
+    reader.error(*m.value, "a header value has no control characters");
+    return std::nullopt;
+  }
+  return std::move(text->value);
+}
+
 namespace {
 
 /// The list as it is read: its entries wait until `of` is known, wherever it stands in the map.
@@ -31,6 +51,8 @@ struct ListDraft {
   const Member* entries = nullptr;
   const Node* hold = nullptr;
   const Node* effect = nullptr;
+  const Node* body = nullptr;
+  const Node* content_type = nullptr;
 };
 
 constexpr Row<ListDraft> kList[] = {
@@ -76,6 +98,17 @@ constexpr Row<ListDraft> kList[] = {
      [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
     {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.status = read_status(r, m); }},
+    {{"body", R"({"type":"string"})", kBodyRange, "weir's own, as `tell` says",
+      "Body of refusals."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       d.body = m.key;
+       read_refusal_body(r, m, d.list.body);
+     }},
+    {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       d.content_type = m.key;
+       set(read_header_text(r, m), d.list.content_type);
+     }},
     {{"entries",
       R"({"type":"array","items":{"anyOf":[{"type":["string","number"]},{"type":"array"},{"$ref":"#/$defs/entry"}]}})",
       "list of keys, of lists of keys (several fields), or of maps `{key, until, why}`", "",
@@ -186,6 +219,12 @@ void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
   } else if (!delays && draft.hold != nullptr) {
     reader.error(*draft.hold, "\"hold\" stands only with effect: delay");
   }
+  const Action effect = list.effect.value;
+  if (draft.body != nullptr && effect != Action::deny) {
+    reader.error(*draft.body, "\"body\" stands only with kind: deny or effect: deny");
+  }
+  if (draft.content_type != nullptr && draft.body == nullptr)
+    reader.error(*draft.content_type, "\"content_type\" stands only beside \"body\"");
   bool of_ip = false;
   for (const KeyPart& part : list.of) of_ip = of_ip || part.field.value == "ip";
   if (kind == ListKind::allow && !of_ip && !list.trusted && !list.of.empty()) {
@@ -212,6 +251,8 @@ void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out
                                 : kind == ListKind::gray ? Action::flag
                                                          : Action::none;
     }
+    if (!draft.list.body.empty() && draft.list.content_type.empty())
+      draft.list.content_type = kBodyType;
     if (draft.entries != nullptr) read_entries(reader, *draft.entries, draft.list);
     if (reader.problems().errors() == errors || Reader::has(seen, kList, "kind"))
       check_list(reader, *m.key, draft);

@@ -15,6 +15,8 @@ struct RungDraft {
   const Node* list = nullptr;
   const Node* status = nullptr;
   const Node* tell = nullptr;
+  const Node* body = nullptr;
+  const Node* content_type = nullptr;
 };
 
 template <Rung::Compare Compare>
@@ -140,6 +142,17 @@ constexpr Row<RungDraft> kRung[] = {
        d.tell = m.key;
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
      }},
+    {{"body", R"({"type":"string"})", kBodyRange, "weir's own, as `tell` says",
+      "Body of a refusal by `do: deny`, and of the ban that follows."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.body = m.key;
+       read_refusal_body(r, m, d.rung.body);
+     }},
+    {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       d.content_type = m.key;
+       set(read_header_text(r, m), d.rung.content_type);
+     }},
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
       "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: "
       "shadow` no rung can be enforced."},
@@ -182,6 +195,15 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   if (d.tell != nullptr && !refuses && action != Action::graylist) {
     reader.error(*d.tell, "\"tell\" stands only with do: deny, challenge or graylist");
   }
+  if (d.body != nullptr && action != Action::deny) {
+    reader.error(*d.body, "\"body\" stands only with do: deny",
+                 action == Action::challenge
+                     ? "a challenge has the body of the section \"challenge\""
+                 : action == Action::graylist ? "give the body to a named list with effect: deny"
+                                              : "");
+  }
+  if (d.content_type != nullptr && d.body == nullptr)
+    reader.error(*d.content_type, "\"content_type\" stands only beside \"body\"");
 }
 
 }  // namespace
@@ -205,6 +227,8 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
     if (item.value->is_map() && sound) check_rung(reader, *item.value, draft);
     const bool delays = draft.rung.action.value == Action::delay;
     if (delays && draft.hold == nullptr) draft.rung.paces = draft.action->where;
+    if (!draft.rung.body.empty() && draft.rung.content_type.empty())
+      draft.rung.content_type = kBodyType;
     out.push_back(std::move(draft.rung));
   }
 }

@@ -52,6 +52,11 @@ std::optional<Action> read_effect(Reader& reader, const Member& m);
 std::optional<Tell> read_tell(Reader& reader, const Member& m);
 std::optional<Mode> read_mode(Reader& reader, const Member& m);
 std::optional<int> read_status(Reader& reader, const Member& m);
+/// The body of a refusal, and its type: a header value.
+inline constexpr std::string_view kBodyRange = "text, at most 64 KiB";
+inline constexpr std::string_view kBodyType = "text/plain; charset=utf-8";
+void read_refusal_body(Reader& reader, const Member& m, std::string& out);
+std::optional<std::string> read_header_text(Reader& reader, const Member& m);
 
 // Each source's tables, for all_tables().
 void add_event_tables(std::vector<TableDoc>& out);

@@ -253,16 +253,6 @@ struct ChallengeDraft {
   Server::Challenge* challenge;
   const Node* status = nullptr;
 };
-std::optional<std::string> header_text(Reader& r, const Member& m) {
-  auto text = r.text(m);
-  if (!text) return std::nullopt;
-  if (std::any_of(text->value.begin(), text->value.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; })) {
-    r.error(*m.value, "a header value has no control characters");
-    return std::nullopt;
-  }
-  return std::move(text->value);
-}
 constexpr Row<ChallengeDraft> kChallenge[] = {
     {{"status", R"({"type":"integer","minimum":300,"maximum":599})",
       "400 to 599; with `redirect` 300 to 399", "403; with `redirect` 302",
@@ -271,20 +261,17 @@ constexpr Row<ChallengeDraft> kChallenge[] = {
        d.status = m.value;
        if (const auto n = r.integer(m, 300, 599)) d.challenge->status = static_cast<int>(*n);
      }},
-    {{"body", R"({"type":"string"})", "text, at most 64 KiB", "a line of text",
-      "Body of a challenge."},
+    {{"body", R"({"type":"string"})", kBodyRange, "a line of text", "Body of a challenge."},
      [](Reader& r, const Member& m, ChallengeDraft& d) {
-       const auto word = r.scalar(m);
-       if (word && word->size() > 64 * kKiB) return r.error(*m.value, "the body has at most 64KiB");
-       if (word) d.challenge->body = *word;
+       read_refusal_body(r, m, d.challenge->body);
      }},
     {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
      [](Reader& r, const Member& m, ChallengeDraft& d) {
-       set(header_text(r, m), d.challenge->content_type);
+       set(read_header_text(r, m), d.challenge->content_type);
      }},
     {{"redirect", shape::kText, "URL or path", "", "Location to send the caller to."},
      [](Reader& r, const Member& m, ChallengeDraft& d) {
-       set(header_text(r, m), d.challenge->redirect);
+       set(read_header_text(r, m), d.challenge->redirect);
      }},
 };
 void read_challenge(Reader& r, const Member& m, Server& out) {

@@ -141,7 +141,7 @@ template <class Occurrence>
 const Verdict& Evaluator::finish_judging(const Occurrence& occurrence, const Options& options) {
   conclude(at_, options);
   if (!options.dry && verdict_.kind != Verdict::Kind::wait && observer_ != nullptr &&
-      (!verdict_.standings.empty() || plan_.defect)) {
+      !verdict_.standings.empty()) {
     observer_->judged(*set_, occurrence, verdict_);
   }
   return verdict_;
@@ -194,7 +194,10 @@ bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::si
            policy.pattern.has_value();
   frame_.set_event(set_->events[binding.event].name);
   frame_.set_rung(value, limit ? Value::number(*limit) : Value::null());
-  return condition->eval(frame_).is_true();
+  const Value holds = condition->eval(frame_);
+  if (holds.is_true()) return true;
+  // What nobody can read of the request is no way around a refusal.
+  return holds.is_error() && refuses(rung.effect) && unread_in(*condition);
 }
 
 /// What the names of a policy's `metrics` mean in its rungs.
@@ -252,6 +255,20 @@ void Evaluator::add_list_standings() {
     standing.until = hit.until;
     if (standing.effect != Action::none) verdict_.standings.push_back(standing);
   }
+}
+
+/// A refusal of the request itself, which no rung brought about.
+void Evaluator::add_defect(const Defect& defect, bool shadow) {
+  Standing standing;
+  standing.policy = defect.policy;
+  standing.list = defect.list;
+  standing.effect = Action::deny;
+  standing.shadow = shadow;
+  standing.status = defect.status;
+  standing.tell = defect.tell;
+  standing.field = defect.field;
+  standing.why = defect.why;
+  verdict_.standings.push_back(standing);
 }
 
 const Evaluator::Won* Evaluator::won_by(std::size_t planned) const noexcept {
@@ -322,13 +339,15 @@ void Evaluator::decide(const Options& options) {
     return;
   }
   if (plan_.defect) {
+    add_defect(*plan_.defect, false);
     verdict_.kind = Verdict::Kind::refuse;
     verdict_.effect = Action::deny;
-    verdict_.status = plan_.defect->status;
-    verdict_.defect = plan_.defect->what;
+    verdict_.decider = 0;
+    verdict_.defect = plan_.defect->field;
     return;
   }
   add_list_standings();
+  for (const Defect& defect : plan_.would_refuse) add_defect(defect, true);
   scores_ = {};
   for (std::size_t i = 0; const PlannedPolicy& planned : plan_.policies) {
     const Policy& policy = policy_of(planned);
@@ -403,6 +422,8 @@ void Evaluator::finish_verdict(Instant at) {
     verdict_.retry_after = kCrowdedRetry;
   } else if (standing.until) {
     if (*standing.until < limiter::kForever) verdict_.retry_after = *standing.until - at.now;
+  } else if (plan_.defect) {
+    if (plan_.defect->why == MissReason::none) verdict_.retry_after = kCrowdedRetry;  // Redis
   } else if (standing.rung >= 0) {
     const Policy& policy = set_->policies[*standing.policy];
     const Rung& rung = policy.rungs[static_cast<std::size_t>(standing.rung)];

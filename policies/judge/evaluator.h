@@ -241,6 +241,7 @@ class Evaluator final : private ListOracle {
   void happen(const std::vector<EventIndex>& open_events);
   void mark_planned();  ///< what the plan says has happened
   bool look_at_lists(Instant at, Trace* trace);
+  void note_unread_entry(ListIndex list, SlotId slot);
   bool may_release(const List& list) const noexcept;
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
   // What a mark says of an event, besides the epoch in which it was set.
@@ -262,8 +263,9 @@ class Evaluator final : private ListOracle {
   /// Who watches what has happened, or may have, into candidates_, in the order of the file.
   void gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
   void plan_policies(Instant at, const Options& options);
-  bool plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last, Instant at,
-                   const Options& options);
+  enum class Part : std::uint8_t { none, takes, unread };
+  Part plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last, bool as_if,
+                   Instant at, const Options& options);
   void plan_plain(const Policy& policy, const Binding& binding, std::uint16_t binding_index);
   bool in_time(const Policy& policy, bool counts, Instant at, bool dry);
   bool own_lists_refuse(const Policy& policy, Instant at);
@@ -275,7 +277,20 @@ class Evaluator final : private ListOracle {
                    Trace* trace);
   std::optional<std::size_t> load_member(const Binding& binding, std::uint64_t& member);
   bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
-               bool amount, Trace* trace);
+               Skip skip, Trace* trace);
+  bool refuses_unread(const Policy& policy, std::string_view name, MissReason reason);
+  /// Something of the request that an expression hangs on, and cannot be read.
+  struct Unread {
+    std::string_view name;
+    MissReason why = MissReason::none;
+    explicit operator bool() const noexcept { return why != MissReason::none; }
+  };
+  Unread unread_in(const Expression& expression);
+  Unread unread_in(const Limit& limit);
+  Unread unread_in(EventIndex event);
+  bool plan_unread(const Policy& policy, const Binding& binding, Unread unread, Trace* trace);
+  void plan_unread_events(Instant at, const Options& options);
+  bool plan_limits(const Policy& policy, const Binding& binding);
   void keep_datum(PlannedCounter& planned);
   Value spelled(const Value& value);
   std::optional<Number> load_limit(const Limit& limit);
@@ -366,6 +381,7 @@ class Evaluator final : private ListOracle {
   void decide(const Options& options);
   void judge_planned(std::size_t planned, const Options& options);
   void add_list_standings();
+  void add_defect(const Defect& defect, bool shadow);
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
   bool is_crowded(const Standing& standing) const;
   void choose_decider();
@@ -435,9 +451,11 @@ class Evaluator final : private ListOracle {
   enum class Told : std::uint8_t {
     no,
     yes,
-    unread,  ///< it cannot be read
+    unread,   ///< it cannot be read
+    unclear,  ///< it hangs on something of the request that cannot be read
   };
   bool hangs_on_unread(const Expression& expression, const Value& result);
+  bool is_unclear(const Binding& binding);  ///< of one that came_true() could not tell
   Told came_true(const PlannedPolicy& planned);
   Told load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   bool settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known);

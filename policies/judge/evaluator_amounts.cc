@@ -47,6 +47,8 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     amount.amount = 0;
     if (!binding.reserve) return true;
     const Value value = binding.reserve->eval(frame_);
+    const Unread unread = value.is_error() ? unread_in(*binding.reserve) : Unread{};
+    if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
     if (value.is_number() && value.as_number().is_finite() && !value.as_number().is_negative()) {
       amount.amount = value.as_number();
     }
@@ -58,7 +60,7 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     // A text that is too long is there; it is remembered as none.
     if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
       return missing(policy, binding.key.size(), binding.arguments.front().canonical(),
-                     reason_of(binding.arguments.front()), true, trace);
+                     reason_of(binding.arguments.front()), Skip::amount_missing, trace);
     }
     amount.datum = frame_.arena().make(datum);
     return amount.datum != nullptr;
@@ -70,15 +72,12 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     const bool real = set_->counters[policy.counters.front()].spec.real;
     if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
       return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression),
-                     true, trace);
+                     Skip::amount_missing, trace);
     }
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
       StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
-      if (!policy.shadow && policy.missing == config::Missing::deny) {
-        plan_.defect = Defect{policy.index, 403, expression.canonical()};
-        return false;
-      }
+      if (refuses_unread(policy, expression.canonical(), MissReason::failed)) return false;
       if (trace != nullptr) {
         trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
       }
@@ -92,7 +91,7 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     if (!bad) return true;
     const Expression& expression = binding.arguments[*bad];
     return missing(policy, binding.key.size() + *bad, expression.canonical(), reason_of(expression),
-                   true, trace);
+                   Skip::amount_missing, trace);
   }
   return true;
 }

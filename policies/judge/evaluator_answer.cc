@@ -190,9 +190,23 @@ Evaluator::Told Evaluator::came_true(const PlannedPolicy& planned) {
       unread = unread || !holds.is_true();
     }
     if (!unread) return Told::yes;
-    told = Told::unread;
+    if (told != Told::unclear) told = is_unclear(binding) ? Told::unclear : Told::unread;
   }
   return told;
+}
+
+/// Whether a condition that nobody can answer hangs on something of the request.
+bool Evaluator::is_unclear(const Binding& binding) {
+  const auto fails_by_request = [&](const std::optional<Expression>& when) {
+    return when && when->eval(frame_).is_error() && unread_in(*when);
+  };
+  for (EventIndex at = binding.event;; at = set_->events[at].parent) {
+    frame_.set_event(set_->events[at].name);
+    if (fails_by_request(set_->events[at].when)) return true;
+    if (set_->events[at].parent == at) break;
+  }
+  frame_.set_event(set_->events[binding.event].name);
+  return fails_by_request(binding.when);
 }
 
 /// The amount that only the answer tells.
@@ -223,7 +237,8 @@ Evaluator::Told Evaluator::load_late_amount(const PlannedPolicy& planned, limite
   return Told::yes;
 }
 
-/// Whether an answer makes what was reserved a count. What it does not tell follows `missing`; an
+/// Whether an answer makes what was reserved a count. What it does not tell follows `missing`, and
+/// what the client has made unreadable in its request counts where the policy can refuse; an
 /// amount that stands in a body which cannot be read counts what was reserved for it in any case,
 /// for the client has that body.
 bool Evaluator::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known) {
@@ -231,7 +246,9 @@ bool Evaluator::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, 
   const Binding& binding = policy.bindings[planned.binding];
   const bool counts_missing = policy.missing != config::Missing::skip;
   const Told came = came_true(planned);
-  if (came == Told::no || (came == Told::unread && !counts_missing)) return false;
+  const bool strict = policy.shadow ? policy.strict_in_shadow : policy.strict;
+  const bool counts = came == Told::yes || counts_missing || (came == Told::unclear && strict);
+  if (came == Told::no || !counts) return false;
   if (!binding.late_amount) return true;
   const Told amount = load_late_amount(planned, late);
   late_known = amount == Told::yes;

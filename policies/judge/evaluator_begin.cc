@@ -7,22 +7,6 @@
 namespace weir::policies {
 namespace {
 
-/// The status for a request whose body or parameters an enforced refusing policy cannot read; 0:
-/// leave it to the policy's `missing`.
-int defect_status(MissReason reason) {
-  switch (reason) {
-    case MissReason::too_large:
-      return 413;
-    case MissReason::encoded:
-      return 415;
-    case MissReason::unreadable:
-    case MissReason::ambiguous:
-      return 400;
-    default:
-      return 0;
-  }
-}
-
 std::uint64_t line_of(const Request&) { return 0; }
 std::uint64_t line_of(const Record& record) { return record.line; }
 
@@ -44,6 +28,8 @@ std::string_view skip_text(Skip skip) noexcept {
       return "its `when` is false";
     case Skip::when_null:
       return "its `when` reads something missing";
+    case Skip::when_unread:
+      return "nobody can tell whether its `when` or its event's holds";
     case Skip::key_missing:
       return "a key part is missing";
     case Skip::amount_missing:
@@ -121,25 +107,60 @@ void Evaluator::plan_policies(Instant at, const Options& options) {
       if (!candidate) trace->skipped(policy, Skip::not_watched, {}, MissReason::none);
     }
   }
-  // Of several events that a policy watches the first named one counts for which `when` holds.
+  // Of several events that a policy watches the first named one counts for which `when` holds; if
+  // it holds for none, the first one for which nobody can tell.
   int done = -1;
+  const PolicySet::Watcher* unread = nullptr;
   const PolicySet::Watcher* candidate = candidates_.data();
   for (const auto* const end = candidate + candidates_.size(); candidate != end; ++candidate) {
     if (candidate->policy == done) continue;
     const Policy& policy = set_->policies.data()[candidate->policy];
     const Binding& binding = policy.bindings.data()[candidate->binding];
     const bool is_last = candidate + 1 == end || candidate[1].policy != candidate->policy;
-    bool taken = true;
     if (binding.plain && trace == nullptr) {
       plan_plain(policy, binding, candidate->binding);
     } else if (policy.pattern) {
       plan_pattern(policy, at, trace);
     } else {
-      taken = plan_policy(policy, candidate->binding, is_last, at, options);
+      Part part = plan_policy(policy, candidate->binding, is_last, false, at, options);
+      if (part == Part::unread && unread == nullptr) unread = candidate;
+      if (is_last && part != Part::takes && unread != nullptr) {
+        part = plan_policy(policy, unread->binding, true, true, at, options);
+      }
+      if (is_last) unread = nullptr;
+      if (part != Part::takes) continue;
+      unread = nullptr;
     }
-    if (taken) done = candidate->policy;
+    done = candidate->policy;
     if (plan_.defect) return;
   }
+  if (!plan_.unread_events.empty()) plan_unread_events(at, options);
+}
+
+/// Policies that watch an event of which nobody can tell whether it happened.
+void Evaluator::plan_unread_events(Instant at, const Options& options) {
+  for (const EventIndex event : plan_.unread_events) {
+    for (const PolicySet::Watcher& watcher : set_->watchers[event]) {
+      const Policy& policy = set_->policies[watcher.policy];
+      const bool planned =
+          std::any_of(plan_.policies.begin(), plan_.policies.end(),
+                      [&](const PlannedPolicy& other) { return other.policy == watcher.policy; });
+      const bool counts = policy.bindings[watcher.binding].counts;
+      if (planned) continue;
+      if (!policy.pattern) {  // what is only guarded is read all the same
+        if (!counts &&
+            plan_policy(policy, watcher.binding, true, false, at, options) != Part::unread)
+          continue;
+        plan_policy(policy, watcher.binding, true, true, at, options);
+      } else if (counts) {
+        const Unread unread = unread_in(event);
+        refuses_unread(policy, unread.name, unread.why);
+      }
+      if (plan_.defect) return;
+    }
+  }
+  std::stable_sort(plan_.policies.begin(), plan_.policies.end(),
+                   [](const auto& a, const auto& b) { return a.policy < b.policy; });
 }
 
 /// What plan_policy() does for most policies, when all that it asks of them is known at load.
@@ -182,62 +203,134 @@ bool Evaluator::in_time(const Policy& policy, bool counts, Instant at, bool dry)
   return in_time;
 }
 
-/// False: `when` does not hold for this event; another that the policy watches may count, unless
-/// this is the last.
-bool Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last,
-                            Instant at, const Options& options) {
+/// Whether the policy takes this event. none: `when` does not hold for it, and another that the
+/// policy watches may count, unless this is the last; unread: nobody can tell. `as_if`: nobody can,
+/// and the policy must do with this event what it does with those.
+Evaluator::Part Evaluator::plan_policy(const Policy& policy, std::uint16_t binding_index,
+                                       bool is_last, bool as_if, Instant at,
+                                       const Options& options) {
   Trace* const trace = options.trace;
   const Binding& binding = policy.bindings.data()[binding_index];
   frame_.set_event(set_->events.data()[binding.event].name);
   bool counts = binding.counts;
+  Unread unread;
   if (binding.when && binding.when->side() == Side::request) {
     const Value condition = binding.when->eval(frame_);
-    if (!condition.is_true() && !is_last) return false;
-    if (!condition.is_true() && policy.is_meter) {
+    if (!condition.is_true()) {
+      if (condition.is_error()) unread = unread_in(*binding.when);
+      if (unread && !as_if) return Part::unread;
+      if (!unread && !is_last) return Part::none;
+    }
+    if (!condition.is_true() && !unread && policy.is_meter) {
       counts = false;  // the rungs that name it read it all the same
-    } else if (!condition.is_true()) {
+    } else if (!condition.is_true() && !unread) {
       if (trace != nullptr) {
         const bool known = condition.is(Type::boolean);
         trace->skipped(policy, known ? Skip::when_false : Skip::when_null, {}, MissReason::none);
       }
-      return false;
+      return Part::none;
+    }
+  }
+  if (as_if) {
+    if (!unread) unread = unread_in(binding.event);
+    if (!plan_unread(policy, binding, unread, trace)) {
+      if (!policy.is_meter || plan_.defect) return Part::takes;
+      counts = false;
     }
   }
   if (policy.own_time && !in_time(policy, counts, at, options.dry)) {
     if (trace != nullptr) trace->skipped(policy, Skip::late, {}, MissReason::none);
-    return true;
+    return Part::takes;
   }
   PlannedPolicy planned;
   planned.policy = policy.index;
   planned.binding = binding_index;
-  planned.applies =
-      !policy.guarded_only || std::any_of(policy.guards.begin(), policy.guards.end(),
-                                          [&](EventIndex event) { return happened(event); });
+  planned.applies = !policy.guarded_only ||
+                    std::any_of(policy.guards.begin(), policy.guards.end(),
+                                [&](EventIndex event) { return happened(event) || untold(event); });
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;
-  if (!load_policy_key(policy, binding, trace)) return true;
+  if (!load_policy_key(policy, binding, trace)) return Part::takes;
   if (planned.applies && !policy.own_lists.empty() && own_lists_refuse(policy, at)) {
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
-    return true;
+    return Part::takes;
   }
   planned.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
   if (!binding.limits.empty()) {
     for (const auto& limit : binding.limits) plan_.limits.push_back(limit);
-  } else {
-    for (const Binding::RungPart& rung : binding.rungs)
-      plan_.limits.push_back(load_limit(rung.limit));
+  } else if (!plan_limits(policy, binding)) {
+    plan_.limits.resize(planned.first_limit);
+    return Part::takes;
   }
   if (policy.has_metric) {
     limiter::Amount amount;
     const bool asks = policy.metric == config::MetricDef::Kind::exists;
     if (policy.reads_amount && (counts || asks) && !load_amount(policy, binding, amount, trace)) {
       plan_.limits.resize(planned.first_limit);
-      return true;
+      return Part::takes;
     }
     plan_counters(policy, binding, amount, planned);
   }
   plan_.policies.push_back(planned);
+  return Part::takes;
+}
+
+/// False: a limit that refuses hangs on what cannot be read, and the request is refused for that.
+bool Evaluator::plan_limits(const Policy& policy, const Binding& binding) {
+  for (std::size_t r = 0; r < binding.rungs.size(); ++r) {
+    const Limit& limit = binding.rungs[r].limit;
+    plan_.limits.push_back(load_limit(limit));
+    if (plan_.limits.back() || !refuses(policy.rungs[r].effect)) continue;
+    const Unread unread = unread_in(limit);
+    if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
+  }
   return true;
+}
+
+/// What this expression, which has just failed, could not read of the request.
+Evaluator::Unread Evaluator::unread_in(const Expression& expression) {
+  Unread part;  // at the answer only what was computed of a field may have been kept
+  for (const SlotId slot : expression.slots()) {
+    const Slot& of = set_->slots[slot];
+    if (of.side != Side::request) continue;
+    const MissReason why = frame_.why(slot);
+    if (!is_unread(why)) continue;
+    if (of.kind != Slot::Kind::computed) return {of.text, why};
+    part = {of.text, why};
+  }
+  return part;
+}
+
+Evaluator::Unread Evaluator::unread_in(const Limit& limit) {
+  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
+    return unread_in(*expression);
+  }
+  for (const SlotId slot : limit.table_slots) {
+    const MissReason why = frame_.why(slot);
+    if (is_unread(why)) return {set_->slots[slot].text, why};
+  }
+  return {};
+}
+
+/// Of an event of which nobody can tell whether it happened.
+Evaluator::Unread Evaluator::unread_in(EventIndex event) {
+  for (EventIndex at = event;; at = set_->events[at].parent) {
+    const Event& of = set_->events[at];
+    if (of.when && of.when->side() == Side::request) {
+      frame_.set_event(of.name);
+      const Unread unread = of.when->eval(frame_).is_error() ? unread_in(*of.when) : Unread{};
+      if (unread) return unread;
+    }
+    if (of.parent == at) return {};
+  }
+}
+
+/// Nobody can tell whether the policy's condition, or its event's, holds. True: it counts the event
+/// all the same (`missing: same`).
+bool Evaluator::plan_unread(const Policy& policy, const Binding& binding, Unread unread,
+                            Trace* trace) {
+  const std::size_t field = binding.key.size() + binding.arguments.size();
+  return missing(policy, field, unread.name, unread.why, Skip::when_unread, trace);
 }
 
 /// Of a key that hash_key() could not hash. False: the policy does without the event.
@@ -249,7 +342,8 @@ bool Evaluator::hash_with_gaps(const Policy& policy, const Binding& binding, Tra
     const bool nested = frame_.load(binding.key[first].slot).is(Type::json);
     reason = nested ? MissReason::unreadable : MissReason::failed;
   }
-  if (!missing(policy, first, policy.key_names[first], reason, false, trace)) return false;
+  if (!missing(policy, first, policy.key_names[first], reason, Skip::key_missing, trace))
+    return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.
   load_key_with_gaps(binding.key);
   hash_ = key_hash();
@@ -276,22 +370,38 @@ void Evaluator::load_key_with_gaps(const std::vector<KeySlot>& key) {
 }
 
 bool Evaluator::missing(const Policy& policy, std::size_t field, std::string_view name,
-                        MissReason reason, bool amount, Trace* trace) {
+                        MissReason reason, Skip skip, Trace* trace) {
   StatsCells& cells = *loaded_->policy_cells[policy.index];
   StatsCells::add(cells.missing[std::min(field, StatsCells::kFields - 1)]);
+  if (refuses_unread(policy, name, reason)) return false;
+  if (skip != Skip::amount_missing && policy.missing == config::Missing::same) return true;
+  if (trace != nullptr) trace->skipped(policy, skip, name, reason);
+  return false;
+}
+
+/// A policy that can refuse refuses what it cannot read, and one with `missing: deny` what is
+/// missing. True: the request is refused for it; or would be if the policy were not in shadow mode,
+/// and then it does no more with the event than it would do.
+bool Evaluator::refuses_unread(const Policy& policy, std::string_view name, MissReason reason) {
+  const auto status_of = [&](bool strict, bool denies) {
+    const int status = strict ? defect_status(reason) : 0;
+    return status == 0 && denies ? 403 : status;
+  };
+  const bool denies = policy.missing == config::Missing::deny;
+  Defect defect{policy.index, {}, 0, name, reason, policy.refusal_tell};
   if (!policy.shadow) {
-    int status = policy.can_refuse ? defect_status(reason) : 0;
-    if (status == 0 && policy.missing == config::Missing::deny) status = 403;
-    if (status != 0) {
-      plan_.defect = Defect{policy.index, status, name};
-      return false;
+    defect.status = status_of(policy.strict, denies);
+    if (defect.status != 0) {
+      plan_.defect = defect;
+      return true;
     }
   }
-  if (!amount && policy.missing == config::Missing::same) return true;
-  if (trace != nullptr) {
-    trace->skipped(policy, amount ? Skip::amount_missing : Skip::key_missing, name, reason);
-  }
-  return false;
+  defect.status = status_of(policy.strict_in_shadow, policy.shadow && denies);
+  if (defect.status == 0) return false;
+  const bool noted = std::any_of(plan_.would_refuse.begin(), plan_.would_refuse.end(),
+                                 [&](const Defect& other) { return other.policy == policy.index; });
+  if (!noted) plan_.would_refuse.push_back(defect);
+  return policy.shadow;
 }
 
 bool Evaluator::own_lists_refuse(const Policy& policy, Instant at) {

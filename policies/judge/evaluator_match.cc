@@ -88,18 +88,30 @@ void Evaluator::match_family(EventIndex base, Trace* trace) {
   for (const EventIndex index : set_->family[base]) {
     const Event& event = set_->events[index];
     const bool told = happened(index);  // by a record
-    if (index != base && !told && !may_happen(event.parent)) continue;
+    bool unread = false;
+    if (index != base && !told && !may_happen(event.parent)) {
+      unread = untold(event.parent);
+      if (!unread) continue;
+    }
     std::uint32_t state = told || index == base || happened(event.parent) ? kHappened : kOpen;
     if (event.when && !told) {
       if (event.when->side() == Side::answer) {
         state = kOpen;
       } else {
         frame_.set_event(event.name);
-        if (!event.when->eval(frame_).is_true()) {
-          if (trace != nullptr) trace->event(event, Trace::Happened::no);
-          continue;
+        const Value came = event.when->eval(frame_);
+        if (!came.is_true()) {
+          unread = came.is_error() && unread_in(*event.when);
+          if (trace != nullptr && !unread) trace->event(event, Trace::Happened::no);
+          if (!unread) continue;
         }
       }
+    }
+    if (unread) {
+      event_marks_[index] = epoch_ * 4 + kUntold;
+      plan_.unread_events.push_back(index);
+      if (trace != nullptr) trace->event(event, Trace::Happened::unread);
+      continue;
     }
     event_marks_[index] = epoch_ * 4 + state;
     (state == kHappened ? plan_.events : plan_.open_events).push_back(index);
@@ -197,7 +209,10 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     const List& list = set_->lists[use.list];
     if (list.fixed.empty() && list_bank_.size(list.id) == 0) return std::nullopt;
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
-    if (!hash_key(slots, list.bindings[use.binding].key_id)) return std::nullopt;
+    if (!hash_key(slots, list.bindings[use.binding].key_id)) {
+      note_unread_entry(use.list, slots[bad_part_].slot);
+      return std::nullopt;
+    }
     const Hash128 key = hash_.owned_by(list.identity);
     const Address* address = nullptr;  // entries of the configuration may be single addresses
     if (list.of_address && !list.fixed.empty()) {
@@ -224,17 +239,29 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     }
   }
   bool denied = false;
-  for (const EventIndex event : plan_.events) {
-    for (const auto& use : set_->list_uses[event]) {
-      const List& list = set_->lists[use.list];
-      if (list.kind == config::ListKind::allow || may_release(list)) continue;
-      if (const auto until = find(use)) {
-        plan_.lists.push_back({use.list, *until});
-        denied = denied || list.kind == config::ListKind::deny;
+  for (const auto* events : {&plan_.events, &plan_.unread_events}) {
+    for (const EventIndex event : *events) {
+      for (const auto& use : set_->list_uses[event]) {
+        const List& list = set_->lists[use.list];
+        if (list.kind == config::ListKind::allow || may_release(list)) continue;
+        if (const auto until = find(use)) {
+          plan_.lists.push_back({use.list, *until});
+          denied = denied || list.kind == config::ListKind::deny;
+        }
       }
     }
   }
-  return !denied;
+  if (denied) plan_.defect.reset();  // it is certain
+  return !denied && !plan_.defect;
+}
+
+/// Nobody can tell whether a list that refuses has an entry for this request.
+void Evaluator::note_unread_entry(ListIndex index, SlotId slot) {
+  const List& list = set_->lists[index];
+  const MissReason why = frame_.why(slot);
+  if (list.kind == config::ListKind::allow || !refuses(list.effect) || !is_unread(why)) return;
+  if (!plan_.defect)
+    plan_.defect = Defect{{}, index, defect_status(why), set_->slots[slot].text, why, list.tell};
 }
 
 bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) const noexcept {

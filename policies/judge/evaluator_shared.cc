@@ -170,7 +170,7 @@ void Evaluator::go_alone(const Options& options) {
     }
     if (policy.on_error.what == config::OnErrorDef::What::deny && !policy.shadow &&
         planned.applies && !plan_.defect) {
-      plan_.defect = Defect{policy.index, 503, "the shared store"};
+      plan_.defect = store_defect(policy);
     }
     for (std::size_t r = 0; policy.on_error.part < 1 && r < policy.rungs.size(); ++r) {
       const bool grows = policy.rungs[r].compare == config::Rung::Compare::over ||

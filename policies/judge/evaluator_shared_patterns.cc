@@ -80,7 +80,7 @@ void Evaluator::take_pattern_replies(const Options& options) {
                                    {happened_, line_, planned.steps, planned.among, {}});
       } else if (policy.on_error.what == What::deny && !policy.shadow && policy.enforced_rungs &&
                  !plan_.defect) {
-        plan_.defect = Defect{policy.index, 503, "the shared store"};
+        plan_.defect = store_defect(policy);
       }
     }
     planned.completes = view.completes;

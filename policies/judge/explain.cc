@@ -62,9 +62,10 @@ class Recorder final : public Trace {
   void event(const Event& event, Happened happened) override {
     Explanation::EventLine line;
     line.name = event.name;
-    line.happened = happened == Happened::yes  ? "yes"
-                    : happened == Happened::no ? "no"
-                                               : "the answer tells";
+    line.happened = happened == Happened::yes    ? "yes"
+                    : happened == Happened::no   ? "no"
+                    : happened == Happened::open ? "the answer tells"
+                                                 : "nobody can tell";
     if (event.when && happened != Happened::yes) line.why = event.when->canonical();
     out_.events.push_back(std::move(line));
     if (happened == Happened::no) return;
@@ -169,7 +170,7 @@ std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& ve
     return standing.list ? set.lists[*standing.list].name : set.policies[*standing.policy].name;
   }
   if (plan.allowed) return set.lists[plan.allowed->list].name;
-  return plan.defect ? set.policies[plan.defect->policy].name : std::string{};
+  return {};
 }
 
 Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
@@ -197,10 +198,11 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
   // A defect ends judging: who was not asked any more says so.
   for (auto& line : out.policies) {
     if (line.event.empty() && line.skipped.empty()) {
-      line.skipped =
-          evaluator.plan().defect && set.policies[evaluator.plan().defect->policy].name == line.name
-              ? "it refuses the request: " + std::string(verdict.defect) + " cannot be read"
-              : "the request was refused before";
+      const auto& defect = evaluator.plan().defect;
+      const bool own = defect && defect->policy && set.policies[*defect->policy].name == line.name;
+      line.skipped = own ? "it refuses the request: " + std::string(defect->field) + " (" +
+                               std::string(miss_reason_text(defect->why)) + ")"
+                         : "the request was refused before";
     }
   }
   for (const std::string& name : set.disabled) {

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/key.h"
 #include "limiter/kinds/kind.h"
+#include "policies/lang/extractors.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::policies {
@@ -108,12 +109,37 @@ struct ListHit {
   TimePoint until{};
 };
 
-/// A request that is refused before any counting: a missing key part, an unreadable body.
+/// A request that is refused before any counting: a missing key part, an unreadable body, a store
+/// that is away.
 struct Defect {
-  PolicyIndex policy = 0;
+  std::optional<PolicyIndex> policy;  ///< whose it is; or a list
+  std::optional<ListIndex> list;
   int status = 0;
-  std::string_view what;
+  std::string_view field;  ///< what could not be read, as the policy names it; lives with the set
+  MissReason why = MissReason::none;  ///< none: `field` says it all
+  config::Tell tell = config::Tell::retry;
 };
+
+/// The status for a request whose body or parameters something that refuses cannot read; 0: that is
+/// not why they are missing.
+constexpr int defect_status(MissReason why) noexcept {
+  switch (why) {
+    case MissReason::too_large:
+      return 413;
+    case MissReason::encoded:
+      return 415;
+    case MissReason::unreadable:
+    case MissReason::ambiguous:
+      return 400;
+    default:
+      return 0;
+  }
+}
+
+/// Redis is away, and the policy has `on_error: deny`.
+inline Defect store_defect(const Policy& policy) noexcept {
+  return {policy.index, {}, 503, "the shared store", MissReason::none, policy.refusal_tell};
+}
 
 /// What begin() has found out about a request. Reused: keeps its memory.
 struct Plan {
@@ -129,11 +155,14 @@ struct Plan {
   std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
   std::optional<ListHit> allowed;         ///< an allow list ended judging
   std::optional<Defect> defect;
-  bool provisional = false;  ///< some counter is
+  std::vector<Defect> would_refuse;       ///< the same, of what is in shadow mode
+  std::vector<EventIndex> unread_events;  ///< whose `when` hangs on what cannot be read
+  bool provisional = false;               ///< some counter is
 
   /// No policy and no list has anything to say: of most records where views alone count.
   bool is_silent() const noexcept {
-    return policies.empty() && lists.empty() && patterns.empty() && !allowed && !defect;
+    return policies.empty() && lists.empty() && patterns.empty() && !allowed && !defect &&
+           would_refuse.empty();
   }
 
   void clear() {
@@ -149,6 +178,8 @@ struct Plan {
     open_views.clear();
     allowed.reset();
     defect.reset();
+    would_refuse.clear();
+    unread_events.clear();
     provisional = false;
   }
 };

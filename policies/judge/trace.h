@@ -17,6 +17,7 @@ enum class Skip : std::uint8_t {
   not_watched,     ///< no event that it watches or guards happened
   when_false,      ///< its `when` is false
   when_null,       ///< its `when` reads something missing, or failed
+  when_unread,     ///< nobody can tell whether its `when`, or its event's, holds
   key_missing,     ///< a key part is missing
   amount_missing,  ///< the amount or a member is missing
   amount_refused,  ///< a negative or non-finite amount
@@ -32,7 +33,12 @@ std::string_view skip_text(Skip skip) noexcept;
 class Trace {
  public:
   virtual ~Trace() = default;
-  enum class Happened : std::uint8_t { yes, no, open /* the answer tells */ };
+  enum class Happened : std::uint8_t {
+    yes,
+    no,
+    open,    ///< the answer tells
+    unread,  ///< nobody can tell: its `when` hangs on what cannot be read
+  };
   virtual void event(const Event& event, Happened happened) = 0;
   virtual void list(const List& list, std::optional<TimePoint> until, std::string_view why) = 0;
   virtual void skipped(const Policy& policy, Skip skip, std::string_view field,

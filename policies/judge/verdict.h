@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/number.h"
+#include "policies/lang/extractors.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::policies {
@@ -26,6 +27,9 @@ struct Standing {
   int status = 0;
   config::Tell tell = config::Tell::nothing;
   std::optional<TimePoint> until;  ///< when it ends, if that is known
+  /// Not empty: it refuses the request itself, for this could not be read (Defect).
+  std::string_view field;
+  MissReason why = MissReason::none;
 };
 
 /// The one answer to "what happens to this request", made from all standings by combine.cc.
@@ -45,7 +49,7 @@ struct Verdict {
   milliseconds hold{0};
   milliseconds retry_after{0};
   bool crowded = false;     ///< refused only because of others' reservations, or of a full queue
-  std::string_view defect;  ///< why the request itself was refused (400, 413, 415)
+  std::string_view defect;  ///< what could not be read, so that the request itself was refused
   int decider = -1;         ///< index into standings
   std::int64_t score = 0;
   std::vector<Standing>

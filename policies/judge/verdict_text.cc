@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/http_status.h"
+#include "core/text.h"
 #include "policies/judge/rate_headers.h"
 
 namespace weir::policies {
@@ -20,6 +21,39 @@ std::string_view name_of(const PolicySet& set, const Standing& standing) {
 std::string_view title_of(int status) {
   const std::string_view phrase = reason_phrase(status);
   return phrase.empty() ? "Refused" : phrase;
+}
+
+/// What the caller could mend, in words that tell nothing of the policies.
+std::string_view detail_of(MissReason why) {
+  switch (why) {
+    case MissReason::ambiguous:
+      return "A field of the request is ambiguous: it stands there more than once, as a list, or "
+             "in "
+             "two spellings.";
+    case MissReason::too_large:
+      return "The body is larger than it may be here.";
+    case MissReason::encoded:
+      return "The body has a Content-Encoding; send it as it is.";
+    case MissReason::unreadable:
+      return "A field of the request cannot be read: a body must be JSON, a form or multipart, as "
+             "its Content-Type says, and values must be UTF-8.";
+    case MissReason::none:
+      return "This cannot be decided at the moment.";
+    default:
+      return "A field of the request is missing, or has a value that cannot be used.";
+  }
+}
+
+/// The body that the file gives to such refusals, and its type; empty: none.
+std::pair<std::string_view, std::string_view> body_of(const PolicySet& set,
+                                                      const Standing& standing) {
+  if (standing.list) {
+    const List& list = set.lists[*standing.list];
+    return {list.body, list.content_type};
+  }
+  if (standing.rung < 0) return {};
+  const Rung& rung = set.policies[*standing.policy].rungs[static_cast<std::size_t>(standing.rung)];
+  return {rung.body, rung.content_type};
 }
 
 /// How many a threshold admits: `over: 5` admits 5, `at: 5` admits 4.
@@ -118,24 +152,29 @@ void VerdictText::append_violation(const PolicySet& set, const Standing& standin
   append_quota(quota_policies_, quota_limits_, quota);
 }
 
+/// What is wrong with the request itself. `tell: retry` says how it should be, `full` also who asks
+/// for which field.
+void VerdictText::render_defect(const PolicySet& set, const Standing& standing,
+                                const Verdict& verdict, Effect& effect) {
+  if (standing.tell == config::Tell::nothing) return;
+  if (verdict.retry_after.count() > 0) append_retry_after(response_, verdict.retry_after);
+  body_.append("{\"type\":\"about:blank\",\"title\":\"").append(title_of(verdict.status));
+  body_.append("\",\"status\":").append(std::to_string(verdict.status));
+  body_.append(",\"detail\":\"").append(detail_of(standing.why)).append("\"");
+  if (standing.tell == config::Tell::full) {
+    // Names of policies and lists need no escape: letters, digits, `_`, `-` and `:`.
+    body_.append(standing.policy ? ",\"policy\":\"" : ",\"list\":\"");
+    body_.append(name_of(set, standing)).append("\",\"field\":");
+    append_json(body_, standing.field);
+  }
+  body_.append("}\n");
+  effect.content_type = kProblemJson;
+}
+
 void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, Effect& effect) {
   effect.status = static_cast<std::uint16_t>(verdict.status);
-  const auto problem = [&](std::string_view title, std::string_view policy) {
-    body_.append("{\"type\":\"");
-    body_.append(policy.empty() ? "about:blank"
-                                : "https://iana.org/assignments/http-problem-types#quota-exceeded");
-    body_.append("\",\"title\":\"").append(title).append("\",\"status\":");
-    body_.append(std::to_string(verdict.status));
-    // Names of policies need no escape: letters, digits, `_` and `-`.
-    if (!policy.empty()) body_.append(",\"violated-policies\":[\"").append(policy).append("\"]");
-    body_.append("}\n");
-    effect.content_type = kProblemJson;
-  };
-  if (verdict.decider < 0) {  // a defect of the request itself
-    problem(title_of(verdict.status), {});
-    return;
-  }
   const Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
+  if (!standing.field.empty()) return render_defect(set, standing, verdict, effect);
   if (verdict.effect == Action::challenge && !verdict.crowded) {
     const config::Server::Challenge& challenge = set.challenge;
     if (!challenge.redirect.empty()) {
@@ -148,6 +187,10 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
     response_.append("Cache-Control: no-store\r\n");
     return;
   }
+  if (const auto [own, type] = body_of(set, standing); !own.empty()) {
+    body_ = own;
+    effect.content_type = type;
+  }
   if (verdict.tell == config::Tell::nothing) return;
   const bool ends = !standing.until || *standing.until < limiter::kForever;
   if (ends) append_retry_after(response_, verdict.retry_after);
@@ -159,7 +202,12 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
     response_.append("RateLimit-Policy: ").append(quota_policies_).append("\r\n");
     response_.append("RateLimit: ").append(quota_limits_).append("\r\n");
   }
-  problem(title_of(verdict.status), name_of(set, standing));
+  if (!body_.empty()) return;
+  body_.append("{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\"");
+  body_.append(",\"title\":\"").append(title_of(verdict.status));
+  body_.append("\",\"status\":").append(std::to_string(verdict.status));
+  body_.append(",\"violated-policies\":[\"").append(name_of(set, standing)).append("\"]}\n");
+  effect.content_type = kProblemJson;
 }
 
 void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, Instant at) {

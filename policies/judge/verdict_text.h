@@ -18,6 +18,8 @@ class VerdictText {
  private:
   void render_pass(const PolicySet& set, const Verdict& verdict, Effect& effect);
   void render_refusal(const PolicySet& set, const Verdict& verdict, Effect& effect);
+  void render_defect(const PolicySet& set, const Standing& standing, const Verdict& verdict,
+                     Effect& effect);
   void render_announcements(const PolicySet& set, const Plan& plan, Instant at);
   void append_violation(const PolicySet& set, const Standing& standing, milliseconds retry_after);
 

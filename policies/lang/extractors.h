@@ -28,16 +28,19 @@ enum class MissReason : std::uint8_t {
   unread,      ///< nobody read or kept it: a body that was not asked for, an answer not yet there
 };
 std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", "given twice", ...
-/// Whether a body was there and could not be read, so that nobody knows what it says.
+/// Whether something is there and nobody knows what the application reads of it. It is not missing:
+/// an expression that hangs on it fails.
 constexpr bool is_unread(MissReason reason) noexcept {
-  return reason == MissReason::unreadable || reason == MissReason::too_large ||
-         reason == MissReason::encoded;
+  return reason == MissReason::unreadable || reason == MissReason::ambiguous ||
+         reason == MissReason::too_large || reason == MissReason::encoded;
 }
 
 struct Extracted {
   Value value;
   MissReason why = MissReason::none;
-  static Extracted miss(MissReason reason) noexcept { return {Value::null(), reason}; }
+  static Extracted miss(MissReason reason) noexcept {
+    return {is_unread(reason) ? Value::error() : Value::null(), reason};
+  }
 };
 
 enum class ArgumentForm : std::uint8_t {

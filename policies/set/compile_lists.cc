@@ -150,6 +150,8 @@ void Compiler::compile_lists() {
     list.max = def.max;
     list.status = def.status.value_or(list.effect == Action::deny ? 403 : status_of(list.effect));
     list.tell = def.tell.value_or(config::Tell::nothing);
+    list.body = def.body;
+    list.content_type = def.content_type;
     list.entries = def.entries;
     list.shared = def.share.has_value();
 
@@ -265,6 +267,8 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   list.status = from.status || from.tell ? rung.status
                 : action == Action::deny ? 403
                                          : status_of(action);
+  list.body = rung.body;
+  list.content_type = rung.content_type;
   if (action == Action::delay) list.hold = rung.hold;
   // What happens to an entry's key is said by its list: rungs of one action share theirs where they
   // say the same.
@@ -273,7 +277,8 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
     const List& known = set_.lists[i];
     if (known.owner != policy.index || known.remembered != action || known.shadow != shadow)
       continue;
-    if (known.tell == list.tell && known.status == list.status && known.hold == list.hold)
+    if (known.tell == list.tell && known.status == list.status && known.hold == list.hold &&
+        known.body == list.body && known.content_type == list.content_type)
       return static_cast<ListIndex>(i);
     ++others;
   }

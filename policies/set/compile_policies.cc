@@ -220,6 +220,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     const ActionRow& row = action_row(rung.action);
     rung.status = from.status ? from.status->value : status_of(rung.action);
     rung.tell = from.tell ? from.tell->value : row.tell;
+    rung.body = from.body;
+    rung.content_type = from.content_type;
     const bool speaks = from.status || rung.action == Action::challenge;
     if (!speaks && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
     if (from.hold) rung.hold = from.hold->value;
@@ -257,6 +259,8 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
         if (refuses(list.effect)) {
           rung.status = list.status;
           rung.tell = list.tell;
+          rung.body = list.body;
+          rung.content_type = list.content_type;
         }
       }
       if (refuses(rung.action) && !refuses(list.effect) && list.kind != config::ListKind::allow) {
@@ -311,6 +315,24 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     }
     if (!rung.disabled) (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;
     policy.rungs.push_back(std::move(rung));
+  }
+  note_strictness(policy);
+}
+
+/// Whether it refuses what it cannot read, and how much a caller is told then.
+void Compiler::note_strictness(Policy& policy) {
+  policy.refusal_tell = model_.defaults.tell ? model_.defaults.tell->value : config::Tell::retry;
+  bool first = true;
+  for (const Rung& rung : policy.rungs) {
+    if (rung.disabled || !refuses(rung.effect)) continue;
+    (rung.shadow ? policy.strict_in_shadow : policy.strict) = true;
+    if (std::exchange(first, false)) policy.refusal_tell = rung.tell;
+  }
+  for (const PolicyIndex index : policy.meters) {
+    Policy& meter = set_.policies[index];
+    meter.strict = policy.strict;
+    meter.strict_in_shadow = policy.strict_in_shadow;
+    meter.refusal_tell = policy.refusal_tell;
   }
 }
 

@@ -126,6 +126,7 @@ struct Rung {
   std::optional<std::uint16_t> notify;
   int status = 0;
   config::Tell tell = config::Tell::nothing;
+  std::string body, content_type;  ///< of its refusals; empty: weir's own
   bool shadow = false;
   milliseconds window{0};  ///< of its counter
   /// The delay is what the rate asks for: so many ms for each that the reading is over the limit.
@@ -138,9 +139,13 @@ struct Policy {
   PolicyIndex index = 0;
   config::Where where;
   bool shadow = false;
-  bool enforced_rungs = false;   ///< has a rung that is enforced
-  bool shadow_rungs = false;     ///< has one in shadow mode
-  bool can_refuse = false;       ///< an enforced rung refuses, or lists where requests are refused
+  bool enforced_rungs = false;  ///< has a rung that is enforced
+  bool shadow_rungs = false;    ///< has one in shadow mode
+  bool can_refuse = false;      ///< an enforced rung refuses, or lists where requests are refused
+  /// What it cannot read it refuses, for it or the policy whose meter it is can refuse; and the
+  /// same of rungs in shadow mode.
+  bool strict = false, strict_in_shadow = false;
+  config::Tell refusal_tell = config::Tell::retry;  ///< of such refusals: that of the first rung
   bool amounts_checked = false;  ///< sum under an enforced refusing or listing rung
   bool announce = false;
   bool guarded_only = false;  ///< `guard` is given: the verdict applies to those requests only
@@ -203,6 +208,7 @@ struct List {
   milliseconds hold{0};
   int status = 0;
   config::Tell tell = config::Tell::nothing;
+  std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::size_t max = 100'000;
   milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
   std::vector<std::string> of;

@@ -25,7 +25,7 @@ Got read(RequestData& data, const std::string& text) {
   return {show(frame.load(slot)), frame.why(slot)};
 }
 
-Got missing(MissReason why) { return {"null", why}; }
+Got missing(MissReason why) { return {is_unread(why) ? "error" : "null", why}; }
 Got text(std::string_view value) { return {expr::quoted(value), MissReason::none}; }
 
 TEST(Extractors, DecodeFormsAndQueries) {

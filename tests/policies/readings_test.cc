@@ -74,7 +74,7 @@ TEST(Readings, AreThoseOfTheTable) {
     const SlotId slot = *expression->slot();
     const Value value = frame.load(slot);
     if (c.refused) {
-      EXPECT_TRUE(value.is_null()) << c.name << ": " << show(value);
+      EXPECT_TRUE(value.is_error()) << c.name << ": " << show(value);
       EXPECT_TRUE(frame.why(slot) == MissReason::ambiguous ||
                   frame.why(slot) == MissReason::unreadable)
           << c.name << ": " << miss_reason_text(frame.why(slot));

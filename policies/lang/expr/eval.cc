@@ -113,9 +113,14 @@ class Evaluator {
     return Value::integer(out);
   }
 
-  /// A field whose expression fails is as missing as one that is not there.
+  /// A field whose expression fails is as missing as one that is not there; of one that is there
+  /// and cannot be read nobody can tell.
   Value has(const Node& node) const {
     const Value x = child(node, 0);
+    if (x.is_error()) {
+      const Node& of = program_.nodes[program_.arguments[node.first]];
+      if (of.op == Op::load && is_unread(frame_.why(of.slot))) return x;
+    }
     return Value::boolean(!x.is_null() && !x.is_error());
   }
 

@@ -45,11 +45,8 @@ Extracted read_body(Frame& frame, const Argument& argument) noexcept {
 Extracted read_answer_body(Frame& frame, const Argument& argument) noexcept {
   const Answer* answer = frame.answer();
   if (answer == nullptr) return Extracted::miss(MissReason::unread);
-  Extracted found = frame.answer_body().find(frame.arena(), answer->body_state, answer->body,
-                                             answer->headers, argument.path);
-  // What cannot be read is nothing that could be compared: were it null, `code != 0` would hold.
-  if (is_unread(found.why)) found.value = Value::error();
-  return found;
+  return frame.answer_body().find(frame.arena(), answer->body_state, answer->body, answer->headers,
+                                  argument.path);
 }
 
 constexpr ExtractorRow kBodyRows[] = {

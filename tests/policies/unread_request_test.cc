@@ -1,0 +1,331 @@
+// What a request that applications read differently, or that weir cannot read, means to a policy:
+// in every place where it may read a field, for every place where the field may stand.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/policies/world.h"
+
+namespace weir::policies::unread_request_test {
+namespace {
+
+/// A field in a request, in a way that nobody can read without doubt; `clean`: as everybody reads
+/// it.
+struct Source {
+  std::string name, field;
+  int status;
+  std::function<TestRequest(const std::string& path)> unread;
+  std::function<TestRequest(const std::string& path, const std::string& value)> clean;
+};
+
+TestRequest with_type(const std::string& line, const std::string& type, const std::string& body) {
+  return TestRequest(line).header("Content-Type", type).body(body);
+}
+
+std::vector<Source> sources() {
+  const std::string form = "application/x-www-form-urlencoded";
+  const auto part = [](const std::string& value) {
+    return "--b\r\nContent-Disposition: form-data; name=\"kind\"\r\n\r\n" + value + "\r\n";
+  };
+  const std::string multipart = "multipart/form-data; boundary=b";
+  const auto json = [](const std::string& path, const std::string& value) {
+    return TestRequest("POST " + path).json("{\"kind\":\"" + value + "\"}");
+  };
+  const auto query = [](const std::string& path, const std::string& value) {
+    return TestRequest("POST " + path + "?kind=" + value);
+  };
+  return {
+      {"a parameter twice", "query.kind", 400,
+       [](const auto& path) { return TestRequest("POST " + path + "?kind=gold&kind=7"); }, query},
+      {"a parameter of broken escapes", "query.kind", 400,
+       [](const auto& path) { return TestRequest("POST " + path + "?kind=%zz"); }, query},
+      {"a header twice", "header.x_kind", 400,
+       [](const auto& path) {
+         return TestRequest("POST " + path).header("X-Kind", "7").header("x_kind", "gold");
+       },
+       [](const auto& path, const auto& value) {
+         return TestRequest("POST " + path).header("X-Kind", value);
+       }},
+      {"a cookie twice", "cookie.kind", 400,
+       [](const auto& path) {
+         return TestRequest("POST " + path).header("Cookie", "kind=7; kind=gold");
+       },
+       [](const auto& path, const auto& value) {
+         return TestRequest("POST " + path).header("Cookie", "kind=" + value);
+       }},
+      {"two spellings in JSON", "body.kind", 400,
+       [](const auto& path) {
+         return TestRequest("POST " + path).json(R"({"kind":"7","KIND":"gold"})");
+       },
+       json},
+      {"broken JSON", "body.kind", 400,
+       [](const auto& path) { return TestRequest("POST " + path).json(R"({"kind":"gold",})"); },
+       json},
+      {"JSON as text", "body.kind", 400,
+       [](const auto& path) {
+         return with_type("POST " + path, "text/plain", R"({"kind":"gold"})");
+       },
+       json},
+      {"another charset", "body.kind", 400,
+       [](const auto& path) {
+         return with_type("POST " + path, "application/json; charset=utf-7", R"({"kind":"gold"})");
+       },
+       json},
+      {"a form with the field twice", "body.kind", 400,
+       [=](const auto& path) { return with_type("POST " + path, form, "kind=7&kind=gold"); },
+       [=](const auto& path, const auto& value) {
+         return with_type("POST " + path, form, "kind=" + value);
+       }},
+      {"multipart with the field twice", "body.kind", 400,
+       [=](const auto& path) {
+         return with_type("POST " + path, multipart, part("7") + part("gold") + "--b--\r\n");
+       },
+       [=](const auto& path, const auto& value) {
+         return with_type("POST " + path, multipart, part(value) + "--b--\r\n");
+       }},
+      {"a body that is too large", "body.kind", 413,
+       [](const auto& path) {
+         return TestRequest("POST " + path).json("{}").body_state(BodyState::too_large);
+       },
+       json},
+      {"an encoded body", "body.kind", 415,
+       [](const auto& path) {
+         return TestRequest("POST " + path).json("{}").body_state(BodyState::encoded);
+       },
+       json},
+  };
+}
+
+/// A place in a file where policy `p` reads the field KIND, and refuses or flags (DO).
+struct Place {
+  std::string name, yaml;
+  bool by_rung = false;  // refused by the rung itself
+  bool may_skip = true;  // a policy that only flags follows `missing`
+};
+
+std::vector<Place> places() {
+  const std::string event = "events: {buy: {match: 'POST /buy'}}\n";
+  const std::string head = event + "policies: [{name: p, watch: buy, key: ip, window: 1h, ";
+  const std::string rung = "then: [{at: 1, DO}], MORE}]\n";
+  return {
+      {"when", head + "when: 'KIND == \"gold\"', " + rung},
+      {"when not", head + "when: '!(KIND == \"silver\")', " + rung},
+      {"when other", head + "when: 'KIND != \"silver\"', " + rung},
+      {"when one of", head + "when: 'KIND in [\"gold\", \"silver\"]', " + rung},
+      {"when it is there", head + "when: 'has(KIND)', " + rung},
+      {"when it is null", head + "when: 'KIND == null || KIND == \"gold\"', " + rung},
+      {"when of a field", "fields: {kind: 'KIND'}\n" + head + "when: 'kind == \"gold\"', " + rung},
+      {"when of a computed field",
+       "fields: {kind: 'string(KIND)'}\n" + head + "when: 'kind.startsWith(\"gold\")', " + rung},
+      {"when beside what holds", head + "when: 'method == \"POST\" && KIND == \"gold\"', " + rung},
+      {"an event's when",
+       "events: {buy: {match: 'POST /buy'}, gold: {is: buy, when: 'KIND == \"gold\"'}}\n"
+       "policies: [{name: p, watch: gold, key: ip, window: 1h, " +
+           rung},
+      {"an event's parent's when",
+       "events: {buy: {match: 'POST /buy'}, gold: {is: buy, when: 'KIND == \"gold\"'}, "
+       "much: {is: gold, when: 'method == \"POST\"'}}\n"
+       "policies: [{name: p, watch: much, key: ip, window: 1h, " +
+           rung},
+      {"when of two events",
+       "events: {buy: {match: 'POST /buy'}, sell: {match: 'POST /sell'}, gold: {is: buy, when: "
+       "'KIND == \"gold\"'}}\n"
+       "policies: [{name: p, watch: [sell, gold], key: ip, window: 1h, " +
+           rung},
+      {"a key", event + "policies: [{name: p, watch: buy, key: KEY, window: 1h, " + rung},
+      {"an amount", head + "metric: 'sum(int(string(KIND)))', " + rung},
+      {"a member", head + "metric: 'distinct(KIND)', " + rung},
+      {"a metric's when",
+       event + "policies: [{name: p, watch: buy, key: ip, metrics: {x: {watch: buy, when: 'KIND == "
+               "\"gold\"', window: 1h}}, then: [{if: 'x >= 1', DO}], MORE}]\n",
+       false, false},
+  };
+}
+
+std::string replaced(std::string text, const std::string& word, const std::string& by) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    text.replace(at, word.size(), by);
+  return text;
+}
+
+std::string yaml_of(const Place& place, const Source& source, const std::string& action,
+                    const std::string& more) {
+  std::string yaml = replaced(place.yaml, "DO", action);
+  yaml = replaced(yaml, ", MORE", more.empty() ? "" : ", " + more);
+  if (yaml.find("KEY") != std::string::npos) {
+    yaml = "fields: {kind: 'KIND'}\n" + replaced(yaml, "KEY", "kind");
+  }
+  return replaced(yaml, "KIND", source.field);
+}
+
+std::string said(const Place& place, const Source& source) {
+  return place.name + ", " + source.name;
+}
+
+TEST(UnreadRequest, is_refused_by_a_policy_that_refuses_wherever_it_reads_the_field) {
+  for (const Source& source : sources()) {
+    for (const Place& place : places()) {
+      World world(yaml_of(place, source, "do: deny, tell: full", ""));
+      const World::Judged judged = world.judge(source.unread("/buy"));
+      const std::string where = said(place, source);
+      EXPECT_EQ(judged.effect, "defect") << where;
+      EXPECT_EQ(judged.status, source.status) << where;
+      EXPECT_NE(judged.body.find("\"policy\":\"p"), std::string::npos) << where << judged.body;
+      EXPECT_NE(judged.body.find("\"field\":\""), std::string::npos) << where << judged.body;
+      EXPECT_EQ(world.stats.totals("policy", place.may_skip ? "p" : "p.x").verdicts[5], 1U)
+          << where;
+      // What everybody reads alike is judged as ever.
+      if (place.name == "an amount") continue;
+      EXPECT_EQ(world.judge(source.clean("/buy", "gold")).effect, "deny") << where;
+    }
+  }
+}
+
+TEST(UnreadRequest, is_no_matter_to_other_requests) {
+  for (const Source& source : sources()) {
+    for (const Place& place : places()) {
+      World world(yaml_of(place, source, "do: deny", ""));
+      EXPECT_EQ(world.judge(source.unread("/other")).effect, "pass") << said(place, source);
+    }
+    // A condition that something else decides does not ask.
+    World world("policies: [{name: p, watch: request, when: 'path == \"/buy\" && " + source.field +
+                " == \"gold\"', key: ip, window: 1h, then: [{at: 1, do: deny}]}]\n");
+    EXPECT_EQ(world.judge(source.unread("/other")).effect, "pass") << source.name;
+    EXPECT_EQ(world.judge(source.unread("/buy")).effect, "defect") << source.name;
+  }
+}
+
+TEST(UnreadRequest, passes_shadow_mode_which_counts_that_it_would_be_refused) {
+  for (const Source& source : sources()) {
+    for (const Place& place : places()) {
+      const std::string where = said(place, source);
+      const std::string name = place.may_skip ? "p" : "p.x";
+      World policy(yaml_of(place, source, "do: deny", "mode: shadow"));
+      EXPECT_EQ(policy.judge(source.unread("/buy")).effect, "pass") << where;
+      EXPECT_EQ(policy.stats.totals("policy", name).shadows[5], 1U) << where;
+      World rung(yaml_of(place, source, "do: deny, mode: shadow", ""));
+      EXPECT_EQ(rung.judge(source.unread("/buy")).effect, "pass") << where;
+      EXPECT_EQ(rung.stats.totals("policy", name).shadows[5], 1U) << where;
+    }
+  }
+}
+
+TEST(UnreadRequest, follows_missing_where_a_policy_only_flags) {
+  for (const Source& source : sources()) {
+    for (const Place& place : places()) {
+      if (!place.may_skip) continue;
+      const std::string where = said(place, source);
+      World skips(yaml_of(place, source, "do: flag", ""));
+      EXPECT_EQ(skips.judge(source.unread("/buy")).effect, "pass") << where;
+      EXPECT_EQ(skips.stats.totals("policy", "p").missing, 1U) << where;
+      World denies(yaml_of(place, source, "do: flag", "missing: deny"));
+      EXPECT_EQ(denies.judge(source.unread("/buy")).status, 403) << where;
+      if (place.name == "an amount" || place.name == "a member") continue;  // nothing to count
+      World counts(yaml_of(place, source, "do: flag", "missing: same"));
+      EXPECT_EQ(counts.judge(source.unread("/buy")).effect, "flag") << where;
+    }
+  }
+}
+
+TEST(UnreadRequest, is_no_way_around_a_limit_that_hangs_on_it) {
+  for (const Source& source : sources()) {
+    const std::string fields = "fields: {kind: 'string(" + source.field + ")'}\n";
+    const std::string events = "events: {buy: {match: 'POST /buy'}}\n";
+    const std::string head = "policies: [{name: p, watch: buy, key: ip, window: 1h, then: [{at: ";
+    for (const std::string& yaml :
+         {fields + events + "tables: {t: {by: kind, values: {gold: 1, silver: 5}}}\n" + head +
+              "t, do: deny}]}]\n",
+          fields + events + head + "'kind == \"gold\" ? 1 : 5', do: deny}]}]\n"}) {
+      World world(yaml);
+      EXPECT_EQ(world.judge(source.unread("/buy")).effect, "defect") << source.name << yaml;
+      EXPECT_EQ(world.judge(source.clean("/buy", "gold")).effect, "deny") << source.name << yaml;
+    }
+  }
+}
+
+TEST(UnreadRequest, is_no_way_around_the_if_of_a_rung_that_refuses) {
+  for (const Source& source : sources()) {
+    const auto rung = [&](const std::string& more) {
+      return "policies: [{name: p, watch: request, then: [{if: '" + source.field +
+             " == \"gold\"', " + more + "}]}]\n";
+    };
+    World denies(rung("do: deny, status: 451"));
+    EXPECT_EQ(denies.judge(source.unread("/")).status, 451) << source.name;
+    World flags(rung("do: flag"));
+    EXPECT_EQ(flags.judge(source.unread("/")).effect, "pass") << source.name;
+    World shadow(rung("do: deny, mode: shadow"));
+    EXPECT_EQ(shadow.judge(source.unread("/")).effect, "pass") << source.name;
+    EXPECT_EQ(shadow.stats.totals("policy", "p").shadows[5], 1U) << source.name;
+  }
+}
+
+TEST(UnreadRequest, is_no_way_past_a_list_that_refuses) {
+  for (const Source& source : sources()) {
+    const auto list = [&](const std::string& kind, const std::string& entries) {
+      return "fields: {kind: '" + source.field + "'}\nlists: {l: {of: kind, " + kind +
+             ", entries: [" + entries + "]}}\n";
+    };
+    World denies(list("kind: deny, tell: full", "gold"));
+    const World::Judged judged = denies.judge(source.unread("/"));
+    EXPECT_EQ(judged.effect, "defect") << source.name;
+    EXPECT_EQ(judged.status, source.status) << source.name;
+    EXPECT_NE(judged.body.find("\"list\":\"l\""), std::string::npos) << judged.body;
+    EXPECT_EQ(denies.judge(source.clean("/", "7")).effect, "pass") << source.name;
+    World empty(list("kind: deny", ""));
+    EXPECT_EQ(empty.judge(source.unread("/")).effect, "pass") << source.name;
+    World gray(list("kind: gray", "gold"));
+    EXPECT_EQ(gray.judge(source.unread("/")).effect, "pass") << source.name;
+    World allows(list("kind: allow, trusted: true", "gold") +
+                 "policies: [{name: p, watch: request, key: ip, window: 1h, then: [{at: 1, do: "
+                 "deny}]}]\n");
+    EXPECT_EQ(allows.judge(source.unread("/")).effect, "deny") << source.name;
+  }
+}
+
+TEST(UnreadRequest, is_guarded_by_a_policy_that_guards_what_it_may_be) {
+  for (const Source& source : sources()) {
+    World world(
+        "events: {buy: {match: 'POST /buy'}, gold: {is: buy, when: '" + source.field +
+        " == \"gold\"'}, try: {match: 'POST /try'}}\n"
+        "policies: [{name: p, watch: try, guard: gold, key: ip, window: 1h, then: [{at: 1, do: "
+        "deny}]}]\n");
+    EXPECT_EQ(world.judge(source.unread("/buy")).effect, "pass") << source.name;
+    EXPECT_EQ(world.send(TestRequest("POST /try")), "pass") << source.name;
+    EXPECT_EQ(world.judge(source.unread("/buy")).effect, "deny") << source.name;
+    EXPECT_EQ(world.judge(source.clean("/buy", "7")).effect, "pass") << source.name;
+  }
+}
+
+TEST(UnreadRequest, counts_at_the_answer_where_the_condition_hangs_on_it) {
+  for (const Source& source : sources()) {
+    for (const bool refuses : {true, false}) {
+      World world("events: {buy: {match: 'POST /buy'}, bad: {is: buy, when: 'status == 401 && " +
+                  source.field +
+                  " == \"gold\"'}}\n"
+                  "policies: [{name: p, watch: bad, key: ip, window: 1h, then: [{at: 2, do: " +
+                  (refuses ? "deny" : "flag") + "}]}]\n");
+      EXPECT_EQ(world.send(source.unread("/buy"), 200), "pass") << source.name;
+      EXPECT_EQ(world.send(source.unread("/buy"), 200), "pass") << source.name;
+      EXPECT_EQ(world.send(source.unread("/buy"), 401), "pass") << source.name;
+      const char* const then = refuses ? "deny" : "pass";
+      EXPECT_EQ(world.send(source.unread("/buy"), 401), then) << source.name;
+    }
+  }
+}
+
+TEST(UnreadRequest, reserves_no_less_for_an_estimate_that_cannot_be_read) {
+  for (const Source& source : sources()) {
+    World world(
+        "events: {ask: {match: 'POST /ask', fields: {n: 'int(string(" + source.field +
+        "))'}}}\n"
+        "policies: [{name: p, watch: ask, key: ip, metric: 'sum(response.body.usage)', reserve: "
+        "n, missing: same, window: 1h, then: [{over: 100, do: deny}]}]\n");
+    EXPECT_EQ(world.judge(source.unread("/ask")).effect, "defect") << source.name;
+    EXPECT_EQ(world.judge(source.clean("/ask", "7")).effect, "pass") << source.name;
+  }
+}
+
+}  // namespace
+}  // namespace weir::policies::unread_request_test
