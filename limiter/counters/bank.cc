@@ -104,15 +104,17 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   const Kind* kind = find_kind(spec);
   if (kind == nullptr) return Error::unsupported;
   const std::scoped_lock hold(impl_->control);
+  if (impl_->openings == 0) ++impl_->opening;
   if (const auto it = impl_->by_identity.find(identity); it != impl_->by_identity.end()) {
     Impl::Held& held = *it->second;
     Counter& c = held.counter;
     if (!same_kind(c.spec, spec)) return Error::unsupported;
     if (keep_of(spec) > c.keep) c.keep = keep_of(spec);
-    if (held.closed) held.since = impl_->latest_ms();  // what came in between, it lacks
+    if (held.closed) impl_->back.push_back(&held);
     held.closed = false;
     held.closed_at = {};
     impl_->ages.counters[c.index].closed = 0;
+    if (impl_->openings == 0) impl_->inherit();
     return CounterId{c.index, c.generation};
   }
   if (!impl_->find_index()) return Error::full;
@@ -146,13 +148,14 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   impl_->by_what[spec.what].push_back(&held);
   impl_->heirs.push_back(&held);
   held.is_heir = true;
+  held.covers_from = impl_->opening;
   if (impl_->openings == 0) impl_->inherit();
   return CounterId{c.index, c.generation};
 }
 
 Bank::Opening::Opening(Bank& bank) : bank_(bank) {
   const std::scoped_lock hold(bank_.impl_->control);
-  ++bank_.impl_->openings;
+  if (bank_.impl_->openings++ == 0) ++bank_.impl_->opening;
 }
 
 Bank::Opening::~Opening() {
@@ -171,6 +174,7 @@ void Bank::close_unused(std::span<const CounterId> used) {
     if (held->closed || generations[c.index] == c.generation) continue;
     held->closed = true;
     held->closed_at = {};
+    held->closed_in = impl_->opening;
     held->closing = ++impl_->closings;
     impl_->ages.counters[c.index].closed = 1;
   }

@@ -26,8 +26,11 @@ struct Bank::Impl {
     TimePoint closed_at{};      // 0: since the next maintain
     std::uint64_t closing = 0;  // a running number: which was closed first
     std::int64_t since = 0;     // ms: from then on it has every event; 0: from the start
-    bool is_heir = false;       // among `heirs`
-    bool gone = false;          // given up, and its keys are
+    // The same in numbers of openings: it was closed by the policies of that one, and has every
+    // event since the policies of that one, its own or those of whom it inherited from.
+    std::uint64_t closed_in = 0, covers_from = 0;
+    bool is_heir = false;  // among `heirs`
+    bool gone = false;     // given up, and its keys are
     TimePoint gone_at{};
   };
   /// Where the scan for the keys of counters that leave has come to.
@@ -65,6 +68,32 @@ struct Bank::Impl {
   void copy_all(const std::vector<Bequest>& bequests) const;
   void copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
                 std::vector<PlainEntry>& entries) const;
+  // catch_up.cc
+  void catch_up(Held& again);
+  std::vector<Held*> open_meanwhile(const Held& again) const;
+
+  /// Calls found(region, slot) for each slot of a table that looked like a key of one of these
+  /// counters (by index; null: not of them). Holds no lock then: the slot may be another's by now.
+  template <class T, class F>
+  static void each_slot_of(Table& table, const std::vector<T*>& counters, F&& found) {
+    for (std::size_t r = 0; r < table.regions(); ++r) {
+      Table::Region& region = table.region(r);
+      if (region.taken.load(std::memory_order_relaxed) == 0) continue;  // nor touch its memory
+      for (std::size_t b = 0; b < table.buckets(); ++b) {
+        Slot* const slots = table.bucket(r, b);
+        std::array<T*, Table::kWays> of{};
+        {
+          const std::scoped_lock hold(region.lock);
+          for (std::size_t i = 0; i < Table::kWays; ++i) {
+            if (slots[i].tag != 0) of[i] = counters[slots[i].counter];
+          }
+        }
+        for (std::size_t i = 0; i < Table::kWays; ++i) {
+          if (of[i] != nullptr) found(*of[i], region, slots[i]);
+        }
+      }
+    }
+  }
 
   // retirement.cc
   void give_up(Held& held);
@@ -154,10 +183,12 @@ struct Bank::Impl {
   std::uint64_t closings = 0;
   std::vector<Held*> leaving, next_leaving;  // given up: of this scan, of the next one
   Scan scan;
-  std::vector<Held*> heirs;  // opened, and their inheritance waits
-  unsigned openings = 0;     // Opening objects
-  std::size_t gone = 0;      // of `all`
-  TimePoint maintained{};    // when maintain() was called last
+  std::vector<Held*> heirs;   // opened, and their inheritance waits
+  std::vector<Held*> back;    // opened again, and lack what came while they were closed
+  unsigned openings = 0;      // Opening objects
+  std::uint64_t opening = 1;  // the number of the one under way, or of the last
+  std::size_t gone = 0;       // of `all`
+  TimePoint maintained{};     // when maintain() was called last
   std::uint16_t next_index = 0;
   bool huge = false;  // pages, behind the common table and the blocks
 };

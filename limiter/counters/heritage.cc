@@ -81,6 +81,8 @@ void Bank::Impl::inherit() {
   // The latest second that anybody has seen: events may be ahead of it by less than one, and none
   // that still counts is taken for too old.
   const TimePoint now = from_ms(latest_ms());
+  for (Held* const again : back) catch_up(*again);
+  back.clear();
   std::array<std::map<const Counter*, Bequest>, kSourcesMost> passes;
   for (Held* const heir : heirs) {
     const std::vector<const Held*> sources = sources_of(*heir);
@@ -90,7 +92,9 @@ void Bank::Impl::inherit() {
       const auto at =
           passes[n].try_emplace(&from, Bequest{&from, Instant(from.rule, now), {}}).first;
       at->second.heirs.push_back({&heir->counter, Instant(heir->counter.rule, now)});
-      if (!sources[n]->closed) heir->since = std::min(heir->since, sources[n]->since);
+      if (sources[n]->closed) continue;
+      heir->since = std::min(heir->since, sources[n]->since);
+      heir->covers_from = std::min(heir->covers_from, sources[n]->covers_from);
     }
   }
   for (Held* const heir : heirs) heir->is_heir = false;
@@ -113,24 +117,9 @@ void Bank::Impl::copy_all(const std::vector<Bequest>& bequests) const {
   std::vector<PlainEntry> entries;
   entries.reserve(kKeepMax + kBucketsMax);  // nothing is allocated under a lock
   for (Table* const table : of) {
-    for (std::size_t r = 0; r < table->regions(); ++r) {
-      Table::Region& region = table->region(r);
-      if (region.taken.load(std::memory_order_relaxed) == 0) continue;  // nor touch its memory
-      for (std::size_t b = 0; b < table->buckets(); ++b) {
-        Slot* const slots = table->bucket(r, b);
-        std::array<const Bequest*, Table::kWays> found{};
-        {
-          const std::scoped_lock hold(region.lock);
-          for (std::size_t i = 0; i < Table::kWays; ++i) {
-            if (slots[i].tag != 0) found[i] = by_counter[slots[i].counter];
-          }
-        }
-        for (std::size_t i = 0; i < Table::kWays; ++i) {
-          if (found[i] != nullptr && found[i]->from->table == table)
-            copy_key(*found[i], region, slots[i], entries);
-        }
-      }
-    }
+    each_slot_of(*table, by_counter, [&](const Bequest& found, Table::Region& region, Slot& slot) {
+      if (found.from->table == table) copy_key(found, region, slot, entries);
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <map>
 #include <random>
 #include <set>
 
@@ -92,6 +93,153 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Heirs, testing::ValuesIn([] {
                              const bool trails =
                                  kind.window == Window::log || kind.window == Window::ring;
                              if (trails && kind.metric != Metric::last) out.push_back(kind);
+                           }
+                           return out;
+                         }()),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+/// A policy's window is changed and changed back, as reloads do it: what came in between is there.
+struct Reloads {
+  Bank bank{{std::uint64_t{16} << 20, 3000}};
+  std::map<int, CounterId> open;  // by the name of the counter
+  void reload(const std::map<int, CounterSpec>& specs) {
+    std::map<int, CounterId> next;
+    {
+      const Bank::Opening opening(bank);
+      for (const auto& [name, spec] : specs)
+        next[name] = bank.open({1, static_cast<std::uint64_t>(name)}, spec).value();
+    }
+    std::vector<CounterId> used;
+    for (const auto& [name, id] : next) used.push_back(id);
+    bank.close_unused(used);
+    open = next;
+  }
+  void charge(std::int64_t ms, const CounterKey& key, const Amount& event) {
+    for (const auto& [name, id] : open) bank.charge(id, key, from_ms(ms), event, nullptr, nullptr);
+  }
+};
+
+TEST(OpenedAgain, ReadsWhatCameWhileItWasClosed) {
+  for (const Window window : {Window::ring, Window::log}) {
+    for (const std::int64_t other : {600'000, 7'200'000}) {
+      Reloads world;
+      const CounterSpec hour = spec_of(Metric::count, window, 3'600'000);
+      const CounterSpec changed = spec_of(Metric::count, window, other);
+      std::int64_t now = kStart;
+      const auto seven = [&] {
+        for (int n = 0; n < 7; ++n) world.charge(now += 10'000, Hash128{9, 9}, {});
+      };
+      world.reload({{1, hour}});
+      seven();
+      world.reload({{2, changed}});
+      seven();
+      world.reload({{1, hour}});
+      const auto read = [&] {
+        return world.bank.peek(world.open.at(1), Hash128{9, 9}, from_ms(now)).value.integer();
+      };
+      EXPECT_EQ(read(), 14) << other;
+      seven();
+      EXPECT_EQ(read(), 21) << other;
+      // By way of two others, and with nothing in between.
+      world.reload({{2, changed}});
+      seven();
+      world.reload({{3, spec_of(Metric::count, Window::log, 1'800'000)}});
+      seven();
+      world.reload({{1, hour}});
+      world.reload({{2, changed}});
+      world.reload({{1, hour}});
+      EXPECT_EQ(read(), 35) << other;
+    }
+  }
+}
+
+/// Any reloads of any windows over the same events: nothing that is in the window is ever missing,
+/// and of logs nothing is counted twice.
+class AnyReloads : public testing::TestWithParam<Kind> {};
+
+TEST_P(AnyReloads, LoseNothingThatAnOpenCounterHeard) {
+  const std::uint64_t seed = std::random_device{}();
+  std::cout << GetParam().name << ": seed " << seed << '\n';
+  std::mt19937_64 random(seed);
+  const Kind& kind = GetParam();
+  for (int run = 0; run < 30; ++run) {
+    Reloads world;
+    std::map<int, CounterSpec> specs;
+    for (int name = 1; name <= 4; ++name) {
+      specs[name] = spec_of(kind.metric, kind.window, 300'000 * name, 3'600'000);
+      specs[name].real = kind.real;
+      specs[name].buckets = 10U * static_cast<unsigned>(name);  // of 30 s each
+    }
+    struct Event {
+      std::int64_t ms;
+      std::uint64_t key;
+      Amount event;
+    };
+    std::vector<Event> all;
+    std::int64_t now = kStart;
+    for (int n = 0; n < 300; ++n) {
+      if (n == 0 || random() % 20 == 0) {
+        std::map<int, CounterSpec> some;
+        while (some.empty()) {
+          for (const auto& [name, spec] : specs) {
+            if (random() % 3 == 0) some[name] = spec;
+          }
+        }
+        world.reload(some);
+        for (const auto& [name, id] : world.open) {
+          for (std::uint64_t key = 0; key < 3; ++key) {
+            std::int64_t count = 0, sum = 0;
+            std::set<std::uint64_t> members;
+            std::int64_t longer = 0;  // with a part more
+            const std::int64_t length = specs[name].length.count();
+            for (const Event& event : all) {
+              if (event.key != key) continue;
+              const std::int64_t part = kind.window == Window::ring ? 30'000 : 0;
+              if (event.ms > now - length - part) ++longer;
+              if (event.ms <= now - length) continue;
+              ++count;
+              sum += static_cast<std::int64_t>(event.event.amount.as_real());
+              members.insert(event.event.member);
+            }
+            const Reading read = world.bank.peek(id, Hash128{key, 1}, from_ms(now));
+            const auto value = static_cast<std::int64_t>(read.value.as_real());
+            if (kind.metric == Metric::distinct) {
+              ASSERT_EQ(value, static_cast<std::int64_t>(members.size())) << run << " " << n;
+            } else if (kind.metric == Metric::sum) {
+              ASSERT_GE(value, sum) << run << " " << n;
+              if (kind.window == Window::log) {
+                ASSERT_EQ(value, sum) << run << " " << n;
+              }
+            } else if (kind.metric == Metric::count) {
+              ASSERT_GE(value, count) << run << " " << n;
+              ASSERT_LE(value, longer) << run << " " << n;
+            } else if (kind.metric == Metric::average && count != 0) {
+              ASSERT_DOUBLE_EQ(read.value.as_real(),
+                               static_cast<double>(sum) / static_cast<double>(count))
+                  << run << " " << n;
+            }
+          }
+        }
+      }
+      now += static_cast<std::int64_t>(random() % 4'000);
+      Event event{now, random() % 3, {}};
+      event.event.amount = kind.metric == Metric::count ? Number(1)
+                           : kind.real ? Number::real(static_cast<double>(random() % 20))
+                                       : Number(static_cast<std::int64_t>(random() % 20));
+      event.event.member = random() % 12;
+      all.push_back(event);
+      world.charge(now, Hash128{event.key, 1}, event.event);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, AnyReloads, testing::ValuesIn([] {
+                           std::vector<Kind> out;
+                           for (const Kind& kind : kinds()) {
+                             const bool trails =
+                                 kind.window == Window::log || kind.window == Window::ring;
+                             if (trails && !kind.near && kind.metric != Metric::last)
+                               out.push_back(kind);
                            }
                            return out;
                          }()),

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "limiter/counters/bank_impl.h"
+#include "limiter/counters/heritage.h"
+
+/// How a counter that is opened again gets what came while it was closed: from counters of the same
+/// events that were open meanwhile.
+namespace weir::limiter {
+namespace {
+
+constexpr std::size_t kMeanwhileMost = 4;  // each costs a pass through a table
+
+bool trails(const Counter& counter) noexcept {
+  const Window window = counter.spec.window;
+  return window == Window::log || window == Window::ring;
+}
+
+/// Entries that are told apart only by their times and amounts; of members a repeated one is
+/// renewed.
+bool has_members(const CounterSpec& spec) noexcept {
+  return spec.metric == Metric::distinct || spec.metric == Metric::exists;
+}
+
+/// What a ring or a sum has at one time is one number.
+bool adds_up(const CounterSpec& spec) noexcept {
+  return spec.metric == Metric::count || spec.metric == Metric::sum;
+}
+
+Amount amount_of(const CounterSpec& spec, std::uint64_t bits) noexcept {
+  Amount out;
+  if (has_members(spec)) {
+    out.member = bits;
+  } else if (spec.real) {
+    out.amount = Number::real(std::bit_cast<double>(bits));
+  } else {
+    out.amount = Number(static_cast<std::int64_t>(bits));
+  }
+  return out;
+}
+
+std::uint64_t difference(const CounterSpec& spec, std::uint64_t all, std::uint64_t had) noexcept {
+  if (spec.real)
+    return std::bit_cast<std::uint64_t>(std::bit_cast<double>(all) - std::bit_cast<double>(had));
+  return all - had;
+}
+
+std::uint64_t total(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept {
+  if (spec.real)
+    return std::bit_cast<std::uint64_t>(std::bit_cast<double>(a) + std::bit_cast<double>(b));
+  return a + b;
+}
+
+bool is_more(const CounterSpec& spec, std::uint64_t all, std::uint64_t had) noexcept {
+  if (spec.real) return std::bit_cast<double>(all) != std::bit_cast<double>(had);
+  return static_cast<std::int64_t>(all) != static_cast<std::int64_t>(had);
+}
+
+/// What is in `from` and not in `own`, in the order of time. Both are in that order. Times are
+/// compared in spans of `quantum`, by which the coarser of both counts.
+void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::vector<PlainEntry>& from,
+                       const std::vector<PlainEntry>& own) {
+  if (has_members(spec)) return;  // it is renewed
+  if (!adds_up(spec)) {
+    std::vector<PlainEntry> left = own;
+    std::erase_if(from, [&](const PlainEntry& entry) {
+      const auto same = std::find_if(left.begin(), left.end(), [&](const PlainEntry& other) {
+        return other.ms == entry.ms && other.bits == entry.bits;
+      });
+      if (same == left.end()) return false;
+      left.erase(same);
+      return true;
+    });
+    return;
+  }
+  std::vector<PlainEntry> out;
+  auto mine = own.begin();
+  for (auto at = from.begin(); at != from.end();) {
+    const std::int64_t span = at->ms / quantum;
+    PlainEntry all{at->ms, 0};
+    for (; at != from.end() && at->ms / quantum == span; ++at) {
+      all.ms = at->ms;
+      all.bits = total(spec, all.bits, at->bits);
+    }
+    while (mine != own.end() && mine->ms / quantum < span) ++mine;
+    std::uint64_t had = 0;
+    for (; mine != own.end() && mine->ms / quantum == span; ++mine)
+      had = total(spec, had, mine->bits);
+    if (!is_more(spec, all.bits, had)) continue;
+    all.bits = difference(spec, all.bits, had);
+    const bool negative =
+        spec.real ? std::bit_cast<double>(all.bits) < 0 : static_cast<std::int64_t>(all.bits) < 0;
+    if (spec.metric == Metric::count && negative) continue;  // it was not there for all of the span
+    out.push_back(all);
+  }
+  from.swap(out);
+}
+
+}  // namespace
+
+/// Who covers the time from its closing until now, oldest first.
+std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) const {
+  const CounterSpec& spec = again.counter.spec;
+  std::vector<Held*> out;
+  if (spec.what == Hash128{} || !trails(again.counter) || spec.late || again.counter.grid)
+    return out;
+  const auto closed_in = [this](const Held& held) {
+    return held.closed ? held.closed_in : opening;
+  };
+  std::uint64_t covered = again.closed_in;
+  while (covered < opening && out.size() < kMeanwhileMost) {
+    Held* best = nullptr;
+    const auto is_better = [&](const Held& a, const Held& b) {
+      const bool a_gap = a.covers_from > covered, b_gap = b.covers_from > covered;
+      if (a_gap != b_gap) return b_gap;
+      if (a_gap && a.covers_from != b.covers_from) return a.covers_from < b.covers_from;
+      if (closed_in(a) != closed_in(b)) return closed_in(a) > closed_in(b);
+      return a.counter.rule.quantum < b.counter.rule.quantum;
+    };
+    for (Held* const held : by_what.at(spec.what)) {
+      const CounterSpec& theirs = held->counter.spec;
+      const bool same = theirs.metric == spec.metric && theirs.real == spec.real && !theirs.late;
+      const bool is_back = std::find(back.begin(), back.end(), held) != back.end();
+      if (held == &again || !same || !trails(held->counter) || held->is_heir || is_back) continue;
+      if (closed_in(*held) <= covered) continue;
+      if (best == nullptr || is_better(*held, *best)) best = held;
+    }
+    if (best == nullptr) break;
+    out.push_back(best);
+    covered = closed_in(*best);
+  }
+  return out;
+}
+
+void Bank::Impl::catch_up(Held& again) {
+  const TimePoint now = from_ms(latest_ms());
+  const std::vector<Held*> sources = open_meanwhile(again);
+  std::uint64_t covered = again.closed_in;
+  std::vector<PlainEntry> entries, own;
+  entries.reserve(kKeepMax + kBucketsMax);
+  own.reserve(kKeepMax + kBucketsMax);
+  for (const Held* const source : sources) {
+    // Both were open at one time: what it had then, the other has too.
+    const bool overlaps = source->covers_from < again.closed_in;
+    again.covers_from = source->covers_from > covered ? source->covers_from : again.covers_from;
+    covered = source->closed ? source->closed_in : opening;
+    const Counter& from = source->counter;
+    const Instant then(from.rule, now), at(again.counter.rule, now);
+    const std::int64_t quantum = std::max(from.rule.quantum, again.counter.rule.quantum);
+    // A count of a coarser part is as young as the part: nothing is counted for too short a time.
+    const std::int64_t later =
+        from.rule.quantum > again.counter.rule.quantum ? from.rule.quantum - 1 : 0;
+    std::vector<const Counter*> wanted(kCountersMax);
+    wanted[from.index] = &from;
+    each_slot_of(*from.table, wanted, [&](const Counter&, Table::Region& region, Slot& slot) {
+      entries.clear();
+      std::uint64_t tag = 0;
+      {
+        const std::scoped_lock hold(region.lock);
+        if (slot.tag == 0 || slot.counter != from.index) return;
+        tag = slot.tag;
+        const Subject subject{from, {&region, nullptr, nullptr, 0, 0, tag}, ages, arena, &slot};
+        from.ops->take_out(subject, then, entries);
+      }
+      if (entries.empty()) return;
+      with(&again.counter, again.counter.table->place(tag, again.counter.salt), [&](Subject& s) {
+        own.clear();
+        if (s.slot != nullptr && overlaps) again.counter.ops->take_out(s, at, own);
+        leave_what_is_new(again.counter.spec, quantum, entries, own);
+        for (const PlainEntry& entry : entries) {
+          const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));
+          again.counter.ops->settle(s, at, ms, amount_of(again.counter.spec, entry.bits), Undo{},
+                                    true);
+          s.slot = again.counter.table->find(s.place, again.counter.index);
+        }
+      });
+    });
+  }
+  if (covered < opening) {  // nobody was there: what came since, it lacks
+    again.covers_from = opening;
+    again.since = to_ms(now);
+  } else if (again.covers_from > again.closed_in) {
+    again.since = to_ms(now);
+  }
+}
+
+}  // namespace weir::limiter
