@@ -29,8 +29,9 @@ struct Bank::Impl {
     // The same in numbers of openings: it was closed by the policies of that one, and has every
     // event since the policies of that one, its own or those of whom it inherited from.
     std::uint64_t closed_in = 0, covers_from = 0;
-    bool is_heir = false;  // among `heirs`
-    bool gone = false;     // given up, and its keys are
+    std::int64_t copies_until = 0;  // ms: what it has of before may be copied from others
+    bool is_heir = false;           // among `heirs`
+    bool gone = false;              // given up, and its keys are
     TimePoint gone_at{};
   };
   /// Where the scan for the keys of counters that leave has come to.

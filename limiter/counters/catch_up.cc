@@ -166,8 +166,15 @@ void Bank::Impl::catch_up(Held& again) {
       if (entries.empty()) return;
       with(&again.counter, again.counter.table->place(tag, again.counter.salt), [&](Subject& s) {
         own.clear();
-        if (s.slot != nullptr && overlaps) again.counter.ops->take_out(s, at, own);
+        if (s.slot != nullptr) again.counter.ops->take_out(s, at, own);
+        // What came later than all copies, and was not heard by both, is new.
+        const auto fresh = std::find_if(
+            entries.begin(), entries.end(),
+            [&](const PlainEntry& entry) { return !overlaps && entry.ms >= source->copies_until; });
+        const std::vector<PlainEntry> all_new(fresh, entries.end());
+        entries.erase(fresh, entries.end());
         leave_what_is_new(again.counter.spec, quantum, entries, own);
+        entries.insert(entries.end(), all_new.begin(), all_new.end());
         for (const PlainEntry& entry : entries) {
           const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));
           again.counter.ops->settle(s, at, ms, amount_of(again.counter.spec, entry.bits), Undo{},
@@ -177,6 +184,7 @@ void Bank::Impl::catch_up(Held& again) {
       });
     });
   }
+  if (!sources.empty()) again.copies_until = to_ms(now) + 1000;
   if (covered < opening) {  // nobody was there: what came since, it lacks
     again.covers_from = opening;
     again.since = to_ms(now);

@@ -87,6 +87,7 @@ void Bank::Impl::inherit() {
   for (Held* const heir : heirs) {
     const std::vector<const Held*> sources = sources_of(*heir);
     heir->since = to_ms(now);
+    if (!sources.empty()) heir->copies_until = to_ms(now) + 1000;
     for (std::size_t n = 0; n < sources.size(); ++n) {
       const Counter& from = sources[n]->counter;
       const auto at =

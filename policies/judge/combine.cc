@@ -112,6 +112,20 @@ milliseconds Instant::window_length(const Counter& counter) const noexcept {
 
 namespace {
 
+/// A refusal of the request itself, which no rung brought about.
+Standing standing_of(const Defect& defect, bool shadow) {
+  Standing standing;
+  standing.policy = defect.policy;
+  standing.list = defect.list;
+  standing.effect = Action::deny;
+  standing.shadow = shadow;
+  standing.status = defect.status;
+  standing.tell = defect.tell;
+  standing.field = defect.field;
+  standing.why = defect.why;
+  return standing;
+}
+
 /// With the event's own time: what it says, unless that has not come yet.
 Instant with_own_time(Instant at, const Evaluator::Options& options) {
   at.told = options.own_time.has_value();
@@ -197,7 +211,7 @@ bool Evaluator::rung_holds(const Policy& policy, const Binding& binding, std::si
   const Value holds = condition->eval(frame_);
   if (holds.is_true()) return true;
   // What nobody can read of the request is no way around a refusal.
-  return holds.is_error() && refuses(rung.effect) && unread_in(*condition);
+  return holds.is_error() && refuses(rung.effect) && unread_in(frame_, *set_, *condition);
 }
 
 /// What the names of a policy's `metrics` mean in its rungs.
@@ -255,20 +269,6 @@ void Evaluator::add_list_standings() {
     standing.until = hit.until;
     if (standing.effect != Action::none) verdict_.standings.push_back(standing);
   }
-}
-
-/// A refusal of the request itself, which no rung brought about.
-void Evaluator::add_defect(const Defect& defect, bool shadow) {
-  Standing standing;
-  standing.policy = defect.policy;
-  standing.list = defect.list;
-  standing.effect = Action::deny;
-  standing.shadow = shadow;
-  standing.status = defect.status;
-  standing.tell = defect.tell;
-  standing.field = defect.field;
-  standing.why = defect.why;
-  verdict_.standings.push_back(standing);
 }
 
 const Evaluator::Won* Evaluator::won_by(std::size_t planned) const noexcept {
@@ -339,7 +339,7 @@ void Evaluator::decide(const Options& options) {
     return;
   }
   if (plan_.defect) {
-    add_defect(*plan_.defect, false);
+    verdict_.standings.push_back(standing_of(*plan_.defect, false));
     verdict_.kind = Verdict::Kind::refuse;
     verdict_.effect = Action::deny;
     verdict_.decider = 0;
@@ -347,7 +347,8 @@ void Evaluator::decide(const Options& options) {
     return;
   }
   add_list_standings();
-  for (const Defect& defect : plan_.would_refuse) add_defect(defect, true);
+  for (const Defect& defect : plan_.would_refuse)
+    verdict_.standings.push_back(standing_of(defect, true));
   scores_ = {};
   for (std::size_t i = 0; const PlannedPolicy& planned : plan_.policies) {
     const Policy& policy = policy_of(planned);

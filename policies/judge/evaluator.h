@@ -20,6 +20,7 @@
 #include "policies/judge/stats.h"
 #include "policies/judge/telling.h"
 #include "policies/judge/trace.h"
+#include "policies/judge/unread.h"
 #include "policies/judge/verdict.h"
 #include "policies/lang/frame.h"
 #include "policies/set/policy_set.h"
@@ -78,6 +79,8 @@ struct Aside {
 
 /// What `last` remembers of a value; none: null, an error, a list, or a text that is too long.
 limiter::Datum datum_of(const Value& value);
+/// An address as its canonical text, which `last` can remember; other values as they are.
+Value spelled(Frame& frame, const Value& value);
 
 /// Judges requests by a policy set: match, build keys, charge (begin), thresholds to a verdict
 /// (conclude), and later the answer (keep, answered or aborted or released, ended). One per worker,
@@ -241,7 +244,6 @@ class Evaluator final : private ListOracle {
   void happen(const std::vector<EventIndex>& open_events);
   void mark_planned();  ///< what the plan says has happened
   bool look_at_lists(Instant at, Trace* trace);
-  void note_unread_entry(ListIndex list, SlotId slot);
   bool may_release(const List& list) const noexcept;
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
   // What a mark says of an event, besides the epoch in which it was set.
@@ -279,20 +281,9 @@ class Evaluator final : private ListOracle {
   bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
                Skip skip, Trace* trace);
   bool refuses_unread(const Policy& policy, std::string_view name, MissReason reason);
-  /// Something of the request that an expression hangs on, and cannot be read.
-  struct Unread {
-    std::string_view name;
-    MissReason why = MissReason::none;
-    explicit operator bool() const noexcept { return why != MissReason::none; }
-  };
-  Unread unread_in(const Expression& expression);
-  Unread unread_in(const Limit& limit);
-  Unread unread_in(EventIndex event);
-  bool plan_unread(const Policy& policy, const Binding& binding, Unread unread, Trace* trace);
   void plan_unread_events(Instant at, const Options& options);
   bool plan_limits(const Policy& policy, const Binding& binding);
   void keep_datum(PlannedCounter& planned);
-  Value spelled(const Value& value);
   std::optional<Number> load_limit(const Limit& limit);
   void plan_counters(const Policy& policy, const Binding& binding, const limiter::Amount& amount,
                      PlannedPolicy& planned);
@@ -381,7 +372,6 @@ class Evaluator final : private ListOracle {
   void decide(const Options& options);
   void judge_planned(std::size_t planned, const Options& options);
   void add_list_standings();
-  void add_defect(const Defect& defect, bool shadow);
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
   bool is_crowded(const Standing& standing) const;
   void choose_decider();
@@ -441,7 +431,6 @@ class Evaluator final : private ListOracle {
                 const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
                 Instant at);
   bool lists_again(const Rung& rung) const;
-  static bool holds_caller(const Rung& rung, Action effect) noexcept;
   bool load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung);
   void count_standings();
 
@@ -454,8 +443,6 @@ class Evaluator final : private ListOracle {
     unread,   ///< it cannot be read
     unclear,  ///< it hangs on something of the request that cannot be read
   };
-  bool hangs_on_unread(const Expression& expression, const Value& result);
-  bool is_unclear(const Binding& binding);  ///< of one that came_true() could not tell
   Told came_true(const PlannedPolicy& planned);
   Told load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   bool settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known);

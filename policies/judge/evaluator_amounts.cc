@@ -21,13 +21,13 @@ limiter::Datum datum_of(const Value& value) {
 }
 
 /// An address as its canonical text, which `last` can remember; other values as they are.
-Value Evaluator::spelled(const Value& value) {
+Value spelled(Frame& frame, const Value& value) {
   if (!value.is(Type::address)) return value;
   constexpr std::size_t kRoom = 64;
-  char* const at = frame_.arena().allocate(kRoom);
+  char* const at = frame.arena().allocate(kRoom);
   if (at == nullptr) return Value::null();
   const std::size_t size = value.as_address().to_chars(at);
-  frame_.arena().shrink(kRoom, size);
+  frame.arena().shrink(kRoom, size);
   return Value::text({at, size});
 }
 
@@ -47,7 +47,7 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     amount.amount = 0;
     if (!binding.reserve) return true;
     const Value value = binding.reserve->eval(frame_);
-    const Unread unread = value.is_error() ? unread_in(*binding.reserve) : Unread{};
+    const Unread unread = value.is_error() ? unread_in(frame_, *set_, *binding.reserve) : Unread{};
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
     if (value.is_number() && value.as_number().is_finite() && !value.as_number().is_negative()) {
       amount.amount = value.as_number();
@@ -55,7 +55,7 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     return true;
   }
   if (policy.metric == Kind::last) {
-    const Value value = spelled(binding.arguments.front().eval(frame_));
+    const Value value = spelled(frame_, binding.arguments.front().eval(frame_));
     const limiter::Datum datum = datum_of(value);
     // A text that is too long is there; it is remembered as none.
     if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {

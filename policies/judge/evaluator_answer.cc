@@ -167,11 +167,6 @@ void Evaluator::answered(Settlement& settlement, const Answer& answer, Instant a
   keep_for_closing(settlement);
 }
 
-/// Whether this expression failed for no other reason than that the answer cannot be read.
-bool Evaluator::hangs_on_unread(const Expression& expression, const Value& result) {
-  return result.is_error() && is_unread(frame_.why(expression, result));
-}
-
 /// Whether the answer says that what a policy reserved for has happened.
 Evaluator::Told Evaluator::came_true(const PlannedPolicy& planned) {
   const Policy& policy = policy_of(planned);
@@ -186,27 +181,14 @@ Evaluator::Told Evaluator::came_true(const PlannedPolicy& planned) {
     if (binding.when && !has_held) {
       frame_.set_event(set_->events[binding.event].name);
       const Value holds = binding.when->eval(frame_);
-      if (!holds.is_true() && !hangs_on_unread(*binding.when, holds)) continue;
+      if (!holds.is_true() && !hangs_on_unread(frame_, *binding.when, holds)) continue;
       unread = unread || !holds.is_true();
     }
     if (!unread) return Told::yes;
-    if (told != Told::unclear) told = is_unclear(binding) ? Told::unclear : Told::unread;
+    if (told != Told::unclear)
+      told = is_unclear(frame_, *set_, binding) ? Told::unclear : Told::unread;
   }
   return told;
-}
-
-/// Whether a condition that nobody can answer hangs on something of the request.
-bool Evaluator::is_unclear(const Binding& binding) {
-  const auto fails_by_request = [&](const std::optional<Expression>& when) {
-    return when && when->eval(frame_).is_error() && unread_in(*when);
-  };
-  for (EventIndex at = binding.event;; at = set_->events[at].parent) {
-    frame_.set_event(set_->events[at].name);
-    if (fails_by_request(set_->events[at].when)) return true;
-    if (set_->events[at].parent == at) break;
-  }
-  frame_.set_event(set_->events[binding.event].name);
-  return fails_by_request(binding.when);
 }
 
 /// The amount that only the answer tells.
@@ -215,11 +197,11 @@ Evaluator::Told Evaluator::load_late_amount(const PlannedPolicy& planned, limite
   const Binding& binding = policy.bindings[planned.binding];
   const Expression& expression = binding.arguments.front();
   frame_.set_event(set_->events[binding.event].name);
-  const Value value = spelled(expression.eval(frame_));
+  const Value value = spelled(frame_, expression.eval(frame_));
   const auto miss = [&] {
     StatsCells::add(loaded_->policy_cells[policy.index]
                         ->missing[std::min(binding.key.size(), StatsCells::kFields - 1)]);
-    return hangs_on_unread(expression, value) ? Told::unread : Told::no;
+    return hangs_on_unread(frame_, expression, value) ? Told::unread : Told::no;
   };
   if (policy.metric == config::MetricDef::Kind::last) {
     const limiter::Datum datum = datum_of(value);

@@ -153,7 +153,7 @@ void Evaluator::plan_unread_events(Instant at, const Options& options) {
           continue;
         plan_policy(policy, watcher.binding, true, true, at, options);
       } else if (counts) {
-        const Unread unread = unread_in(event);
+        const Unread unread = unread_in(frame_, *set_, event);
         refuses_unread(policy, unread.name, unread.why);
       }
       if (plan_.defect) return;
@@ -217,7 +217,7 @@ Evaluator::Part Evaluator::plan_policy(const Policy& policy, std::uint16_t bindi
   if (binding.when && binding.when->side() == Side::request) {
     const Value condition = binding.when->eval(frame_);
     if (!condition.is_true()) {
-      if (condition.is_error()) unread = unread_in(*binding.when);
+      if (condition.is_error()) unread = unread_in(frame_, *set_, *binding.when);
       if (unread && !as_if) return Part::unread;
       if (!unread && !is_last) return Part::none;
     }
@@ -232,8 +232,9 @@ Evaluator::Part Evaluator::plan_policy(const Policy& policy, std::uint16_t bindi
     }
   }
   if (as_if) {
-    if (!unread) unread = unread_in(binding.event);
-    if (!plan_unread(policy, binding, unread, trace)) {
+    if (!unread) unread = unread_in(frame_, *set_, binding.event);
+    const std::size_t field = binding.key.size() + binding.arguments.size();
+    if (!missing(policy, field, unread.name, unread.why, Skip::when_unread, trace)) {
       if (!policy.is_meter || plan_.defect) return Part::takes;
       counts = false;
     }
@@ -281,56 +282,10 @@ bool Evaluator::plan_limits(const Policy& policy, const Binding& binding) {
     const Limit& limit = binding.rungs[r].limit;
     plan_.limits.push_back(load_limit(limit));
     if (plan_.limits.back() || !refuses(policy.rungs[r].effect)) continue;
-    const Unread unread = unread_in(limit);
+    const Unread unread = unread_in(frame_, *set_, limit);
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
   }
   return true;
-}
-
-/// What this expression, which has just failed, could not read of the request.
-Evaluator::Unread Evaluator::unread_in(const Expression& expression) {
-  Unread part;  // at the answer only what was computed of a field may have been kept
-  for (const SlotId slot : expression.slots()) {
-    const Slot& of = set_->slots[slot];
-    if (of.side != Side::request) continue;
-    const MissReason why = frame_.why(slot);
-    if (!is_unread(why)) continue;
-    if (of.kind != Slot::Kind::computed) return {of.text, why};
-    part = {of.text, why};
-  }
-  return part;
-}
-
-Evaluator::Unread Evaluator::unread_in(const Limit& limit) {
-  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
-    return unread_in(*expression);
-  }
-  for (const SlotId slot : limit.table_slots) {
-    const MissReason why = frame_.why(slot);
-    if (is_unread(why)) return {set_->slots[slot].text, why};
-  }
-  return {};
-}
-
-/// Of an event of which nobody can tell whether it happened.
-Evaluator::Unread Evaluator::unread_in(EventIndex event) {
-  for (EventIndex at = event;; at = set_->events[at].parent) {
-    const Event& of = set_->events[at];
-    if (of.when && of.when->side() == Side::request) {
-      frame_.set_event(of.name);
-      const Unread unread = of.when->eval(frame_).is_error() ? unread_in(*of.when) : Unread{};
-      if (unread) return unread;
-    }
-    if (of.parent == at) return {};
-  }
-}
-
-/// Nobody can tell whether the policy's condition, or its event's, holds. True: it counts the event
-/// all the same (`missing: same`).
-bool Evaluator::plan_unread(const Policy& policy, const Binding& binding, Unread unread,
-                            Trace* trace) {
-  const std::size_t field = binding.key.size() + binding.arguments.size();
-  return missing(policy, field, unread.name, unread.why, Skip::when_unread, trace);
 }
 
 /// Of a key that hash_key() could not hash. False: the policy does without the event.

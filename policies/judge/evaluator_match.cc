@@ -77,7 +77,7 @@ void Evaluator::happen(const std::vector<EventIndex>& open_events) {
     const Value came = event.when ? event.when->eval(frame_) : Value::boolean(true);
     if (came.is_true() && !parent_untold) {
       mark_happened(index);
-    } else if (came.is_true() || hangs_on_unread(*event.when, came)) {
+    } else if (came.is_true() || hangs_on_unread(frame_, *event.when, came)) {
       event_marks_[index] = epoch_ * 4 + kUntold;
     }
   }
@@ -101,7 +101,7 @@ void Evaluator::match_family(EventIndex base, Trace* trace) {
         frame_.set_event(event.name);
         const Value came = event.when->eval(frame_);
         if (!came.is_true()) {
-          unread = came.is_error() && unread_in(*event.when);
+          unread = came.is_error() && unread_in(frame_, *set_, *event.when);
           if (trace != nullptr && !unread) trace->event(event, Trace::Happened::no);
           if (!unread) continue;
         }
@@ -210,7 +210,14 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
     if (list.fixed.empty() && list_bank_.size(list.id) == 0) return std::nullopt;
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
     if (!hash_key(slots, list.bindings[use.binding].key_id)) {
-      note_unread_entry(use.list, slots[bad_part_].slot);
+      // Nobody can tell whether a list that refuses has an entry for this request.
+      const SlotId slot = slots[bad_part_].slot;
+      const MissReason why = frame_.why(slot);
+      const bool acts = list.kind != config::ListKind::allow && refuses(list.effect);
+      if (acts && is_unread(why) && !plan_.defect) {
+        plan_.defect =
+            Defect{{}, use.list, defect_status(why), set_->slots[slot].text, why, list.tell};
+      }
       return std::nullopt;
     }
     const Hash128 key = hash_.owned_by(list.identity);
@@ -253,15 +260,6 @@ bool Evaluator::look_at_lists(Instant at, Trace* trace) {
   }
   if (denied) plan_.defect.reset();  // it is certain
   return !denied && !plan_.defect;
-}
-
-/// Nobody can tell whether a list that refuses has an entry for this request.
-void Evaluator::note_unread_entry(ListIndex index, SlotId slot) {
-  const List& list = set_->lists[index];
-  const MissReason why = frame_.why(slot);
-  if (list.kind == config::ListKind::allow || !refuses(list.effect) || !is_unread(why)) return;
-  if (!plan_.defect)
-    plan_.defect = Defect{{}, index, defect_status(why), set_->slots[slot].text, why, list.tell};
 }
 
 bool Evaluator::contains(std::size_t list_index, std::span<const Value> key) const noexcept {

@@ -38,12 +38,6 @@ void Evaluator::write_memory(Instant at) {
   }
 }
 
-/// Whether the rung's caller may not lose the count by a flood of new keys: whoever it refuses, and
-/// whoever it lists. One that flags alone costs a request per key, which anybody may send.
-bool Evaluator::holds_caller(const Rung& rung, Action effect) noexcept {
-  return refuses(effect) || (effect != Action::none && rung.list.has_value());
-}
-
 /// Whom a list has just refused stays on it no longer for that.
 bool Evaluator::lists_again(const Rung& rung) const {
   if (!rung.list || !refuses(set_->lists[*rung.list].effect)) return false;

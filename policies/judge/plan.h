@@ -141,6 +141,12 @@ inline Defect store_defect(const Policy& policy) noexcept {
   return {policy.index, {}, 503, "the shared store", MissReason::none, policy.refusal_tell};
 }
 
+/// Whether the rung's caller may not lose the count by a flood of new keys: whoever it refuses, and
+/// whoever it lists. One that flags alone costs a request per key, which anybody may send.
+inline bool holds_caller(const Rung& rung, Action effect) noexcept {
+  return refuses(effect) || (effect != Action::none && rung.list.has_value());
+}
+
 /// What begin() has found out about a request. Reused: keeps its memory.
 struct Plan {
   std::vector<EventIndex> bases;        ///< `request` and the base events whose routes match

@@ -53,6 +53,23 @@ bool may_refuse(const config::PolicyDef& def) {
   });
 }
 
+/// Whether it refuses what it cannot read, and how much a caller is told then.
+void note_strictness(const config::PolicyDefaults& defaults, PolicySet& set, Policy& policy) {
+  policy.refusal_tell = defaults.tell ? defaults.tell->value : config::Tell::retry;
+  bool first = true;
+  for (const Rung& rung : policy.rungs) {
+    if (rung.disabled || !refuses(rung.effect)) continue;
+    (rung.shadow ? policy.strict_in_shadow : policy.strict) = true;
+    if (std::exchange(first, false)) policy.refusal_tell = rung.tell;
+  }
+  for (const PolicyIndex index : policy.meters) {
+    Policy& meter = set.policies[index];
+    meter.strict = policy.strict;
+    meter.strict_in_shadow = policy.strict_in_shadow;
+    meter.refusal_tell = policy.refusal_tell;
+  }
+}
+
 }  // namespace
 
 /// Whether another policy may refuse what this one counts.
@@ -316,24 +333,7 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     if (!rung.disabled) (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;
     policy.rungs.push_back(std::move(rung));
   }
-  note_strictness(policy);
-}
-
-/// Whether it refuses what it cannot read, and how much a caller is told then.
-void Compiler::note_strictness(Policy& policy) {
-  policy.refusal_tell = model_.defaults.tell ? model_.defaults.tell->value : config::Tell::retry;
-  bool first = true;
-  for (const Rung& rung : policy.rungs) {
-    if (rung.disabled || !refuses(rung.effect)) continue;
-    (rung.shadow ? policy.strict_in_shadow : policy.strict) = true;
-    if (std::exchange(first, false)) policy.refusal_tell = rung.tell;
-  }
-  for (const PolicyIndex index : policy.meters) {
-    Policy& meter = set_.policies[index];
-    meter.strict = policy.strict;
-    meter.strict_in_shadow = policy.strict_in_shadow;
-    meter.refusal_tell = policy.refusal_tell;
-  }
+  note_strictness(model_.defaults, set_, policy);
 }
 
 /// Amounts are checked wherever the counter of a policy that may refuse is counted: one that only

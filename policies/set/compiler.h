@@ -106,7 +106,6 @@ class Compiler {
   void check_score(const config::PolicyDef& def, const Policy& policy);
   void check_remembered(const config::PolicyDef& def, const Policy& policy);
   void compile_rungs(const config::PolicyDef& def, Policy& policy);
-  void note_strictness(Policy& policy);
   // compile_patterns.cc
   void compile_pattern(const config::PolicyDef& def);
   bool bind_pattern(const config::PolicyDef& def, Policy& policy, Pattern& pattern);

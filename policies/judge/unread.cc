@@ -1,0 +1,64 @@
+#include "policies/judge/unread.h"
+
+namespace weir::policies {
+
+/// What this expression, which has just failed, could not read of the request.
+Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
+  Unread part;  // at the answer only what was computed of a field may have been kept
+  for (const SlotId slot : expression.slots()) {
+    const Slot& of = set.slots[slot];
+    if (of.side != Side::request) continue;
+    const MissReason why = frame.why(slot);
+    if (!is_unread(why)) continue;
+    if (of.kind != Slot::Kind::computed) return {of.text, why};
+    part = {of.text, why};
+  }
+  return part;
+}
+
+Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit) {
+  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
+    return unread_in(frame, set, *expression);
+  }
+  for (const SlotId slot : limit.table_slots) {
+    const MissReason why = frame.why(slot);
+    if (is_unread(why)) return {set.slots[slot].text, why};
+  }
+  return {};
+}
+
+/// Of an event of which nobody can tell whether it happened.
+Unread unread_in(Frame& frame, const PolicySet& set, EventIndex event) {
+  for (EventIndex at = event;; at = set.events[at].parent) {
+    const Event& of = set.events[at];
+    if (of.when && of.when->side() == Side::request) {
+      frame.set_event(of.name);
+      const Unread unread =
+          of.when->eval(frame).is_error() ? unread_in(frame, set, *of.when) : Unread{};
+      if (unread) return unread;
+    }
+    if (of.parent == at) return {};
+  }
+}
+
+/// Whether a condition that nobody can answer hangs on something of the request.
+bool is_unclear(Frame& frame, const PolicySet& set, const Binding& binding) {
+  const auto fails_by_request = [&](const std::optional<Expression>& when) {
+    return when && when->eval(frame).is_error() &&
+           unread_in(frame, set, *when).why != MissReason::none;
+  };
+  for (EventIndex at = binding.event;; at = set.events[at].parent) {
+    frame.set_event(set.events[at].name);
+    if (fails_by_request(set.events[at].when)) return true;
+    if (set.events[at].parent == at) break;
+  }
+  frame.set_event(set.events[binding.event].name);
+  return fails_by_request(binding.when);
+}
+
+/// Whether an expression failed for no other reason than that something cannot be read.
+bool hangs_on_unread(Frame& frame, const Expression& expression, const Value& result) {
+  return result.is_error() && is_unread(frame.why(expression, result));
+}
+
+}  // namespace weir::policies
