@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/tools/ctl_call.h"
+#include "app/tools/ctl/ctl_call.h"
 #include "policies/set/lineage.h"
 
 /// `weir check --against URL|FILE`: what a reload of the checked file would empty.

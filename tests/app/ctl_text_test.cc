@@ -1,11 +1,11 @@
-#include "app/tools/ctl_text.h"
+#include "app/tools/ctl/ctl_text.h"
 
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
 
 #include "app/support/verdict_line.h"
-#include "app/tools/ctl_call.h"
+#include "app/tools/ctl/ctl_call.h"
 
 namespace weir::app::ctl_text_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/tools/ctl_view.h"
+#include "app/tools/ctl/ctl_view.h"
 
 #include <gtest/gtest.h>
 

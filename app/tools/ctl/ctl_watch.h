@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/support/command.h"
-#include "app/tools/ctl_call.h"
+#include "app/tools/ctl/ctl_call.h"
 
 /// The commands of `weir ctl` that look on.
 namespace weir::app {

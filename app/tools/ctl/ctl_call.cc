@@ -1,4 +1,4 @@
-#include "app/tools/ctl_call.h"
+#include "app/tools/ctl/ctl_call.h"
 
 #include <algorithm>
 #include <boost/json/parse.hpp>

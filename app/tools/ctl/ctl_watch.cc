@@ -1,4 +1,4 @@
-#include "app/tools/ctl_watch.h"
+#include "app/tools/ctl/ctl_watch.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
 #include "app/support/verdict_line.h"
-#include "app/tools/ctl_text.h"
+#include "app/tools/ctl/ctl_text.h"
 #include "config/text/units.h"
 #include "core/clock.h"
 #include "core/json_numbers.h"

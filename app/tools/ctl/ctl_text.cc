@@ -1,4 +1,4 @@
-#include "app/tools/ctl_text.h"
+#include "app/tools/ctl/ctl_text.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "app/tools/ctl_view.h"
+#include "app/tools/ctl/ctl_view.h"
 
 #include <boost/json/array.hpp>
 #include <string_view>
