@@ -11,12 +11,14 @@
 namespace weir::admin {
 
 class Explainer;
+class UndoLog;
 
 /// One call of the API, as a handler gets it: checked, routed, parsed. Lives until the answer.
 struct Call {
   Operations& operations;
   const Stores& stores;
   Explainer& explainer;
+  UndoLog& undo;
   const net::HttpRequest& request;
   std::shared_ptr<const policies::PolicySet> set;  ///< never null
   policies::Instant at;

@@ -45,7 +45,13 @@ net::HttpReply get_lists(Call& call);     // lists_route.cc
 net::HttpReply get_list(Call& call);
 net::HttpReply find_entry(Call& call);  // entries_route.cc
 net::HttpReply add_entry(Call& call);
-net::HttpReply remove_entry(Call& call);
+boost::asio::awaitable<net::HttpReply> remove_entry(Call& call);  // operator/release_route.cc
+net::HttpReply clear_list(Call& call);
+net::HttpReply get_changes(Call& call);
+net::HttpReply undo_change(Call& call);
+net::HttpReply import_entries(Call& call);                         // operator/import_route.cc
+boost::asio::awaitable<net::HttpReply> get_why(Call& call);        // operator/why_route.cc
+net::HttpReply get_hash(Call& call);                               // operator/hash_route.cc
 net::HttpReply explain_request(Call& call);                        // explain_route.cc
 boost::asio::awaitable<net::HttpReply> reload_config(Call& call);  // control_route.cc
 net::HttpReply begin_drain(Call& call);

@@ -2,6 +2,7 @@
 
 #include "admin/explainer.h"
 #include "admin/json.h"
+#include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "net/http/fields.h"
 
@@ -48,6 +49,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
     : operations_(operations),
       stores_(stores),
       explainer_(std::make_unique<Explainer>(stores_)),
+      undo_(std::make_unique<UndoLog>()),
       door_(io,
             {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
              Metric::admin_refused, settings.hosts},
@@ -80,13 +82,8 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
     reply.fields.emplace_back("Retry-After", "1");
     co_return reply;
   }
-  Call call{operations_,
-            stores_,
-            *explainer_,
-            request,
-            std::move(set),
-            operations_.instant(),
-            std::move(match.names),
+  Call call{operations_,      stores_,        *explainer_,           *undo_,
+            request,          std::move(set), operations_.instant(), std::move(match.names),
             std::move(*query)};
   if (match.route->waiting != nullptr) co_return co_await match.route->waiting(call);
   co_return match.route->handler(call);

@@ -11,6 +11,7 @@
 namespace weir::admin {
 
 class Explainer;
+class UndoLog;
 
 struct AdminSettings {
   net::SocketAddress listen;
@@ -41,6 +42,7 @@ class AdminServer final : net::DoorRoom {
   Operations& operations_;
   Stores stores_;
   std::unique_ptr<Explainer> explainer_;
+  std::unique_ptr<UndoLog> undo_;
   net::GuardedDoor door_;
 };
 

@@ -89,6 +89,10 @@ json::object count_view(const policies::PolicySet& set, const policies::Policy& 
 
 }  // namespace
 
+std::string_view mode_text(const Call&, const policies::Policy& policy) {
+  return policy.shadow ? "shadow" : "enforce";
+}
+
 json::object policy_view(const Call& call, const policies::Policy& policy) {
   const policies::PolicySet& set = *call.set;
   json::array guard, metrics, rungs;
@@ -114,7 +118,7 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   sums["listed"] = totals.listed;
 
   json::object out = count_view(set, policy);
-  out["mode"] = policy.shadow ? "shadow" : "enforce";
+  out["mode"] = mode_text(call, policy);
   out["guard"] = std::move(guard);
   out["metrics"] = std::move(metrics);
   out["pattern"] =

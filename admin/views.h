@@ -10,6 +10,8 @@ namespace weir::admin {
 
 boost::json::object load_view(const LoadReport& report);
 boost::json::object policy_view(const Call& call, const policies::Policy& policy);
+/// `enforce` or `shadow`, as the policy runs now.
+std::string_view mode_text(const Call& call, const policies::Policy& policy);
 boost::json::object list_view(const Call& call, const policies::List& list);
 /// An entry that was added while running.
 boost::json::object entry_view(const Call& call, const policies::List& list,

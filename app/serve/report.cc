@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/key_mark.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -368,11 +369,7 @@ void Report::stop() {
 
 std::string Report::shown_key(std::string_view key) const {
   if (readable_keys_) return std::string(key);
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  const std::uint64_t hash = secret_.hash(key).lo;
-  std::string out = "#";
-  for (int shift = 60; shift >= 0; shift -= 4) out += kHex[hash >> shift & 15];
-  return out;
+  return key_mark(secret_, key);
 }
 
 LogLine Report::line_of(const News& news) const {

@@ -195,6 +195,22 @@ bool ListBank::remove(ListId id, const Hash128& key, TimePoint now) {
   return in_force;
 }
 
+bool ListBank::restore(ListId id, ListEntry entry, TimePoint now) {
+  List* list = impl_->list(id);
+  if (list == nullptr || entry.until <= now) return false;
+  const std::scoped_lock hold(list->mutex);
+  const auto it = list->entries.find(entry.key);
+  const bool known = it != list->entries.end();
+  if (known && it->second.until >= entry.until) return false;
+  if (!known && !list->make_room(now)) return false;
+  entry.listed = now;  // later than the removal, also to other replicas
+  const Hash128 key = entry.key;
+  if (!list->put(std::move(entry), now)) return false;
+  impl_->changed(*list, key);
+  impl_->share(*list, key, false, now);
+  return true;
+}
+
 std::optional<ListEntry> ListBank::get(ListId id, const Hash128& key, TimePoint now) const {
   const List* list = impl_->list(id);
   if (list == nullptr) return std::nullopt;

@@ -122,6 +122,9 @@ class ListBank {
   ListOutcome add(ListId list, const Listing& listing, TimePoint now);
   /// Ends an entry; its level is forgotten too. False: there was none in force.
   bool remove(ListId list, const Hash128& key, TimePoint now);
+  /// Puts back an entry that remove() took, as it was; other replicas are told as by add(). False:
+  /// it has ended, the key is listed for as long or longer, or the list is full.
+  bool restore(ListId list, ListEntry entry, TimePoint now);
   std::optional<ListEntry> get(ListId list, const Hash128& key, TimePoint now) const;
 
   /// Entries in force, in a stable order (by key hash), from the first after `after`; at most

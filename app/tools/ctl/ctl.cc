@@ -10,11 +10,12 @@
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_call.h"
+#include "app/tools/ctl/ctl_list.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "app/tools/ctl/ctl_view.h"
 #include "app/tools/ctl/ctl_watch.h"
+#include "app/tools/ctl/ctl_why.h"
 #include "app/tools/outline.h"
-#include "config/text/problem.h"
 #include "config/text/units.h"
 
 namespace weir::app {
@@ -32,6 +33,13 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl list gray_users         its entries; with a key: whether it is listed\n"
     "  weir ctl list banned 203.0.113.7 --add --for 1h --why scraping\n"
     "  weir ctl list banned 203.0.113.7 --remove\n"
+    "  weir ctl list login-per-ip 203.0.113.7 --forgive      the entry and its count\n"
+    "  weir ctl list banned --remove --all --since 14:00 --dry-run\n"
+    "  weir ctl list banned --export > banned.csv\n"
+    "  weir ctl list banned --import banned.csv\n"
+    "  weir ctl why 203.0.113.7         every list, counter and policy that concerns it\n"
+    "  weir ctl undo                    what can be taken back; with its token: take it back\n"
+    "  weir ctl hash 203.0.113.7        what the log prints for it\n"
     "  weir ctl view hot-pages\n"
     "  weir ctl reload\n"
     "  weir ctl drain --begin           not ready any more, but still serving; --end takes it "
@@ -48,28 +56,13 @@ struct CtlFlags {
   std::string name;
   std::vector<std::string> key;
   bool reset = false, here = false;
-  bool add = false, remove = false;
-  std::string duration, until, why, effect;
-  unsigned limit = 100;
+  ListFlags list;
+  std::string token;
   bool begin = false, end = false;
   std::string hold;
   unsigned windows = 12;
   WatchOptions watch;
 };
-
-/// What is wrong, and the name that was probably meant.
-int complain_of_name(const CtlFlags& flags, AdminAnswer answer, const char* target,
-                     const char* list) {
-  if (answer.status == 404) {
-    const AdminAnswer all = ask_admin(flags.door, "GET", target);
-    std::vector<std::string> names;
-    for (const json::value& each : items(all.body, list)) names.push_back(cell(each, "name"));
-    const std::string_view near = config::nearest(flags.name, {names.begin(), names.end()});
-    if (!near.empty() && near != flags.name)
-      answer.problem += "; did you mean \"" + std::string(near) + "\"?";
-  }
-  return complain_of(answer);
-}
 
 int show_status(const CtlFlags& flags, const Globals& globals) {
   const AdminAnswer answer = ask_admin(flags.door, "GET", "/v1/status");
@@ -82,7 +75,8 @@ int show_policy(const CtlFlags& flags, const Globals& globals) {
   const bool all = flags.name.empty();
   const AdminAnswer answer = ask_admin(
       flags.door, "GET", all ? "/v1/policies" : admin_target("/v1/policies/{}", flags.name));
-  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
+  if (answer.code != kOk)
+    return complain_of_name(flags.door, answer, flags.name, "/v1/policies", "policies");
   show(globals, answer.body, all ? policies_table(answer.body) : outline(answer.body));
   return kOk;
 }
@@ -91,63 +85,19 @@ int show_counter(const CtlFlags& flags, const Globals& globals) {
   std::string target = admin_target("/v1/counters/{}", flags.name, flags.key);
   if (flags.here) target += flags.key.empty() ? "?from=here" : "&from=here";
   const AdminAnswer answer = ask_admin(flags.door, flags.reset ? "DELETE" : "GET", target);
-  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/policies", "policies");
+  if (answer.code != kOk)
+    return complain_of_name(flags.door, answer, flags.name, "/v1/policies", "policies");
   show(globals, answer.body,
        flags.reset ? counters_emptied(answer.body) : counters_table(answer.body));
   return kOk;
-}
-
-int change_list(const CtlFlags& flags, const Globals& globals) {
-  AdminAnswer answer;
-  if (flags.remove) {
-    answer = ask_admin(flags.door, "DELETE",
-                       admin_target("/v1/lists/{}/entries", flags.name, flags.key));
-  } else {
-    json::object body;
-    body["key"] = json::array(flags.key.begin(), flags.key.end());
-    if (!flags.duration.empty()) body["for"] = flags.duration;
-    if (!flags.until.empty()) body["until"] = flags.until;
-    if (!flags.why.empty()) body["why"] = flags.why;
-    if (!flags.effect.empty()) body["effect"] = flags.effect;
-    answer = ask_admin(flags.door, "POST", admin_target("/v1/lists/{}/entries", flags.name),
-                       json::serialize(body));
-  }
-  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/lists", "lists");
-  show(globals, answer.body, entry_change(answer.body));
-  return kOk;
-}
-
-int show_list(const CtlFlags& flags, const Globals& globals) {
-  const bool change = flags.add || flags.remove;
-  if (change && flags.key.empty()) {
-    complain(std::string(flags.add ? "--add" : "--remove") +
-             " needs a list and a key: weir ctl list NAME KEY");
-    return kUsage;
-  }
-  if (flags.add == (flags.duration.empty() && flags.until.empty())) {
-    complain(flags.add ? "--add needs --for, a duration such as 15m, or --until, a time"
-                       : "--for and --until go with --add");
-    return kUsage;
-  }
-  if (change) return change_list(flags, globals);
-  std::string target = "/v1/lists";
-  if (!flags.key.empty()) {
-    target = admin_target("/v1/lists/{}/entries", flags.name, flags.key);
-  } else if (!flags.name.empty()) {
-    target = admin_target("/v1/lists/{}", flags.name) + "?limit=" + std::to_string(flags.limit);
-  }
-  const AdminAnswer answer = ask_admin(flags.door, "GET", target);
-  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/lists", "lists");
-  show(globals, answer.body,
-       flags.name.empty() ? lists_table(answer.body) : entries_table(answer.body));
-  return !flags.key.empty() && !is_true(answer.body, "listed") ? kNo : kOk;
 }
 
 int show_view(const CtlFlags& flags, const Globals& globals) {
   std::string target = "/v1/views";
   if (!flags.name.empty()) target += "/" + flags.name + "?windows=" + std::to_string(flags.windows);
   const AdminAnswer answer = ask_admin(flags.door, "GET", target);
-  if (answer.code != kOk) return complain_of_name(flags, answer, "/v1/views", "views");
+  if (answer.code != kOk)
+    return complain_of_name(flags.door, answer, flags.name, "/v1/views", "views");
   show(globals, answer.body,
        flags.name.empty() ? views_table(answer.body) : view_windows(answer.body));
   return kOk;
@@ -227,25 +177,10 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
                  "What this replica has counted itself, of counters that replicas share")
       ->excludes(reset);
 
-  CLI::App* list = command("list", "All lists, the entries of one, or those of a key", show_list);
-  list->add_option("name", flags->name, "The list, or a policy for the list of its own")
-      ->type_name("NAME");
-  list->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
-  CLI::Option* add = list->add_flag("--add", flags->add, "Put the key on the list, or extend it");
-  list->add_flag("--remove", flags->remove, "Take the key off the list")->excludes(add);
-  CLI::Option* duration =
-      list->add_option("--for", flags->duration, "For so long")->type_name("DURATION");
-  list->add_option("--until", flags->until, "Until then (RFC 3339)")
-      ->type_name("TIME")
-      ->excludes(duration);
-  list->add_option("--why", flags->why, "The reason, for people")->type_name("TEXT")->needs(add);
-  list->add_option("--effect", flags->effect, "Which one, if a policy has several lists")
-      ->type_name("EFFECT")
-      ->needs(add);
-  list->add_option("--limit", flags->limit, "So many entries at most")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  declare_list_flags(
+      *command("list", "All lists, the entries of one, or those of a key; and changes of them",
+               [](const CtlFlags& f, const Globals& g) { return run_list(f.door, f.list, g); }),
+      flags->list);
 
   CLI::App* view =
       command("view", "What views have counted: all, or the windows of one", show_view);
@@ -259,6 +194,25 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
       ->type_name("N")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
+}
+
+void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
+  CLI::App* why = app.add_subcommand(
+      "why", "Every list, counter and policy that concerns a key, and how to lift it");
+  runs.emplace_back(why,
+                    [](const CtlFlags& f, const Globals& g) { return run_why(f.door, f.key, g); });
+  CLI::App* hash = app.add_subcommand("hash", "What the log prints for a key");
+  runs.emplace_back(hash,
+                    [](const CtlFlags& f, const Globals& g) { return run_hash(f.door, f.key, g); });
+  for (CLI::App* each : {why, hash}) {
+    each->add_option("key", flags->key, "An address, a user or another key, a word for each part")
+        ->type_name("KEY")
+        ->required();
+  }
+  CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
+  runs.emplace_back(
+      undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });
+  undo->add_option("token", flags->token, "What the change has printed")->type_name("TOKEN");
 }
 
 void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
@@ -292,6 +246,7 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   app.fallthrough();
   Runs runs;
   declare_lookups(app, flags, runs);
+  declare_questions(app, flags, runs);
   declare_watches(app, flags, runs);
   runs.emplace_back(app.add_subcommand("reload", "Load the configuration again, now"), reload);
   CLI::App* leave =

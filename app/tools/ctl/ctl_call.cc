@@ -1,6 +1,7 @@
 #include "app/tools/ctl/ctl_call.h"
 
 #include <algorithm>
+#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "app/support/files.h"
 #include "app/support/http_client.h"
 #include "app/support/webhook.h"
+#include "config/text/problem.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/visible.h"
@@ -104,6 +106,20 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
 int complain_of(const AdminAnswer& answer) {
   if (answer.code != kOk) complain(answer.problem);
   return answer.code;
+}
+
+int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::string& name,
+                     const char* target, const char* list) {
+  if (answer.status == 404) {
+    const AdminAnswer all = ask_admin(door, "GET", target);
+    std::vector<std::string> names;
+    for (const boost::json::value& each : items(all.body, list))
+      names.push_back(cell(each, "name"));
+    const std::string_view near = config::nearest(name, {names.begin(), names.end()});
+    if (!near.empty() && near != name)
+      answer.problem += "; did you mean \"" + std::string(near) + "\"?";
+  }
+  return complain_of(answer);
 }
 
 std::string admin_target(std::string_view path, std::string_view part,

@@ -34,6 +34,11 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
 /// Says on stderr what is wrong, if something is, and gives the exit code.
 int complain_of(const AdminAnswer& answer);
 
+/// The same; where there is nothing of this name, it proposes the nearest one of `list` in what GET
+/// `target` answers.
+int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::string& name,
+                     const char* target, const char* list);
+
 /// A path with `part` in the place of its `{}`, and a parameter for each key; both percent-encoded.
 std::string admin_target(std::string_view path, std::string_view part = {},
                          const std::vector<std::string>& keys = {});

@@ -37,6 +37,12 @@ std::int64_t sum_of(const json::value& by_action) {
   return sum;
 }
 
+std::string numbered(std::int64_t n, const char* one, const char* many) {
+  return human_count(static_cast<std::uint64_t>(n)) + " " + (n == 1 ? one : many);
+}
+
+}  // namespace
+
 std::string left_of(const json::value& entry) {
   const json::value* left = member(entry, "left_seconds");
   if (left == nullptr || left->is_null()) return "for good";
@@ -44,12 +50,6 @@ std::string left_of(const json::value& entry) {
       left->is_double() ? left->get_double() : static_cast<double>(count_of(entry, "left_seconds"));
   return human_duration(milliseconds{static_cast<std::int64_t>(seconds) * 1000});
 }
-
-std::string numbered(std::int64_t n, const char* one, const char* many) {
-  return human_count(static_cast<std::uint64_t>(n)) + " " + (n == 1 ? one : many);
-}
-
-}  // namespace
 
 std::string policies_table(const json::value& answer) {
   Rows rows{{"NAME", "MODE", "WATCH", "KEY", "METRIC", "WINDOW", "VERDICTS", "SHADOWS", "LISTED"}};
@@ -107,9 +107,18 @@ std::string entries_table(const json::value& answer) {
 
 std::string entry_change(const json::value& answer) {
   if (member(answer, "removed") != nullptr) {
-    return count_of(answer, "removed") == 0
-               ? cell(answer, "key") + " was not listed\n"
-               : cell(answer, "key") + " is off " + cell(answer, "name") + "\n";
+    const std::string key = cell(answer, "key");
+    const std::string whose = key.empty() ? "the entry for all" : key;
+    std::string out = count_of(answer, "removed") == 0
+                          ? whose + " was not listed\n"
+                          : whose + " is off " + cell(answer, "name") + "\n";
+    for (const json::value& policy : items(answer, "emptied"))
+      out += plain(policy) + ": the count is empty\n";
+    for (const json::value& policy : items(answer, "counted_by_another_key"))
+      out += plain(policy) + " counts by another key: its count stands as it was\n";
+    for (const json::value& row : items(answer, "remains"))
+      out += cell(row, "policy") + ": " + cell(row, "text") + " (--forgive empties the count)\n";
+    return out;
   }
   const std::string result = cell(answer, "result");
   std::string out =
@@ -117,6 +126,44 @@ std::string entry_change(const json::value& answer) {
   if (result == "kept") out += " (as before: an entry is never shortened)";
   if (result == "extended") out += " (extended)";
   return out + "\n";
+}
+
+std::string list_cleared(const json::value& answer) {
+  const std::int64_t matched = count_of(answer, "matched"), removed = count_of(answer, "removed");
+  const bool dry = is_true(answer, "dry_run");
+  const std::string name = cell(answer, "name");
+  std::string out = dry ? "would remove " + numbered(matched, "entry", "entries") + " of " + name
+                        : "removed " + numbered(removed, "entry", "entries") + " of " + name;
+  out += "\n";
+  if (dry && matched != 0) {
+    json::object page;
+    page["entries"] = items(answer, "sample");
+    out += entries_table(page);
+    const auto shown = static_cast<std::int64_t>(items(answer, "sample").size());
+    if (matched > shown) out += "and " + std::to_string(matched - shown) + " more\n";
+  }
+  if (!dry && matched > removed)
+    out += std::to_string(matched - removed) + " more match: run it again\n";
+  if (const std::int64_t fixed = count_of(answer, "in_configuration"); fixed != 0)
+    out += numbered(fixed, "entry", "entries") + " of the configuration stay\n";
+  if (const std::string undo = cell(answer, "undo"); !undo.empty())
+    out += "to take it back within an hour: weir ctl undo " + undo + "\n";
+  return out;
+}
+
+std::string list_imported(const json::value& answer) {
+  const std::int64_t read = count_of(answer, "read");
+  if (is_true(answer, "dry_run"))
+    return numbered(read, "entry", "entries") + " can be read; nothing was changed\n";
+  std::string out = numbered(read, "entry", "entries") + " read into " + cell(answer, "name") +
+                    ": " + cell(answer, "created") + " new, " + cell(answer, "extended") +
+                    " extended, " + cell(answer, "kept") + " as before";
+  if (const std::int64_t refused = count_of(answer, "refused"); refused != 0)
+    out += ", " + std::to_string(refused) + " refused: the list is full";
+  out += "\n";
+  if (const std::string undo = cell(answer, "undo"); !undo.empty())
+    out += "to take it back within an hour: weir ctl undo " + undo + "\n";
+  return out;
 }
 
 std::string counters_table(const json::value& answer) {

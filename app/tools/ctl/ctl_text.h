@@ -17,6 +17,12 @@ std::string lists_table(const boost::json::value& answer);
 std::string entries_table(const boost::json::value& answer);
 /// POST and DELETE /v1/lists/{list}/entries
 std::string entry_change(const boost::json::value& answer);
+/// DELETE /v1/lists/{list}
+std::string list_cleared(const boost::json::value& answer);
+/// POST /v1/lists/{list}/import, the answers of all pieces added up.
+std::string list_imported(const boost::json::value& answer);
+/// How long an entry holds on: `59m`, or `for good`.
+std::string left_of(const boost::json::value& entry);
 /// GET and DELETE /v1/counters/{policy}
 std::string counters_table(const boost::json::value& answer);
 std::string counters_emptied(const boost::json::value& answer);

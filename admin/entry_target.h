@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "admin/call.h"
+#include "admin/lists.h"
+#include "limiter/lists/static_list.h"
+
+namespace weir::admin {
+
+/// A key in each of the lists that a name stands for (of a policy's own lists the parts are the
+/// same).
+struct EntryTarget {
+  std::vector<const policies::List*> lists;
+  std::vector<std::string> parts;  ///< canonical
+  std::optional<Address> address;  ///< of lists of one address
+};
+
+/// Of the call's `{list}` and these key parts; else the problem to answer with.
+std::variant<EntryTarget, net::HttpReply> entry_target(const Call& call,
+                                                       const std::vector<std::string_view>& given);
+
+Hash128 key_in(const Call& call, const policies::List& list, const EntryTarget& target);
+/// The entry of the configuration that covers the key; null: none does.
+const limiter::StaticList::Entry* static_entry(const Call& call, const policies::List& list,
+                                               const EntryTarget& target);
+
+}  // namespace weir::admin

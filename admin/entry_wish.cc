@@ -1,0 +1,106 @@
+#include "admin/entry_wish.h"
+
+#include <boost/json/array.hpp>
+
+#include "admin/json.h"
+#include "admin/keys.h"
+#include "config/text/units.h"
+#include "policies/set/text_keys.h"
+
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kWhyBytesMax = 256;
+
+// What is wrong, or an empty text.
+std::string read_wish_key(const json::object& body, EntryWish& wish) {
+  const json::value* const key = body.if_contains("key");
+  if (key != nullptr && key->is_string()) {
+    wish.key.push_back(text_of(*key));
+    return {};
+  }
+  if (key == nullptr || !key->is_array())
+    return "`key` is a text, or a list with a text for each part";
+  for (const json::value& part : key->get_array()) {
+    if (!part.is_string()) return "each part of `key` is a text";
+    wish.key.push_back(text_of(part));
+  }
+  return {};
+}
+
+std::string read_wish_end(const json::object& body, TimePoint now, bool for_ever, EntryWish& wish) {
+  const json::value* const time = body.if_contains("for");
+  const json::value* const until = body.if_contains("until");
+  if (time == nullptr && until == nullptr && for_ever) {
+    wish.until = limiter::kForever;
+    return {};
+  }
+  if ((time == nullptr) == (until == nullptr)) {
+    return "give either `for`, a duration such as 15m, or `until`, a time of RFC 3339";
+  }
+  const json::value& given = time != nullptr ? *time : *until;
+  if (!given.is_string()) return time != nullptr ? "`for` is a text" : "`until` is a text";
+  if (time != nullptr) {
+    const auto parsed = config::parse_duration(text_of(given));
+    if (!parsed) return "`for`: " + parsed.message;
+    if (parsed.value->count() == 0) return "`for` is longer than nothing";
+    wish.until = now + *parsed.value;
+    return {};
+  }
+  const auto parsed = config::parse_date(text_of(given));
+  if (!parsed) return "`until`: " + parsed.message;
+  if (*parsed.value <= now) return "`until` has passed already";
+  wish.until = *parsed.value;
+  return {};
+}
+
+std::string read_wish_text(const json::object& body, std::string_view name, std::string_view& out) {
+  const json::value* const value = body.if_contains(name);
+  if (value == nullptr) return {};
+  if (!value->is_string()) return "`" + std::string(name) + "` is a text";
+  out = text_of(*value);
+  if (out.size() > kWhyBytesMax) {
+    return "`" + std::string(name) + "` has at most " + std::to_string(kWhyBytesMax) + " bytes";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string read_entry_wish(const json::object& body, TimePoint now, bool for_ever,
+                            EntryWish& wish) {
+  for (std::string wrong :
+       {read_wish_key(body, wish), read_wish_end(body, now, for_ever, wish),
+        read_wish_text(body, "why", wish.why), read_wish_text(body, "effect", wish.effect)}) {
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+const policies::List* choose_list(const EntryTarget& target, std::string_view effect,
+                                  std::string& known) {
+  const policies::List* chosen = nullptr;
+  for (const policies::List* list : target.lists) {
+    const std::string_view name = policies::action_row(list->effect).name;
+    known.append(known.empty() ? "" : ", ").append(name);
+    if (effect.empty() ? target.lists.size() == 1 : name == effect) chosen = list;
+  }
+  return chosen;
+}
+
+limiter::ListOutcome add_wish(const Call& call, const policies::List& list,
+                              const EntryTarget& target, const EntryWish& wish) {
+  const auto views = as_views(target.parts);
+  const std::string why = utf8_text(wish.why);
+  limiter::Listing listing;
+  listing.key = key_in(call, list, target);
+  listing.parts = views;
+  listing.until = wish.until;
+  listing.why = why;
+  listing.by = "admin";
+  return call.stores.lists.add(list.id, listing, call.at.now);
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/call.h"
+
+/// What policies have counted for a key, for the handlers that show it or empty it.
+namespace weir::admin {
+
+/// One counter of a policy.
+struct Count {
+  const policies::Counter* counter = nullptr;
+  limiter::Reading here;                ///< what this replica has counted itself
+  std::optional<limiter::Reading> all;  ///< what all replicas have counted, if the store was asked
+
+  const limiter::Reading& told() const noexcept { return all ? *all : here; }
+};
+
+struct Counts {
+  std::vector<Count> rows;  ///< in the order of the policy's counters
+  std::string why_here;     ///< why the store did not answer, for people; empty: nothing is missing
+  bool fits = true;         ///< false: the key is none of this policy; then there are no rows
+};
+
+/// Whether replicas share a counter of the policy.
+bool is_shared(const policies::PolicySet& set, const policies::Policy& policy);
+
+/// Reads all counters of the policy for a canonical key; never counts. `ask_store`: shared counters
+/// are asked of the store, which takes a second at most.
+boost::asio::awaitable<Counts> read_counts(const Call& call, const policies::Policy& policy,
+                                           std::vector<std::string> parts, bool ask_store);
+
+/// Empties all counters of the policy for a canonical key, shared ones in the store first. Returns
+/// why that failed, for people; then nothing was emptied. Empty: it is done.
+boost::asio::awaitable<std::string> empty_counts(const Call& call, const policies::Policy& policy,
+                                                 std::vector<std::string> parts);
+
+}  // namespace weir::admin

@@ -1,0 +1,48 @@
+#include <boost/json/array.hpp>
+#include <set>
+
+#include "admin/json.h"
+#include "admin/routes.h"
+#include "core/address.h"
+#include "core/key_mark.h"
+
+/// GET /v1/hash: what the log prints for a key, so that a line and a customer can be matched.
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+// As much as an audit line keeps of a key.
+constexpr std::size_t kLoggedBytes = 160;
+
+}  // namespace
+
+net::HttpReply get_hash(Call& call) {
+  if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
+  const auto key = call.query.all("key");
+  if (key.empty()) return problem(400, "give the key as `key`, one for each part");
+  json::array rows;
+  std::set<std::string> seen;
+  const auto add = [&](const char* of, std::string text) {
+    text.resize(std::min(text.size(), kLoggedBytes));
+    if (!seen.insert(text).second) return;
+    json::object row;
+    row["of"] = of;
+    row["text"] = utf8_text(text);
+    row["hash"] = key_mark(call.stores.secret, text);
+    rows.push_back(std::move(row));
+  };
+  std::string whole;
+  for (const std::string_view part : key) {
+    const auto address = Address::parse(part);
+    whole.append(whole.empty() ? "" : ", ");
+    whole += address ? address->to_string() : std::string(part);
+  }
+  const auto address = key.size() == 1 ? Address::parse(key.front()) : std::nullopt;
+  add(address ? "the client, and a key of its address" : "a key", whole);
+  if (address)
+    add("a key of its network, as policies count IPv6", address->masked(32, 64).to_string());
+  return json_reply({{"hashes", std::move(rows)}});
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,172 @@
+#include "admin/operator/outlook.h"
+
+#include <boost/json/array.hpp>
+
+#include "policies/set/describe.h"
+
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+using Compare = config::Rung::Compare;
+
+// What the metric's value is called in a sentence.
+std::string_view noun_of(const policies::Policy& policy) {
+  using Kind = config::MetricDef::Kind;
+  switch (policy.metric) {
+    case Kind::count:
+      return "count";
+    case Kind::sum:
+      return "sum";
+    case Kind::average:
+      return "average";
+    case Kind::minimum:
+      return "minimum";
+    case Kind::maximum:
+      return "maximum";
+    case Kind::distinct:
+      return "number of different values";
+    case Kind::in_flight:
+      return "number in flight";
+    default:
+      return "value";
+  }
+}
+
+// What becomes of an event for which the rung holds.
+std::string_view consequence(const policies::Rung& rung) {
+  if (rung.list) return "lists again";
+  switch (rung.action) {
+    case policies::Action::deny:
+      return "is refused";
+    case policies::Action::challenge:
+      return "is challenged";
+    case policies::Action::delay:
+      return "is delayed";
+    case policies::Action::flag:
+      return "is flagged";
+    default:
+      return "takes effect";
+  }
+}
+
+std::string event_of(const policies::PolicySet& set, const policies::Policy& policy) {
+  for (const policies::Binding& binding : policy.bindings) {
+    if (binding.counts) return set.events[binding.event].name;
+  }
+  return "event";
+}
+
+}  // namespace
+
+const Number* limit_of(const policies::Policy& policy, std::size_t rung) {
+  return std::get_if<Number>(&policy.bindings.front().rungs[rung].limit.source);
+}
+
+bool holds(const policies::Policy& policy, std::size_t rung, const limiter::Reading& reading) {
+  const Number* const limit = limit_of(policy, rung);
+  if (limit == nullptr || !reading.has_value) return false;
+  switch (policy.rungs[rung].compare) {
+    case Compare::over:
+      return reading.value > *limit;
+    case Compare::at:
+      return reading.value >= *limit;
+    case Compare::under:
+      return reading.value < *limit;
+    case Compare::none:
+      break;
+  }
+  return false;
+}
+
+std::string outlook_text(const policies::PolicySet& set, const policies::Policy& policy,
+                         std::size_t rung, const limiter::Reading& reading) {
+  const Number* const limit = limit_of(policy, rung);
+  const Compare compare = policy.rungs[rung].compare;
+  if (limit == nullptr || !limit->is_finite() || compare == Compare::none) return {};
+  std::string out = "the " + std::string(noun_of(policy)) + " stands at ";
+  if (!reading.has_value) return out + "nothing yet";
+  out += reading.value.finite().to_string() + " of " + limit->to_string();
+  const bool counts_ones = policy.metric == config::MetricDef::Kind::count;
+  if (!counts_ones || compare == Compare::under) {
+    if (!holds(policy, rung, reading)) return out;
+    return out + ": the next " + event_of(set, policy) + " " +
+           std::string(consequence(policy.rungs[rung])) + " while it does";
+  }
+  // `over 50` holds from the 51st event on, `at 50` from the 50th.
+  const Number first = compare == Compare::over ? *limit + Number(1) : *limit;
+  const Number left = first - reading.value;
+  const std::string what(consequence(policy.rungs[rung]));
+  if (left <= Number(1)) return out + ": the next " + event_of(set, policy) + " " + what;
+  return out + ": after " + (left - Number(1)).to_string() + " more, the next " +
+         event_of(set, policy) + " " + what;
+}
+
+json::array rungs_of(const Call& call, const policies::Policy& policy, std::size_t counter,
+                     const limiter::Reading* reading) {
+  json::array out;
+  for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
+    if (policy.rungs[i].counter != counter) continue;
+    const Number* const number = limit_of(policy, i);
+    json::object row;
+    row["rung"] = policies::rung_text(*call.set, policy, i);
+    row["limit"] = number != nullptr ? number_value(*number) : json::value();
+    if (reading != nullptr) {
+      row["holds"] = number != nullptr ? json::value(holds(policy, i, *reading)) : json::value();
+      row["outlook"] = outlook_text(*call.set, policy, i, *reading);
+    }
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) {
+    if (!out.empty()) out += ' ';
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"
+                                            "XYZ0123456789@%+=:,./_-") == std::string::npos;
+    if (plain) {
+      out += word;
+      continue;
+    }
+    out += '\'';
+    for (const char c : word) {
+      if (c == '\'')
+        out += "'\\''";
+      else
+        out += c;
+    }
+    out += '\'';
+  }
+  return out;
+}
+
+namespace {
+
+// A key that looks like a flag stands behind `--`.
+std::string command_of(const char* verb, std::string_view name, const std::vector<std::string>& key,
+                       std::string_view flag) {
+  bool dashed = false;
+  for (const std::string& part : key) dashed = dashed || part.starts_with('-');
+  std::vector<std::string> words{"weir", "ctl", verb};
+  if (dashed) words.insert(words.end(), {std::string(flag), "--"});
+  words.emplace_back(name);
+  words.insert(words.end(), key.begin(), key.end());
+  if (!dashed && !flag.empty()) words.emplace_back(flag);
+  return shell_words(words);
+}
+
+}  // namespace
+
+std::string list_command(std::string_view list, const std::vector<std::string>& key,
+                         std::string_view flag) {
+  return command_of("list", list, key, flag);
+}
+
+std::string reset_command(std::string_view policy, const std::vector<std::string>& key) {
+  return command_of("counter", policy, key, "--reset");
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <charconv>
+
+#include "admin/entry_target.h"
+#include "admin/keys.h"
+#include "admin/operator/outlook.h"
+#include "admin/operator/undo_log.h"
+#include "admin/routes.h"
+#include "admin/views.h"
+#include "config/text/units.h"
+#include "policies/set/describe.h"
+#include "policies/set/text_keys.h"
+
+/// Taking keys off lists: one, with its count if that is wished, or many at once; and taking that
+/// back.
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kSampleMost = 20;
+constexpr std::size_t kPage = 1000;
+
+/// A policy, or one of its metrics, that counts for what stands on a list.
+struct Writer {
+  const policies::Policy* policy = nullptr;  ///< with the rungs
+  const policies::Policy* counts = nullptr;  ///< itself, or its metric
+  bool same_key = false;                     ///< counts by the key of the list
+};
+
+std::vector<Writer> writers_of(const policies::PolicySet& set,
+                               const std::vector<const policies::List*>& lists) {
+  std::vector<Writer> out;
+  for (const policies::Policy& policy : set.policies) {
+    const auto& slots = slots_of(set, *lists.front());
+    const bool writes =
+        std::any_of(policy.rungs.begin(), policy.rungs.end(), [&](const policies::Rung& rung) {
+          return rung.list && !rung.disabled &&
+                 std::any_of(lists.begin(), lists.end(), [&](const policies::List* list) {
+                   return list == &set.lists[*rung.list];
+                 });
+        });
+    if (!writes) continue;
+    const auto add = [&](const policies::Policy& counts) {
+      if (counts.counters.empty()) return;
+      const bool same = counts.key_names == lists.front()->of &&
+                        counts.bindings.front().key.size() == slots.size();
+      out.push_back({&policy, &counts, same});
+    };
+    add(policy);
+    for (const policies::PolicyIndex meter : policy.meters) add(set.policies[meter]);
+  }
+  return out;
+}
+
+// What the counts of the policies that list here mean for the key that is off the list now.
+boost::asio::awaitable<json::array> what_remains(const Call& call,
+                                                 const std::vector<const policies::List*>& lists,
+                                                 const std::vector<std::string>& parts) {
+  json::array out;
+  for (const Writer& writer : writers_of(*call.set, lists)) {
+    if (!writer.same_key || writer.policy != writer.counts) continue;
+    const policies::Policy& policy = *writer.policy;
+    const Counts counts = co_await read_counts(call, policy, parts, true);
+    for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
+      const policies::Rung& rung = policy.rungs[i];
+      if (rung.counter >= counts.rows.size() || !rung.list || rung.shadow || rung.disabled)
+        continue;
+      const limiter::Reading& reading = counts.rows[rung.counter].told();
+      const std::string text = outlook_text(*call.set, policy, i, reading);
+      if (text.empty() || !reading.has_value || reading.value.is_zero()) continue;
+      json::object row;
+      row["policy"] = policy.name;
+      row["rung"] = policies::rung_text(*call.set, policy, i);
+      row["value"] = number_value(reading.value.finite());
+      row["limit"] = number_value(*limit_of(policy, i));
+      row["text"] = text;
+      out.push_back(std::move(row));
+    }
+  }
+  co_return out;
+}
+
+// Empties what counts for this key; `emptied` names the counters, `others` the policies that list
+// here by another key. Returns why a store did not answer.
+boost::asio::awaitable<std::string> forgive(const Call& call,
+                                            const std::vector<const policies::List*>& lists,
+                                            const std::vector<std::string>& parts,
+                                            json::array& emptied, json::array& others) {
+  for (const Writer& writer : writers_of(*call.set, lists)) {
+    if (!writer.same_key) {
+      others.emplace_back(writer.counts->name);
+      continue;
+    }
+    std::string why = co_await empty_counts(call, *writer.counts, parts);
+    if (!why.empty()) co_return why;
+    emptied.emplace_back(writer.counts->name);
+  }
+  co_return std::string();
+}
+
+std::optional<net::HttpReply> read_flag(const Call& call, std::string_view name, bool& out) {
+  if (!call.query.has(name)) return std::nullopt;
+  const auto text = call.query.one(name);
+  if (text != "true" && text != "false")
+    return problem(400, "`" + std::string(name) + "` is true or false");
+  out = text == "true";
+  return std::nullopt;
+}
+
+std::string counted_entries(std::size_t n) {
+  return std::to_string(n) + (n == 1 ? " entry" : " entries");
+}
+
+}  // namespace
+
+boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
+  if (auto refused = call.refuse_unknown({"key", "forgive"})) co_return std::move(*refused);
+  bool forgives = false;
+  if (auto refused = read_flag(call, "forgive", forgives)) co_return std::move(*refused);
+  auto found = entry_target(call, call.query.all("key"));
+  if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
+  const EntryTarget target = std::move(std::get<EntryTarget>(found));
+
+  json::array emptied, others;
+  if (forgives) {
+    const std::string why = co_await forgive(call, target.lists, target.parts, emptied, others);
+    if (!why.empty()) {
+      co_return problem(504, "the shared store has not answered: " + why +
+                                 "; the entry and the count are as they were");
+    }
+  }
+  std::size_t removed = 0;
+  bool fixed = false;
+  std::string token;
+  for (const policies::List* list : target.lists) {
+    const Hash128 key = key_in(call, *list, target);
+    auto before = call.stores.lists.get(list->id, key, call.at.now);
+    fixed = fixed || static_entry(call, *list, target) != nullptr;
+    if (!call.stores.lists.remove(list->id, key, call.at.now)) continue;
+    ++removed;
+    UndoLog::Change change;
+    change.token = token;
+    change.what = std::string(forgives ? "forgave" : "removed") + " a key of " + list->name;
+    change.list = list->kept_as;
+    change.shown = list->name;
+    change.steps.push_back({key, std::move(before)});
+    token = call.undo.keep(std::move(change), call.at.now);
+  }
+  if (fixed) {
+    co_return problem(409,
+                      "an entry of the configuration covers this key: only the file can remove it",
+                      {{"removed", removed}});
+  }
+  json::array remains;
+  if (!forgives) remains = co_await what_remains(call, target.lists, target.parts);
+  json::object body;
+  body["name"] = call.name();
+  body["key"] = texts(target.parts);
+  body["removed"] = removed;
+  body["emptied"] = std::move(emptied);
+  body["counted_by_another_key"] = std::move(others);
+  body["remains"] = std::move(remains);
+  body["undo"] = token.empty() ? json::value() : json::value(token);
+  co_return json_reply(body);
+}
+
+net::HttpReply clear_list(Call& call) {
+  if (auto refused = call.refuse_unknown({"since", "dry_run"})) return std::move(*refused);
+  bool dry_run = false;
+  if (auto refused = read_flag(call, "dry_run", dry_run)) return std::move(*refused);
+  const auto lists = lists_named(*call.set, call.name());
+  if (lists.empty()) return no_such_list(*call.set, call.name());
+  TimePoint since{};
+  if (call.query.has("since")) {
+    const auto text = call.query.one("since");
+    const auto parsed = text ? config::parse_date(*text) : config::Parsed<TimePoint>{};
+    if (!parsed) return problem(400, "`since` is a time of RFC 3339");
+    since = *parsed.value;
+  }
+  std::size_t matched = 0, removed = 0, kept_static = 0;
+  json::array sample;
+  std::string token;
+  for (const policies::List* list : lists) {
+    kept_static += list->fixed.size();
+    UndoLog::Change change;
+    change.token = token;
+    change.list = list->kept_as;
+    change.shown = list->name;
+    std::optional<Hash128> after;
+    for (bool more = true; more;) {
+      auto page = call.stores.lists.page(list->id, call.at.now, after, kPage);
+      more = page.size() == kPage;
+      for (limiter::ListEntry& entry : page) {
+        after = entry.key;
+        if (entry.since < since) continue;
+        ++matched;
+        if (sample.size() < kSampleMost) sample.push_back(entry_view(call, *list, entry));
+        if (dry_run || removed == UndoLog::kEntriesMost) continue;
+        if (!call.stores.lists.remove(list->id, entry.key, call.at.now)) continue;
+        ++removed;
+        const Hash128 key = entry.key;
+        change.steps.push_back({key, std::move(entry)});
+      }
+    }
+    change.what = "removed " + counted_entries(change.steps.size()) + " of " + list->name;
+    const std::string kept = call.undo.keep(std::move(change), call.at.now);
+    if (!kept.empty()) token = kept;
+  }
+  json::object body;
+  body["name"] = call.name();
+  body["dry_run"] = dry_run;
+  body["matched"] = matched;
+  body["removed"] = removed;
+  body["in_configuration"] = kept_static;
+  body["sample"] = std::move(sample);
+  body["undo"] = token.empty() ? json::value() : json::value(token);
+  return json_reply(body);
+}
+
+net::HttpReply get_changes(Call& call) {
+  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  json::array rows;
+  for (const UndoLog::Change* change : call.undo.changes(call.at.now)) {
+    json::object row;
+    row["undo"] = change->token;
+    put_time(row, "at", change->at);
+    row["what"] = change->what;
+    row["list"] = change->shown;
+    row["entries"] = change->steps.size();
+    put_time(row, "until", change->at + UndoLog::kKept);
+    rows.push_back(std::move(row));
+  }
+  return json_reply({{"changes", std::move(rows)}});
+}
+
+net::HttpReply undo_change(Call& call) {
+  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  const auto undone = call.undo.undo(call.name(), call.stores.lists, call.at.now);
+  if (!undone)
+    return problem(404,
+                   "there is nothing to undo under this token; it is kept for an hour, and "
+                   "works once");
+  json::object body;
+  body["undo"] = utf8_text(call.name());
+  body["restored"] = undone->restored;
+  body["removed"] = undone->removed;
+  body["left"] = undone->left;
+  return json_reply(body);
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,81 @@
+#include "admin/operator/undo_log.h"
+
+#include "core/key.h"
+
+namespace weir::admin {
+namespace {
+
+// Nobody can guess it; it is no secret either, for whoever may undo may change as well.
+std::string new_token() {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  const HashSecret random = HashSecret::random();
+  std::string out;
+  for (std::size_t i = 0; i < 8; ++i) {
+    out += kHex[random.bytes()[i] >> 4];
+    out += kHex[random.bytes()[i] & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string UndoLog::keep(Change change, TimePoint now) {
+  if (change.steps.empty() || change.steps.size() > kEntriesMost) return {};
+  forget(now, change.steps.size());
+  change.at = now;
+  if (change.token.empty()) change.token = new_token();
+  entries_ += change.steps.size();
+  changes_.push_back(std::move(change));
+  return changes_.back().token;
+}
+
+void UndoLog::forget(TimePoint now, std::size_t room) {
+  while (!changes_.empty() &&
+         (changes_.front().at + kKept <= now || entries_ + room > kEntriesMost ||
+          (room != 0 && changes_.size() >= kChangesMost))) {
+    entries_ -= changes_.front().steps.size();
+    changes_.pop_front();
+  }
+}
+
+std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::ListBank& lists,
+                                             TimePoint now) {
+  forget(now, 0);
+  std::optional<Undone> out;
+  // The last piece first: a key may stand in several.
+  for (std::size_t i = changes_.size(); i-- > 0;) {
+    if (changes_[i].token != token) continue;
+    if (!out) out.emplace();
+    const Change change = std::move(changes_[i]);
+    changes_.erase(changes_.begin() + static_cast<std::ptrdiff_t>(i));
+    entries_ -= change.steps.size();
+    const auto list = lists.by_name(change.list);
+    for (auto step = change.steps.rbegin(); step != change.steps.rend(); ++step) {
+      const auto entry = list ? lists.get(*list, step->key, now) : std::nullopt;
+      // What somebody else listed since, or listed for longer, stays.
+      const bool ours = !entry || entry->listed <= change.at;
+      if (!list || !ours) {
+        ++out->left;
+        continue;
+      }
+      const bool gone = entry && lists.remove(*list, step->key, now);
+      if (step->before && lists.restore(*list, *step->before, now))
+        ++out->restored;
+      else if (!step->before && gone)
+        ++out->removed;
+      else
+        ++out->left;
+    }
+  }
+  return out;
+}
+
+std::vector<const UndoLog::Change*> UndoLog::changes(TimePoint now) {
+  forget(now, 0);
+  std::vector<const Change*> out;
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
+    out.push_back(&*change);
+  return out;
+}
+
+}  // namespace weir::admin

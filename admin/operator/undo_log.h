@@ -1,0 +1,58 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "limiter/lists/lists.h"
+
+namespace weir::admin {
+
+/// What operators changed on lists lately, so that a mistake can be taken back with its token.
+/// Bounded: the last kChangesMost changes, kEntriesMost entries of all together, for kKept. On the
+/// control thread.
+class UndoLog {
+ public:
+  static constexpr std::size_t kChangesMost = 256;
+  static constexpr std::size_t kEntriesMost = 50'000;
+  static constexpr milliseconds kKept{3'600'000};
+
+  /// One key of one list: how it stood before the change.
+  struct Step {
+    Hash128 key;
+    std::optional<limiter::ListEntry> before;  ///< none: it was not listed
+  };
+  struct Change {
+    std::string token;  ///< 16 hex digits
+    std::string what;   ///< for people: `removed 12 entries from banned`
+    std::string list;   ///< the name of its entries in the ListBank
+    std::string shown;  ///< the list's name for people
+    TimePoint at{};
+    std::vector<Step> steps;
+  };
+  struct Undone {
+    std::size_t restored = 0;  ///< entries that are back as they were
+    std::size_t removed = 0;   ///< entries that the change had made and that are gone again
+    std::size_t left = 0;      ///< entries that have ended, or were changed by others since
+  };
+
+  /// Keeps a change and gives its token. Changes with the same `token` (not empty) are one, so that
+  /// what came in pieces is undone at once. A change of more than kEntriesMost steps, or of none,
+  /// is not kept: the token is empty.
+  std::string keep(Change change, TimePoint now);
+  /// Takes the change back and forgets it. nullopt: there is no such token, or no longer.
+  std::optional<Undone> undo(std::string_view token, limiter::ListBank& lists, TimePoint now);
+  /// Those that can still be undone, the newest first. Pieces of one change follow each other.
+  std::vector<const Change*> changes(TimePoint now);
+
+ private:
+  void forget(TimePoint now, std::size_t room);
+
+  std::deque<Change> changes_;  // the oldest first
+  std::size_t entries_ = 0;     // of all
+};
+
+}  // namespace weir::admin

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "admin/keys.h"
+#include "admin/operator/outlook.h"
+#include "admin/routes.h"
+#include "admin/views.h"
+#include "policies/set/describe.h"
+#include "policies/set/text_keys.h"
+
+/// GET /v1/why: everything that concerns one address, user or other key, and how to lift it.
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+// Entries of lists with several parts that are looked through for one of them: a second's work at
+// most, so that a question never holds up the others.
+constexpr std::size_t kScannedMost = 200'000;
+constexpr std::size_t kPartsMost = 8;
+
+json::array commands_of(std::initializer_list<std::string> commands) {
+  json::array out;
+  for (const std::string& command : commands) out.emplace_back(command);
+  return out;
+}
+
+/// Gathers the answer, in the order of the policy set.
+class Inquiry {
+ public:
+  Inquiry(const Call& call, std::vector<std::string_view> key)
+      : call_(call), key_(std::move(key)) {}
+
+  void look_at_lists() {
+    for (const policies::List& list : call_.set->lists) {
+      const auto parts = canonical_parts(key_, slots_of(*call_.set, list), list.of);
+      if (const auto* mine = std::get_if<std::vector<std::string>>(&parts))
+        look_at_list(list, *mine);
+      else if (key_.size() == 1 && list.of.size() > 1)
+        search(list);
+    }
+  }
+
+  boost::asio::awaitable<void> look_at_policies() {
+    for (const policies::Policy& policy : call_.set->policies) {
+      if (policy.bindings.empty()) continue;
+      // A keyless policy concerns everybody: what it counts is told by `weir ctl counter`.
+      auto parts = canonical_parts(key_, policy.bindings.front().key, policy.key_names);
+      const auto* const mine = std::get_if<std::vector<std::string>>(&parts);
+      if (mine == nullptr || mine->empty()) continue;
+      policies_.push_back(policy_row(policy, *mine));
+      if (!policy.counters.empty()) co_await look_at_counters(policy, *mine);
+    }
+  }
+
+  json::object answer() {
+    json::object out;
+    out["key"] = texts({key_.begin(), key_.end()});
+    out["listed"] = worst_ != nullptr;
+    out["allowed"] = allowed_;
+    out["effect"] =
+        worst_ == nullptr ? json::value() : json::value(policies::action_row(worst_->effect).name);
+    out["summary"] = summary();
+    out["entries"] = std::move(entries_);
+    out["counters"] = std::move(counters_);
+    out["policies"] = std::move(policies_);
+    out["counted_here_only"] = utf8_text(why_here_);
+    out["complete"] = scanned_ < kScannedMost;
+    return out;
+  }
+
+ private:
+  void look_at_list(const policies::List& list, const std::vector<std::string>& parts) {
+    const auto key = policies::list_key(*call_.set, list, as_views(parts), call_.stores.secret);
+    if (!key) return;
+    std::optional<Address> address;
+    if (list.of_address) address = Address::parse(key_.front());
+    const TimePoint now = call_.at.now;
+    if (const auto* fixed = list.fixed.find(*key, address ? &*address : nullptr, now)) {
+      json::object row = static_entry_view(call_, list, *fixed);
+      row["how"] = "the entry stands in the configuration: remove it from the list \"" + list.name +
+                   "\" in the file, then weir ctl reload";
+      row["commands"] = json::array();
+      add_entry_row(list, std::move(row), fixed->until);
+    }
+    if (const auto entry = call_.stores.lists.get(list.id, *key, now)) add_dynamic(list, *entry);
+  }
+
+  void add_dynamic(const policies::List& list, const limiter::ListEntry& entry) {
+    json::object row = entry_view(call_, list, entry);
+    if (list.shadow) {
+      row["how"] = "a shadow entry acts on nobody";
+      row["commands"] = json::array();
+    } else {
+      row["how"] = "";
+      row["commands"] = commands_of({list_command(list.name, entry.parts, "--remove"),
+                                     list_command(list.name, entry.parts, "--forgive")});
+    }
+    add_entry_row(list, std::move(row), entry.until);
+  }
+
+  void add_entry_row(const policies::List& list, json::object row, TimePoint until) {
+    row["kind"] = policies::list_kind_text(list.kind);
+    row["shadow"] = list.shadow;
+    entries_.push_back(std::move(row));
+    if (list.shadow) return;
+    if (list.kind == config::ListKind::allow) {
+      allowed_ = true;
+      return;
+    }
+    const auto severity = [](const policies::List& of) { return policies::severity(of.effect); };
+    if (worst_ != nullptr && severity(*worst_) >= severity(list)) return;
+    worst_ = &list;
+    worst_until_ = until;
+  }
+
+  // One word for a list of several parts: the entries that have it as one of them.
+  void search(const policies::List& list) {
+    const auto& slots = slots_of(*call_.set, list);
+    std::vector<std::string> wanted;
+    for (const policies::KeySlot& slot : slots) {
+      const auto address = policies::address_part(slot, key_.front());
+      auto text = address ? std::optional(address->to_string())
+                          : policies::canonical_part(slot.type, key_.front());
+      wanted.push_back(text ? std::move(*text) : std::string());
+    }
+    std::optional<Hash128> after;
+    while (scanned_ < kScannedMost) {
+      const auto page = call_.stores.lists.page(list.id, call_.at.now, after, 1000);
+      for (const limiter::ListEntry& entry : page) {
+        after = entry.key;
+        ++scanned_;
+        bool hit = false;
+        for (std::size_t i = 0; i < entry.parts.size() && i < wanted.size(); ++i)
+          hit = hit || (!wanted[i].empty() && entry.parts[i] == wanted[i]);
+        if (hit) add_dynamic(list, entry);
+      }
+      if (page.size() < 1000) break;
+    }
+  }
+
+  json::object policy_row(const policies::Policy& policy, const std::vector<std::string>& parts) {
+    json::array rungs;
+    for (std::size_t i = 0; i < policy.rungs.size(); ++i)
+      rungs.emplace_back(policies::rung_text(*call_.set, policy, i));
+    json::object row;
+    row["policy"] = policy.name;
+    row["mode"] = mode_text(call_, policy);
+    row["key"] = texts(parts);
+    row["waits_for"] =
+        policy.pattern ? json::value(policies::pattern_text(*call_.set, policy)) : json::value();
+    row["rungs"] = std::move(rungs);
+    row["commands"] = json::array();
+    if (!policy.is_meter) {
+      row["commands"] = commands_of({shell_words(
+          {"weir", "ctl", "policy", policy.name, "shadow", "--for", "10m", "--reason", "TEXT"})});
+    }
+    return row;
+  }
+
+  boost::asio::awaitable<void> look_at_counters(const policies::Policy& policy,
+                                                const std::vector<std::string>& parts) {
+    const Counts counts = co_await read_counts(call_, policy, parts, why_here_.empty());
+    if (!counts.why_here.empty()) why_here_ = counts.why_here;
+    for (std::size_t i = 0; i < counts.rows.size(); ++i) {
+      const Count& count = counts.rows[i];
+      const limiter::Reading& reading = count.told();
+      const bool none = !reading.has_value || (reading.value.is_zero() && reading.in_flight == 0);
+      if (none) continue;
+      json::object row;
+      row["policy"] = policy.name;
+      row["mode"] = mode_text(call_, policy);
+      row["key"] = texts(parts);
+      row["what"] = policies::counter_text(*count.counter);
+      row["window"] = window_value(*count.counter);
+      row["value"] = number_value(reading.value.finite());
+      row["settled"] = number_value(reading.settled.finite());
+      row["in_flight"] = reading.in_flight;
+      row["from"] = count.all ? "store" : "here";
+      row["rungs"] = rungs_of(call_, policy, i, &reading);
+      row["commands"] = commands_of({reset_command(policy.name, parts)});
+      counters_.push_back(std::move(row));
+    }
+  }
+
+  std::string summary() const {
+    std::string key;
+    for (const std::string_view part : key_) key.append(key.empty() ? "" : ", ").append(part);
+    key = utf8_text(key);
+    if (allowed_) return key + " is on an allow list: policies do not act on it";
+    if (worst_ == nullptr) {
+      return key + " is on no list" + (counters_.empty() ? ", and nothing counts it" : "");
+    }
+    std::string out = key + " is on " + worst_->name + " (" +
+                      std::string(policies::action_row(worst_->effect).name) + ")";
+    if (worst_until_ >= limiter::kForever) return out + " until somebody removes it";
+    return out + " until " + policies::time_text(worst_until_);
+  }
+
+  const Call& call_;
+  std::vector<std::string_view> key_;
+  json::array entries_, counters_, policies_;
+  const policies::List* worst_ = nullptr;  // the severest that acts, allow lists apart
+  TimePoint worst_until_{};
+  bool allowed_ = false;
+  std::size_t scanned_ = 0;
+  std::string why_here_;  // why the store was not asked any more
+};
+
+}  // namespace
+
+boost::asio::awaitable<net::HttpReply> get_why(Call& call) {
+  if (auto refused = call.refuse_unknown({"key"})) co_return std::move(*refused);
+  auto key = call.query.all("key");
+  if (key.empty()) co_return problem(400, "give the address, user or other key as `key`");
+  if (key.size() > kPartsMost) co_return problem(400, "a key has at most 8 parts");
+  for (const std::string_view part : key) {
+    if (part.size() > kKeyPartBytesMax) {
+      co_return problem(400,
+                        "a key part has at most " + std::to_string(kKeyPartBytesMax) + " bytes");
+    }
+  }
+  Inquiry inquiry(call, std::move(key));
+  inquiry.look_at_lists();
+  co_await inquiry.look_at_policies();
+  co_return json_reply(inquiry.answer());
+}
+
+}  // namespace weir::admin

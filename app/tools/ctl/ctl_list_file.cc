@@ -1,0 +1,187 @@
+#include "app/tools/ctl/ctl_list_file.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "app/support/columns.h"
+
+namespace weir::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kKnown[] = {"until", "for", "why", "effect"};
+
+bool is_known(std::string_view name) {
+  return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
+}
+
+// Takes the next record off `rest`. False: a quote is not closed.
+bool take_record(std::string_view& rest, std::vector<std::string>& cells) {
+  cells.assign(1, {});
+  bool quoted = false;
+  std::size_t i = 0;
+  for (; i < rest.size(); ++i) {
+    const char c = rest[i];
+    if (quoted) {
+      if (c != '"') {
+        cells.back() += c;
+      } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
+        cells.back() += '"';
+        ++i;
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && cells.back().empty()) {
+      quoted = true;
+    } else if (c == ',') {
+      cells.emplace_back();
+    } else if (c == '\n') {
+      ++i;
+      break;
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  rest.remove_prefix(i);
+  return !quoted;
+}
+
+std::string read_csv(std::string_view text, const std::vector<std::string>& parts,
+                     json::array& entries) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  std::vector<std::string> columns, cells;
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const std::string place = "record " + std::to_string(line) + ": ";
+    if (!take_record(text, cells)) return place + "a quote is not closed";
+    if (cells.size() == 1 && cells.front().empty()) continue;
+    if (columns.empty()) {
+      const bool heading = std::any_of(cells.begin(), cells.end(), [&](const std::string& cell) {
+        return std::find(parts.begin(), parts.end(), cell) != parts.end();
+      });
+      columns = heading ? cells : parts;
+      if (!heading) columns.insert(columns.end(), {"until", "why"});
+      for (const std::string& part : parts) {
+        if (std::count(columns.begin(), columns.end(), part) != 1)
+          return "the header has no column \"" + part + "\", or has it twice";
+      }
+      if (heading) continue;
+    }
+    if (cells.size() > columns.size()) return place + "more cells than columns";
+    json::object entry;
+    json::array key;
+    for (const std::string& part : parts) {
+      const auto at = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), part) -
+                                               columns.begin());
+      if (at >= cells.size()) return place + "no \"" + part + "\"";
+      key.emplace_back(cells[at]);
+    }
+    entry["key"] = std::move(key);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (is_known(columns[i]) && !cells[i].empty()) entry[columns[i]] = cells[i];
+    }
+    entries.push_back(std::move(entry));
+  }
+  return {};
+}
+
+std::string read_json(std::string_view text, json::array& entries) {
+  boost::system::error_code broken;
+  json::value whole = json::parse({text.data(), text.size()}, broken);
+  if (broken) return "this is no JSON: " + broken.message();
+  const json::value* rows = whole.is_array() ? &whole : member(whole, "entries");
+  if (rows == nullptr || !rows->is_array()) return "a list of entries, or an object with `entries`";
+  for (const json::value& row : rows->get_array()) {
+    if (!row.is_object()) return "entry " + std::to_string(entries.size() + 1) + " is no object";
+    json::object entry;
+    for (const auto& [name, value] : row.get_object()) {
+      const std::string_view key(name.data(), name.size());
+      if (!value.is_null() && (key == "key" || is_known(key))) entry[name] = value;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return {};
+}
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos && !text.starts_with(' ')) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string text_in(const json::value& of, std::string_view name) {
+  const json::value* const value = member(of, name);
+  if (value == nullptr || !value->is_string()) return {};
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+std::string reason_of(const json::value& entry) {
+  const std::string why = text_in(entry, "why");
+  if (!why.empty() || text_in(entry, "policy").empty()) return why;
+  std::string out = text_in(entry, "policy");
+  if (member(entry, "limit") != nullptr)
+    out += " " + cell(entry, "value") + "/" + cell(entry, "limit");
+  return out;
+}
+
+}  // namespace
+
+std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
+                           json::array& entries) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (first == std::string_view::npos) return {};
+  if (text[first] == '{' || text[first] == '[') return read_json(text.substr(first), entries);
+  return read_csv(text, parts, entries);
+}
+
+std::string ListFileWriter::page(const json::value& answer) {
+  std::string out;
+  if (!begun_) {
+    begun_ = true;
+    const json::array& lists = items(answer, "lists");
+    several_ = lists.size() > 1;
+    if (json_) {
+      out += "{\"entries\":[";
+    } else {
+      if (!lists.empty()) {
+        for (const json::value& part : items(lists.front(), "of"))
+          out += csv_cell(plain(part)) + ",";
+      }
+      out += std::string("until,why") + (several_ ? ",effect" : "") + ",since,by,times\n";
+    }
+  }
+  for (const json::value& entry : items(answer, "entries")) {
+    if (is_true(entry, "static")) continue;
+    if (json_) {
+      json::object row;
+      row["key"] = *member(entry, "key");
+      row["until"] = *member(entry, "until");
+      row["why"] = reason_of(entry);
+      if (several_) row["effect"] = text_in(entry, "effect");
+      row["since"] = text_in(entry, "since");
+      row["by"] = text_in(entry, "by");
+      row["times"] = count_of(entry, "times");
+      out += (rows_ == 0 ? "\n" : ",\n") + json::serialize(row);
+    } else {
+      for (const json::value& part : items(entry, "key"))
+        out += csv_cell(std::string(part.get_string().data(), part.get_string().size())) + ",";
+      out += text_in(entry, "until") + "," + csv_cell(reason_of(entry)) +
+             (several_ ? "," + text_in(entry, "effect") : "") + "," + text_in(entry, "since") +
+             "," + csv_cell(text_in(entry, "by")) + "," + std::to_string(count_of(entry, "times")) +
+             "\n";
+    }
+    ++rows_;
+  }
+  return out;
+}
+
+std::string ListFileWriter::end() {
+  return json_ ? std::string(rows_ == 0 ? "]}\n" : "\n]}\n") : std::string();
+}
+
+}  // namespace weir::app

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Lists as files, both ways: CSV (RFC 4180) and JSON. Pure.
+namespace weir::app {
+
+/// Reads a file into entries as POST /v1/lists/{list}/import wants them. Returns what is wrong with
+/// it, or an empty text.
+///
+/// CSV: a header names the columns; `parts` are the key's, `until`, `for`, `why` and `effect` are
+/// known, others are passed over. Without a header the columns are the key's parts, then `until`,
+/// then `why`. JSON: a list of entries, or an object with `entries`; a `key` is a text or a list.
+std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
+                           boost::json::array& entries);
+
+/// Pages of GET /v1/lists/{list} as one file that read_list_file takes. Entries of the
+/// configuration are left out.
+class ListFileWriter {
+ public:
+  explicit ListFileWriter(bool json) : json_(json) {}
+  std::string page(const boost::json::value& answer);  ///< the next piece of the file
+  std::string end();
+
+ private:
+  bool json_;
+  bool begun_ = false;    // the header is out
+  bool several_ = false;  // the policy has several lists: the effect tells which
+  std::size_t rows_ = 0;
+};
+
+}  // namespace weir::app

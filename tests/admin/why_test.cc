@@ -1,0 +1,117 @@
+#include "api_fixture.h"
+
+namespace weir::test::why_test {
+
+TEST_F(ApiTest, WhyShowsEntriesCountsAndPoliciesOfAnAddress) {
+  for (int i = 0; i < 5; ++i) process.judge("POST", "/api/login", "198.51.100.7");
+  const json::value body = get("/v1/why?key=198.51.100.7");
+  EXPECT_EQ(body.at("effect"), json::value("deny"));
+  EXPECT_EQ(body.at("allowed"), json::value(false));
+  ASSERT_EQ(body.at("entries").as_array().size(), 2U);
+  EXPECT_EQ(body.at("entries").at(1).at("commands").at(1),
+            json::value("weir ctl list per-ip:deny 198.51.100.7 --forgive"));
+  const json::value& counter = body.at("counters").at(0);
+  EXPECT_EQ(counter.at("policy"), json::value("per-ip"));
+  EXPECT_EQ(counter.at("rungs").at(2).at("outlook"),
+            json::value("the count stands at 4 of 4: the next login lists again"));
+  EXPECT_EQ(counter.at("commands").at(0),
+            json::value("weir ctl counter per-ip 198.51.100.7 --reset"));
+  EXPECT_EQ(body.at("policies").at(0).at("policy"), json::value("per-ip"));
+}
+
+TEST_F(ApiTest, WhyFindsAllowListsAndWhatNothingKnows) {
+  const json::value office = get("/v1/why?key=10.1.2.3");
+  EXPECT_EQ(office.at("allowed"), json::value(true));
+  EXPECT_EQ(office.at("listed"), json::value(false));
+  EXPECT_EQ(office.at("entries").at(0).at("commands").as_array().size(), 0U);
+  EXPECT_NE(std::string(office.at("entries").at(0).at("how").as_string()).find("in the file"),
+            std::string::npos);
+  const json::value nobody = get("/v1/why?key=nobody");
+  EXPECT_EQ(nobody.at("summary"), json::value("nobody is on no list, and nothing counts it"));
+  EXPECT_EQ(call("GET", "/v1/why").status, 400);
+  EXPECT_EQ(call("GET", "/v1/why?ky=1").status, 400);
+}
+
+TEST_F(ApiTest, WhyQuotesKeysForTheShell) {
+  call("POST", "/v1/lists/gray_users/entries", R"({"key":"it's $HOME","for":"1h"})");
+  const json::value body = get("/v1/why?key=it's%20$HOME");
+  EXPECT_EQ(body.at("entries").at(0).at("commands").at(0),
+            json::value("weir ctl list gray_users 'it'\\''s $HOME' --remove"));
+  call("POST", "/v1/lists/gray_users/entries", R"({"key":"-rf","for":"1h"})");
+  EXPECT_EQ(get("/v1/why?key=-rf").at("entries").at(0).at("commands").at(0),
+            json::value("weir ctl list --remove -- gray_users -rf"));
+}
+
+TEST_F(ApiTest, RemovingSaysWhatRemainsAndForgivingEmptiesTheCount) {
+  for (int i = 0; i < 5; ++i) process.judge("POST", "/api/login", "198.51.100.7");
+  Reply reply = call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7");
+  json::value body = json::parse(reply.body);
+  EXPECT_EQ(body.at("removed"), json::value(2));
+  ASSERT_EQ(body.at("remains").as_array().size(), 2U);
+  EXPECT_EQ(body.at("remains").at(1).at("text"),
+            json::value("the count stands at 4 of 4: the next login lists again"));
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::deny);
+
+  reply = call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7&forgive=true");
+  body = json::parse(reply.body);
+  EXPECT_EQ(body.at("emptied").at(0), json::value("per-ip"));
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::none);
+  EXPECT_EQ(call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7&forgive=yes").status, 400);
+
+  const std::string token(body.at("undo").as_string());
+  EXPECT_EQ(get("/v1/changes").at("changes").at(0).at("undo"), json::value(token));
+  reply = call("POST", "/v1/changes/" + token + "/undo");
+  EXPECT_EQ(json::parse(reply.body).at("restored"), json::value(1));
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::deny);
+  EXPECT_EQ(call("POST", "/v1/changes/" + token + "/undo").status, 404);
+}
+
+TEST_F(ApiTest, AListIsClearedSinceATime) {
+  const std::string path = "/v1/lists/gray_users";
+  call("POST", path + "/entries", R"({"key":"early","for":"1h"})");
+  process.now += milliseconds{60'000};
+  call("POST", path + "/entries", R"({"key":"late","for":"1h"})");
+  Reply reply = call("DELETE", path + "?since=2026-11-21T00:01:00Z&dry_run=true");
+  json::value body = json::parse(reply.body);
+  EXPECT_EQ(body.at("matched"), json::value(1));
+  EXPECT_EQ(body.at("removed"), json::value(0));
+  EXPECT_EQ(body.at("sample").at(0).at("key").at(0), json::value("late"));
+  body = json::parse(call("DELETE", path + "?since=2026-11-21T00:01:00Z").body);
+  EXPECT_EQ(body.at("removed"), json::value(1));
+  EXPECT_EQ(get(path + "/entries?key=early").at("listed"), json::value(true));
+  EXPECT_EQ(get(path + "/entries?key=late").at("listed"), json::value(false));
+  EXPECT_EQ(call("DELETE", path + "?since=14:00").status, 400);
+  EXPECT_EQ(json::parse(call("DELETE", "/v1/lists/office").body).at("in_configuration"),
+            json::value(2));
+}
+
+TEST_F(ApiTest, AnImportTakesAllOrNone) {
+  const std::string path = "/v1/lists/gray_users/import";
+  Reply reply = call("POST", path, R"({"entries":[{"key":"a"},{"key":"b","for":"soon"}]})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_TRUE(detail(reply).starts_with("entry 2: `for`: ")) << detail(reply);
+  EXPECT_EQ(get("/v1/lists/gray_users/entries?key=a").at("listed"), json::value(false));
+  reply = call("POST", path,
+               R"({"entries":[{"key":"a"},{"key":["b"],"for":"1h"},{"key":"c"},{"key":"d"}]})");
+  const json::value body = json::parse(reply.body);
+  EXPECT_EQ(body.at("created"), json::value(3));
+  EXPECT_EQ(body.at("refused"), json::value(1)) << "its max is 3";
+  EXPECT_EQ(get("/v1/lists/gray_users/entries?key=a").at("entries").at(0).at("until"),
+            json::value());
+  for (const char* wrong :
+       {R"({"entries":7})", R"({"entries":[7]})", R"({"entries":[{"kye":"a"}]})",
+        R"({"entries":[],"undo":7})", R"({"entries":[],"dry_run":7})"}) {
+    EXPECT_EQ(call("POST", path, wrong).status, 400) << wrong;
+  }
+  EXPECT_EQ(call("POST", "/v1/lists/nothing/import", R"({"entries":[]})").status, 404);
+}
+
+TEST_F(ApiTest, TheHashOfAnAddressIsThatOfItsNetworkToo) {
+  const json::value body = get("/v1/hash?key=2001:db8::7");
+  ASSERT_EQ(body.at("hashes").as_array().size(), 2U);
+  EXPECT_EQ(body.at("hashes").at(1).at("text"), json::value("2001:db8::"));
+  EXPECT_EQ(get("/v1/hash?key=alice").at("hashes").as_array().size(), 1U);
+  EXPECT_EQ(call("GET", "/v1/hash").status, 400);
+}
+
+}  // namespace weir::test::why_test

@@ -1,0 +1,80 @@
+#include "app/tools/ctl/ctl_list_file.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace weir::app::ctl_list_file_test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+  std::vector<std::string> parts;
+  const char* entries;  // or what is wrong
+};
+
+TEST(CtlListFile, ReadsCsvAndJson) {
+  const Case cases[] = {
+      {"nothing", "\n", {"ip"}, "[]"},
+      {"a plain column",
+       "192.0.2.1\n192.0.2.2\r\n",
+       {"ip"},
+       R"([{"key":["192.0.2.1"]},{"key":["192.0.2.2"]}])"},
+      {"columns by their names",
+       "why,device,user,other\n\"a, \"\"b\"\"\",d1,alice,x\n",
+       {"user", "device"},
+       R"([{"key":["alice","d1"],"why":"a, \"b\""}])"},
+      {"a byte order mark",
+       "\xef\xbb\xbfip,until\n192.0.2.1,2027-01-01\n",
+       {"ip"},
+       R"([{"key":["192.0.2.1"],"until":"2027-01-01"}])"},
+      {"an open quote", "ip\n\"192.0.2.1\n", {"ip"}, "record 2: a quote is not closed"},
+      {"a missing column",
+       "user,until\nalice,\n",
+       {"user", "device"},
+       "the header has no column \"device\", or has it twice"},
+      {"a short record", "user,device\nalice\n", {"user", "device"}, "record 2: no \"device\""},
+      {"too many cells", "ip\n192.0.2.1,2,3,4\n", {"ip"}, "record 2: more cells than columns"},
+      {"a JSON list",
+       R"([{"key":"alice","until":null,"times":3}])",
+       {"user"},
+       R"([{"key":"alice"}])"},
+      {"a JSON object",
+       R"( {"entries":[{"key":["a","b"],"for":"1h"}]})",
+       {"user", "device"},
+       R"([{"key":["a","b"],"for":"1h"}])"},
+      {"another object",
+       R"({"rows":[]})",
+       {"user"},
+       "a list of entries, or an object with `entries`"},
+      {"no object in it", "[7]", {"user"}, "entry 1 is no object"},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
+    boost::json::array entries;
+    const std::string wrong = read_list_file(each.text, each.parts, entries);
+    EXPECT_EQ(wrong.empty() ? boost::json::serialize(entries) : wrong, each.entries);
+  }
+}
+
+TEST(CtlListFile, WhatItWritesItReads) {
+  const boost::json::value page = boost::json::parse(R"({
+    "lists": [{"of": ["user", "device"]}, {"of": ["user", "device"]}],
+    "entries": [
+      {"key": ["=1,2", "say \"x\""], "effect": "deny", "static": false, "until": null, "why": "", "by": "policy",
+       "since": "2026-11-21T08:00:00.000Z", "times": 2, "policy": "p", "value": 6, "limit": 5},
+      {"key": ["of the file"], "static": true}]})");
+  for (const bool json : {false, true}) {
+    ListFileWriter writer(json);
+    const std::string text = writer.page(page) + writer.end();
+    boost::json::array entries;
+    EXPECT_EQ(read_list_file(text, {"user", "device"}, entries), "") << text;
+    EXPECT_EQ(boost::json::serialize(entries),
+              R"([{"key":["=1,2","say \"x\""],"why":"p 6/5","effect":"deny"}])");
+  }
+}
+
+}  // namespace
+}  // namespace weir::app::ctl_list_file_test

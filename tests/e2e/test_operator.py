@@ -1,0 +1,167 @@
+"""The operator's hour by command line: why is it blocked, how is it let go, what can be taken back."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from http_client import once
+from origin import Origin, answer
+from weir_process import Weir, eventually
+
+POLICIES = """
+fields: {user: header.x_user_id}
+events:
+  login: {match: POST /login}
+  login_failed: {is: login, when: 'status == 401'}
+lists:
+  office: {of: ip, kind: allow, entries: [{key: 10.0.0.0/8, why: the office}]}
+  banned: {of: ip, kind: deny}
+policies:
+  - name: login-per-ip
+    watch: login_failed
+    key: ip
+    window: 10m
+    then:
+      - {over: 5, do: flag}
+      - {over: 10, do: deny, for: 1h}
+  - name: per-user-and-ip
+    watch: login
+    key: [ip, user]
+    window: 10m
+    then: [{over: 3, do: graylist, for: 1h}]
+  - name: everybody
+    watch: request
+    window: 10m
+    when: 'path == "/flood"'
+    then: [{over: 2, do: deny, for: 1h}]
+"""
+
+
+class Operator(unittest.TestCase):
+    def setUp(self):
+        self.origin = self.enterContext(Origin(lambda request: answer(401 if request.path == "/login" else 200, b"ok")))
+        self.weir = self.enterContext(Weir(POLICIES, self.origin.port))
+
+    def ctl(self, *arguments, code=0, stdin=None):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+        environment["WEIR_ADMIN_LISTEN"] = f"127.0.0.1:{self.weir.admin_port}"
+        done = subprocess.run([self.weir.binary, "ctl", *arguments], capture_output=True, text=True, timeout=60,
+                              env=environment, check=False, input=stdin)
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.stdout}{done.stderr}")
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def json(self, *arguments, code=0):
+        return json.loads(self.ctl("-o", "json", *arguments, code=code))
+
+    def status(self, ip, path="/", method="GET", user=None):
+        headers = [("X-Forwarded-For", ip)] + ([("X-User-Id", user)] if user else [])
+        return once(self.weir.port, method, path, headers=headers).status
+
+    def tries(self, times, ip, user=None):
+        return [self.status(ip, "/login", "POST", user) for _ in range(times)]
+
+    def test_why_says_what_stands_against_an_address_and_its_commands_lift_it(self):
+        self.assertEqual(self.tries(12, "203.0.113.9")[-1], 403)
+        data = self.json("why", "203.0.113.9")
+        self.assertTrue(data["listed"])
+        self.assertEqual(data["effect"], "deny")
+        entry = next(entry for entry in data["entries"] if entry["list"] == "login-per-ip:deny")
+        self.assertEqual((entry["policy"], entry["value"], entry["limit"]), ("login-per-ip", 11, 10))
+        self.assertTrue(entry["until"])
+        counter = next(counter for counter in data["counters"] if counter["policy"] == "login-per-ip")
+        self.assertEqual(counter["value"], 10)
+        self.assertEqual([rung["holds"] for rung in counter["rungs"]], [True, False])
+        text = self.ctl("why", "203.0.113.9")
+        self.assertIn("203.0.113.9 is on login-per-ip:deny (deny) until ", text)
+        self.assertIn("the count stands at 10 of 10: the next login_failed lists again", text)
+        self.assertIn("lift: weir ctl list login-per-ip:deny 203.0.113.9 --remove", text)
+        self.assertIn("silence: weir ctl policy login-per-ip shadow --for 10m --reason TEXT", text)
+        self.assertIn("allow list", self.ctl("why", "10.1.2.3"))
+        self.assertIn("is on no list, and nothing counts it", self.ctl("why", "198.51.100.1"))
+        # The second command that it prints, word for word: the entry and the count.
+        command = next(c for c in entry["commands"] if c.endswith("--forgive"))
+        self.ctl(*command.split()[2:])
+        self.assertEqual(self.tries(1, "203.0.113.9"), [401])
+        self.assertFalse(self.json("why", "203.0.113.9")["listed"])
+
+    def test_a_word_is_found_in_keys_of_several_parts(self):
+        self.tries(4, "203.0.113.5", "alice")
+        data = self.json("why", "alice")
+        self.assertEqual([entry["key"] for entry in data["entries"]], [["203.0.113.5", "alice"]])
+        self.assertIn("weir ctl list per-user-and-ip:graylist 203.0.113.5 alice --remove", data["entries"][0]["commands"])
+
+    def test_removing_says_what_remains_and_forgiving_leaves_nothing(self):
+        self.tries(12, "203.0.113.9")
+        said = self.ctl("list", "login-per-ip", "203.0.113.9", "--remove")
+        self.assertIn("203.0.113.9 is off login-per-ip\n", said)
+        self.assertIn("the count stands at 10 of 10: the next login_failed lists again", said)
+        self.assertEqual(self.tries(2, "203.0.113.9")[-1], 403)  # it does
+        said = self.ctl("list", "login-per-ip", "203.0.113.9", "--forgive")
+        self.assertIn("login-per-ip: the count is empty", said)
+        self.assertEqual(set(self.tries(10, "203.0.113.9")), {401})
+
+    def test_a_sweep_is_tried_first_and_undone_by_its_token(self):
+        for n in range(1, 31):
+            self.ctl("list", "banned", f"198.51.100.{n}", "--add", "--for", "1h")
+        self.assertIn("would remove 30 entries of banned", self.ctl("list", "banned", "--remove", "--all", "--dry-run"))
+        self.assertEqual(self.status("198.51.100.7"), 403)
+        self.assertEqual(self.json("list", "banned", "--remove", "--all", "--since", "2099-01-01")["matched"], 0)
+        before = self.json("list", "banned", "198.51.100.7")["entries"][0]
+        said = self.ctl("list", "banned", "--remove", "--all", "--since", "1h")
+        self.assertIn("removed 30 entries of banned\n", said)
+        self.assertEqual(self.status("198.51.100.7"), 200)
+        token = re.search(r"weir ctl undo ([0-9a-f]{16})", said)[1]
+        self.assertIn(token, self.ctl("undo"))
+        self.assertEqual(self.ctl("undo", token), "undone: 30 entries are back\n")
+        after = self.json("list", "banned", "198.51.100.7")["entries"][0]
+        self.assertEqual({k: v for k, v in after.items() if k != "left_seconds"},
+                         {k: v for k, v in before.items() if k != "left_seconds"})
+        self.assertEqual(self.status("198.51.100.7"), 403)
+        self.assertIn("works once", self.ctl("undo", token, code=1))
+
+    def test_lists_go_out_and_come_back_as_csv_and_json(self):
+        self.ctl("list", "banned", "198.51.100.1", "--add", "--for", "1h", "--why", 'a "quoted", word')
+        self.ctl("list", "banned", "2001:db8::1", "--add", "--until", "2099-01-01T00:00:00Z")
+        for kind, flags in (("csv", ()), ("json", ("-o", "json"))):
+            with self.subTest(kind=kind):
+                text = self.ctl(*flags, "list", "banned", "--export")
+                self.ctl("list", "banned", "--remove", "--all")
+                said = self.ctl("list", "banned", "--import", "-", stdin=text)
+                self.assertIn("2 entries read into banned: 2 new", said)
+                data = self.json("list", "banned", "198.51.100.1")["entries"][0]
+                self.assertEqual(data["why"], 'a "quoted", word')
+                self.assertEqual(self.json("list", "banned", "2001:db8::1")["entries"][0]["until"], "2099-01-01T00:00:00.000Z")
+                self.assertEqual(self.ctl(*flags, "list", "banned", "--export").count("\n"), text.count("\n"))
+        many = "ip,until,why\n" + "".join(f"192.0.{i // 250}.{i % 250},,bulk\n" for i in range(3000))
+        self.assertIn("3,000 entries can be read", self.ctl("list", "banned", "--import", "-", "--dry-run", stdin=many))
+        said = self.ctl("list", "banned", "--import", "-", stdin=many)
+        self.assertEqual(self.status("192.0.7.7"), 403)
+        token = re.search(r"weir ctl undo (\w+)", said)[1]
+        self.assertEqual(self.ctl("undo", token), "undone: 3000 entries are off again\n")
+        self.assertEqual(self.status("192.0.7.7"), 200)
+        for wrong, words in (("ip\nnowhere\n", "entry 1: "), ('ip\n"1.2.3.4\n', "a quote is not closed"), ("{", "no JSON"),
+                             ('[{"key": 7}]', "entry 1: "), ("ip,until\n1.2.3.4,soon\n", "`until`")):
+            with self.subTest(wrong=wrong):
+                self.assertIn(words, self.ctl("list", "banned", "--import", "-", code=1, stdin=wrong))
+
+    def test_the_entry_of_a_policy_without_a_key_is_removed_without_a_key(self):
+        for _ in range(4):
+            self.status("198.51.100.1", "/flood")
+        self.assertEqual(self.status("198.51.100.2", "/flood"), 403)
+        self.assertIn("the entry for all is off everybody", self.ctl("list", "everybody", "--forgive"))
+        self.assertEqual(self.status("198.51.100.2", "/flood"), 200)
+        self.assertIn("--remove needs a list and a key", self.ctl("list", "banned", "--remove", code=2))
+
+    def test_the_hash_of_a_key_is_what_the_log_has(self):
+        self.tries(11, "203.0.113.9")
+        row = self.json("hash", "203.0.113.9")["hashes"][0]
+        self.assertRegex(row["hash"], r"^#[0-9a-f]{16}$")
+        self.status("203.0.113.9")
+        eventually(lambda: row["hash"] in {line.get("client") for line in self.weir.logged("verdict")}, 10, "its verdict")
+        self.assertIn(row["hash"], {line.get("key") for line in self.weir.logged("listed")})
+
+
+if __name__ == "__main__":
+    unittest.main()
