@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/override.h"
 #include "core/clock.h"
 #include "core/key.h"
 #include "core/number.h"
@@ -79,6 +80,35 @@ struct SharedListFacts {
   std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0, dropped = 0, refused = 0;
 };
 
+/// A text of the configuration in force, with its secrets masked.
+struct ConfigText {
+  std::string name;  ///< of the file, or `$NAME` of an environment variable
+  std::string text;
+};
+
+/// A load of the configuration, as history keeps it.
+struct LoadRecord {
+  TimePoint at{};
+  std::string cause;
+  bool ok = false;
+  std::string hash;
+  std::size_t problem_count = 0;
+  std::string first_problem;      ///< of a load that failed
+  std::vector<ConfigText> diffs;  ///< of the files that differ from the load before
+
+  static constexpr std::size_t kRecordsMost = 20;
+  static constexpr std::size_t kDiffBytes = 16 << 10;  ///< of all diffs of a load
+};
+
+/// A change that an operator has asked for and that was carried out, for the log.
+struct ChangeNote {
+  std::string method, path;       ///< of the call; the path without its query, which has keys
+  std::vector<std::string> keys;  ///< what the query or body named as `key`, joined by ", "
+  std::string reason;             ///< in the operator's words; empty: none
+  std::string by;                 ///< how the caller came in: `token`, `session`, `local`
+  int status = 0;
+};
+
 struct StatusFacts {
   std::string version;
   TimePoint started{};
@@ -114,6 +144,19 @@ class Operations {
   virtual std::shared_ptr<const policies::PolicySet> policies() const = 0;
   /// Reads the configuration again; with an error in it the running set stays.
   virtual boost::asio::awaitable<LoadReport> reload() = 0;
+  /// What operators have set on policies for a while, in the order in which it was set.
+  virtual std::vector<config::Override> overrides() const = 0;
+  /// Puts an override in force on every worker, or says in the report why it can't be. It ends by
+  /// itself, and holds over reloads.
+  virtual boost::asio::awaitable<LoadReport> override_policy(config::Override change) = 0;
+  /// Ends all overrides of a policy now.
+  virtual boost::asio::awaitable<LoadReport> end_overrides(std::string policy) = 0;
+  /// The texts of the configuration in force.
+  virtual std::vector<ConfigText> configuration() const = 0;
+  /// The last loads, the newest first.
+  virtual std::vector<LoadRecord> loads() const = 0;
+  /// Every change that comes through the admin door passes here once, when it has been answered.
+  virtual void note_change(const ChangeNote& note) = 0;
   /// The verdicts from number `after` on, `most` of them; nullopt: those that are yet to come.
   /// Keeps the last ones for some seconds after it was asked.
   virtual VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) = 0;

@@ -49,8 +49,14 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call);  // operator/re
 net::HttpReply clear_list(Call& call);
 net::HttpReply get_changes(Call& call);
 net::HttpReply undo_change(Call& call);
-net::HttpReply import_entries(Call& call);                         // operator/import_route.cc
-boost::asio::awaitable<net::HttpReply> get_why(Call& call);        // operator/why_route.cc
+net::HttpReply import_entries(Call& call);                   // operator/import_route.cc
+boost::asio::awaitable<net::HttpReply> get_why(Call& call);  // operator/why_route.cc
+net::HttpReply get_overrides(Call& call);                    // operator/override_route.cc
+boost::asio::awaitable<net::HttpReply> override_policy(Call& call);
+boost::asio::awaitable<net::HttpReply> end_override(Call& call);
+net::HttpReply get_config(Call& call);  // operator/config_route.cc
+net::HttpReply get_reloads(Call& call);
+net::HttpReply get_metrics(Call& call);
 net::HttpReply get_hash(Call& call);                               // operator/hash_route.cc
 net::HttpReply explain_request(Call& call);                        // explain_route.cc
 boost::asio::awaitable<net::HttpReply> reload_config(Call& call);  // control_route.cc

@@ -1,7 +1,10 @@
 #include "admin/server.h"
 
+#include <boost/json/parse.hpp>
+
 #include "admin/explainer.h"
 #include "admin/json.h"
+#include "admin/operator/pace.h"
 #include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "net/http/fields.h"
@@ -36,6 +39,37 @@ std::optional<net::HttpReply> check_mutation(const Route& route, const net::Http
                  "`X-Weir-Admin: 1`");
 }
 
+/// What the log says of a change: who, what, to which key, why, with which result.
+ChangeNote note_of(const Call& call, const net::HttpReply& reply) {
+  ChangeNote note;
+  note.method = call.request.method;
+  note.path = call.request.path;
+  for (const std::string_view key : call.query.all("key")) note.keys.emplace_back(key);
+  boost::system::error_code broken;
+  boost::json::value body;
+  if (!call.request.body.empty()) body = boost::json::parse(call.request.body, broken);
+  if (!broken && body.is_object()) {
+    const boost::json::object& members = body.get_object();
+    const auto add = [&](const boost::json::value& part) {
+      if (part.is_string()) note.keys.emplace_back(text_of(part));
+    };
+    if (const auto* key = members.if_contains("key")) {
+      if (key->is_array()) {
+        for (const boost::json::value& part : key->get_array()) add(part);
+      } else {
+        add(*key);
+      }
+    }
+    for (const char* name : {"reason", "why"}) {
+      const auto* const reason = members.if_contains(name);
+      if (reason != nullptr && reason->is_string()) note.reason = utf8_text(text_of(*reason));
+    }
+  }
+  note.by = call.request.count("authorization") > 0 ? "token" : "local";
+  note.status = reply.status;
+  return note;
+}
+
 net::HttpServerLimits admin_limits() {
   net::HttpServerLimits limits;
   limits.body_bytes = 64 << 10;
@@ -50,6 +84,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       stores_(stores),
       explainer_(std::make_unique<Explainer>(stores_)),
       undo_(std::make_unique<UndoLog>()),
+      changes_(std::make_unique<Pace>()),
       door_(io,
             {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
              Metric::admin_refused, settings.hosts},
@@ -85,8 +120,19 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
   Call call{operations_,      stores_,        *explainer_,           *undo_,
             request,          std::move(set), operations_.instant(), std::move(match.names),
             std::move(*query)};
-  if (match.route->waiting != nullptr) co_return co_await match.route->waiting(call);
-  co_return match.route->handler(call);
+  const bool changes = match.route->method != "GET" && match.route->handler != explain_request;
+  if (changes && !changes_->take(call.at.now)) {
+    net::HttpReply reply = problem(429, "too many changes at once; " + Pace::words());
+    reply.fields.emplace_back("Retry-After", "1");
+    co_return reply;
+  }
+  net::HttpReply reply;
+  if (match.route->waiting != nullptr)
+    reply = co_await match.route->waiting(call);
+  else
+    reply = match.route->handler(call);
+  if (changes) operations_.note_change(note_of(call, reply));
+  co_return reply;
 }
 
 }  // namespace weir::admin

@@ -11,6 +11,7 @@
 namespace weir::admin {
 
 class Explainer;
+class Pace;
 class UndoLog;
 
 struct AdminSettings {
@@ -43,6 +44,7 @@ class AdminServer final : net::DoorRoom {
   Stores stores_;
   std::unique_ptr<Explainer> explainer_;
   std::unique_ptr<UndoLog> undo_;
+  std::unique_ptr<Pace> changes_;
   net::GuardedDoor door_;
 };
 

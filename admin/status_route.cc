@@ -1,5 +1,6 @@
 #include <boost/json/array.hpp>
 
+#include "admin/operator/override_view.h"
 #include "admin/process_facts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -70,6 +71,7 @@ net::HttpReply get_status(Call& call) {
   }
   body["policies"] = call.set->policy_count();
   body["lists"] = call.set->lists.size();
+  body["overrides"] = overrides_view(call);
   body["shared_lists"] =
       status.shared_lists ? json::value(shared_lists_view(*status.shared_lists)) : json::value();
   return json_reply(body);

@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 
+#include "admin/operator/override_view.h"
 #include "policies/set/describe.h"
 
 namespace weir::admin {
@@ -90,7 +91,9 @@ json::object count_view(const policies::PolicySet& set, const policies::Policy& 
 }  // namespace
 
 std::string_view mode_text(const Call&, const policies::Policy& policy) {
-  return policy.shadow ? "shadow" : "enforce";
+  // An override silences a policy by its rungs.
+  const bool silent = policy.shadow || (policy.shadow_rungs && !policy.enforced_rungs);
+  return silent ? "shadow" : "enforce";
 }
 
 json::object policy_view(const Call& call, const policies::Policy& policy) {
@@ -126,6 +129,7 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   out["rungs"] = std::move(rungs);
   out["lists"] = std::move(lists);
   out["totals"] = std::move(sums);
+  out["overrides"] = overrides_view(call, policy.name);
   return out;
 }
 

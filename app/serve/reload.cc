@@ -2,9 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "app/serve/config_texts.h"
+#include "app/serve/overrides.h"
 #include "app/support/problem_log.h"
+#include "core/text.h"
 #include "net/deadline.h"
 
 namespace weir::app {
@@ -42,6 +46,9 @@ void Reload::started_with(const Configuration& configuration) {
   last_tried_hash_ = configuration.loaded.hash;
   watched_ = configuration.loaded.watched;
   in_force_ = InForce::of(configuration);
+  if (configuration.loaded.model) files_ = *configuration.loaded.model;
+  files_hash_ = configuration.loaded.hash;
+  remember(configuration, last_, "the start");
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
 }
 
@@ -109,17 +116,17 @@ asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_cha
   co_await run(std::move(cause), only_if_changed);
 }
 
-asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
-  struct Turn {
-    std::shared_ptr<Turns> turns;
-    ~Turn() {
-      turns->busy = false;
-      turns->waiting.cancel();
-    }
-  };
+asio::awaitable<std::shared_ptr<void>> Reload::take_turn() {
   while (turns_->busy) co_await turns_->waiting.async_wait(net::kToken);
   turns_->busy = true;
-  const Turn turn{turns_};
+  co_return std::shared_ptr<void>(nullptr, [turns = turns_](void*) {
+    turns->busy = false;
+    turns->waiting.cancel();
+  });
+}
+
+asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
+  const std::shared_ptr<void> turn = co_await take_turn();
   co_return co_await load_and_swap(std::move(cause), only_if_changed);
 }
 
@@ -137,21 +144,33 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
   std::string refusal;
+  std::vector<config::Override> dropped;
   if (next.good()) {
-    // put_in_use takes the set, not what is to say about it.
-    Configuration use;
-    use.loaded.model = next.loaded.model;
-    use.loaded.hash = next.loaded.hash;
-    use.set = next.set;
-    refusal = co_await swap_.put_in_use(std::move(use));
+    std::vector<config::Override> kept = overrides_;
+    if (kept.empty()) {
+      refusal = co_await use(next);
+    } else {
+      const Configuration over = with_those_that_fit(next.model(), next.loaded.hash, kept, dropped);
+      refusal = co_await use(over);
+    }
     if (!refusal.empty()) {
       report.ok = false;
       report.problems.insert(report.problems.begin(), {true, {}, 0, 0, refusal, {}});
       ++report.problem_count;
     } else {
       in_force_ = InForce::of(next);
+      files_ = next.model();
+      files_hash_ = next.loaded.hash;
+      overrides_ = std::move(kept);
+      for (const config::Override& each : dropped) {
+        log_.write(Level::warn,
+                   LogLine("an override does not fit the new configuration; it has ended")
+                       .add("policy", each.policy)
+                       .add("override", config::override_text(each)));
+      }
     }
   }
+  remember(next, report, cause);
   tell(next, cause, refusal);
   cells_.add(report.ok ? Metric::reloads_ok : Metric::reloads_failed);
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problem_count));
@@ -169,6 +188,95 @@ void Reload::tell(const Configuration& configuration, const std::string& cause,
   if (!refusal.empty()) line.add("reason", refusal);
   if (!configuration.loaded.hash.empty()) line.add("config", configuration.loaded.hash);
   log_.write(good ? Level::info : Level::error, line);
+}
+
+// put_in_use takes the set, not what is to say about it.
+asio::awaitable<std::string> Reload::use(const Configuration& next) {
+  Configuration use;
+  use.loaded.model = next.loaded.model;
+  use.loaded.hash = next.loaded.hash;
+  use.set = next.set;
+  co_return co_await swap_.put_in_use(std::move(use));
+}
+
+asio::awaitable<admin::LoadReport> Reload::put_overrides(std::vector<config::Override> next) {
+  const Configuration over = with_overrides(files_, files_hash_, next);
+  admin::LoadReport report = report_of(over, Clock::wall());
+  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
+  if (over.good()) {
+    const std::string refusal = co_await use(over);
+    report.ok = refusal.empty();
+    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
+  }
+  report.problem_count = report.problems.size();
+  if (report.ok) overrides_ = std::move(next);
+  co_return report;
+}
+
+asio::awaitable<admin::LoadReport> Reload::override_policy(config::Override change) {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  std::vector<config::Override> next = overrides_;
+  LogLine line("an override is in force");
+  line.add("policy", change.policy)
+      .add("override", config::override_text(change))
+      .add("until", iso_time(change.until))
+      .add("by", change.by);
+  if (!change.reason.empty()) line.add("reason", change.reason);
+  merge_override(next, std::move(change));
+  admin::LoadReport report = co_await put_overrides(std::move(next));
+  if (report.ok) log_.write(Level::warn, line);
+  co_return report;
+}
+
+asio::awaitable<admin::LoadReport> Reload::end_overrides(std::string policy) {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  std::vector<config::Override> next = overrides_;
+  std::erase_if(next, [&](const config::Override& each) { return each.policy == policy; });
+  admin::LoadReport report = co_await put_overrides(std::move(next));
+  if (report.ok) {
+    log_.write(Level::info, LogLine("overrides were ended by hand").add("policy", policy));
+  }
+  co_return report;
+}
+
+void Reload::tick(TimePoint now) {
+  now_ = now;
+  const bool over = std::any_of(overrides_.begin(), overrides_.end(),
+                                [&](const config::Override& each) { return each.until <= now; });
+  if (over && !std::exchange(ending_some_, true)) tasks_.spawn(end_what_is_over());
+}
+
+asio::awaitable<void> Reload::end_what_is_over() {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  std::vector<config::Override> next, ended;
+  for (const config::Override& each : overrides_)
+    (each.until <= now_ ? ended : next).push_back(each);
+  const admin::LoadReport report = co_await put_overrides(std::move(next));
+  for (const config::Override& each : ended) {
+    LogLine line(report.ok ? "an override has ended" : "an override could not be ended");
+    line.add("policy", each.policy).add("override", config::override_text(each));
+    if (!report.ok && !report.problems.empty()) line.add("reason", report.problems.front().message);
+    log_.write(report.ok ? Level::info : Level::error, line);
+  }
+  ending_some_ = false;
+}
+
+void Reload::remember(const Configuration& loaded, const admin::LoadReport& report,
+                      const std::string& cause) {
+  admin::LoadRecord record;
+  record.at = report.at;
+  record.cause = cause;
+  record.ok = report.ok;
+  record.hash = report.hash;
+  record.problem_count = report.problem_count;
+  if (!report.ok && !report.problems.empty())
+    record.first_problem = report.problems.front().message;
+  std::vector<admin::ConfigText> texts = masked_texts(loaded.loaded.files);
+  if (!history_.empty()) record.diffs = differences(texts_, texts);
+  // What was refused is compared with what is in force, and so is what comes next.
+  if (report.ok) texts_ = std::move(texts);
+  history_.push_front(std::move(record));
+  if (history_.size() > admin::LoadRecord::kRecordsMost) history_.pop_back();
 }
 
 }  // namespace weir::app

@@ -5,6 +5,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,12 +62,30 @@ class Reload {
 
   /// `cause`: for the log. With `only_if_changed` equal texts are not loaded again.
   boost::asio::awaitable<admin::LoadReport> run(std::string cause, bool only_if_changed);
-  /// The same, from where nobody waits for it.
+  /// Operators' overrides over the files (config/override.h): changed on the running
+  /// configuration, whatever the files say by now, and applied again by every reload.
+  boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change);
+  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy);
+  const std::vector<config::Override>& overrides() const noexcept { return overrides_; }
+  /// Ends those that are over; every second.
+  void tick(TimePoint now);
+
+  /// What is in force, with secrets masked, and the last loads, the newest first.
+  const std::vector<admin::ConfigText>& texts() const noexcept { return texts_; }
+  std::vector<admin::LoadRecord> history() const { return {history_.begin(), history_.end()}; }
+
+  /// The same as run(), from where nobody waits for it.
   void ask(std::string cause, bool only_if_changed);
 
  private:
   boost::asio::awaitable<void> run_for_nobody(std::string cause, bool only_if_changed);
   boost::asio::awaitable<admin::LoadReport> load_and_swap(std::string cause, bool only_if_changed);
+  boost::asio::awaitable<std::shared_ptr<void>> take_turn();
+  boost::asio::awaitable<admin::LoadReport> put_overrides(std::vector<config::Override> next);
+  boost::asio::awaitable<void> end_what_is_over();
+  boost::asio::awaitable<std::string> use(const Configuration& next);
+  void remember(const Configuration& loaded, const admin::LoadReport& report,
+                const std::string& cause);
   void wait_for_change();
   void something_changed();
   void look_when_over(boost::asio::steady_timer& wait, std::chrono::milliseconds length);
@@ -82,6 +101,15 @@ class Reload {
   InForce in_force_;
   std::string last_tried_hash_;  // of the last load, good or not
   std::vector<std::string> watched_;
+
+  // The files alone, as they were loaded last without errors: what overrides are put over.
+  config::Model files_;
+  std::string files_hash_;
+  std::vector<config::Override> overrides_;
+  bool ending_some_ = false;
+  TimePoint now_{};  // of the last tick
+  std::vector<admin::ConfigText> texts_;
+  std::deque<admin::LoadRecord> history_;
 
   struct Turns {
     bool busy = false;

@@ -64,6 +64,8 @@ class Report {
 
   /// The audit line of an entry. Pure but for the secret.
   LogLine line_of(const News& news) const;
+  /// A key as the log has it: its text with `log.keys: readable`, else its mark.
+  std::string shown_key(std::string_view key) const;
 
  private:
   class Reporter;
@@ -76,7 +78,6 @@ class Report {
   void tell_left_out();
   void notify(const News& news);
   void update_wanted();
-  std::string shown_key(std::string_view key) const;
 
   const HashSecret& secret_;
   Log& log_;

@@ -81,6 +81,12 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   policies::Instant instant() const override;
   std::shared_ptr<const policies::PolicySet> policies() const override { return set_; }
   boost::asio::awaitable<admin::LoadReport> reload() override;
+  std::vector<config::Override> overrides() const override;
+  boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override;
+  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy) override;
+  std::vector<admin::ConfigText> configuration() const override;
+  std::vector<admin::LoadRecord> loads() const override;
+  void note_change(const admin::ChangeNote& note) override;
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
   bool drain(bool begin) override;

@@ -101,6 +101,7 @@ void Wiring::tick() {
   lists_->maintain(now);
   for (const policies::View& view : set_->views) view.advance(now, wall);
   report_->tick(wall);
+  if (reload_ != nullptr) reload_->tick(now);
   metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
   if (sharing_ != nullptr) sharing_->tick(now);
   // Requests drive the timers as well; without any, the first worker does.

@@ -33,6 +33,18 @@ class FakeProcess final : public admin::Operations {
     return verdict_page;
   }
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
+  std::vector<config::Override> overrides() const override { return overridden; }
+  boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override {
+    if (next_reload.ok) overridden.push_back(std::move(change));
+    co_return next_reload;
+  }
+  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy) override {
+    std::erase_if(overridden, [&](const auto& each) { return each.policy == policy; });
+    co_return next_reload;
+  }
+  std::vector<admin::ConfigText> configuration() const override { return texts; }
+  std::vector<admin::LoadRecord> loads() const override { return records; }
+  void note_change(const admin::ChangeNote& note) override { notes.push_back(note); }
   bool drain(bool begin) override { return facts.draining = begin; }
 
   /// Counts one request of the live traffic and returns its verdict's effect.
@@ -47,6 +59,10 @@ class FakeProcess final : public admin::Operations {
 
   admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
 
+  std::vector<config::Override> overridden;
+  std::vector<admin::ConfigText> texts;
+  std::vector<admin::LoadRecord> records;
+  std::vector<admin::ChangeNote> notes;
   std::vector<admin::StoreQuestion> asked_store;
   admin::StoreAnswer store_answer;
   std::pair<std::optional<std::uint64_t>, std::size_t> asked_verdicts;

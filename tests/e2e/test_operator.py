@@ -154,6 +154,69 @@ class Operator(unittest.TestCase):
         self.assertEqual(self.status("198.51.100.2", "/flood"), 200)
         self.assertIn("--remove needs a list and a key", self.ctl("list", "banned", "--remove", code=2))
 
+    def test_a_policy_is_silenced_for_a_while_and_its_counters_go_on(self):
+        self.assertEqual(self.tries(12, "203.0.113.9")[-1], 403)
+        said = self.ctl("policy", "login-per-ip", "shadow", "--for", "2s", "--reason", "ticket 4711")
+        self.assertRegex(said, r"login-per-ip: shadow until \S+ \(\S+ left\): ticket 4711\n")
+        self.assertIn("its counters go on counting", said)
+        self.assertEqual(self.tries(1, "203.0.113.9"), [401])
+        self.assertEqual(self.json("policy", "login-per-ip")["mode"], "shadow")
+        for command in ("status", "policy"):
+            self.assertIn("login-per-ip: shadow until ", self.ctl(command))
+        self.assertIn("login-per-ip (shadow)", self.ctl("why", "203.0.113.9"))
+        self.weir.write(POLICIES + "# a comment\n")  # it survives a reload
+        self.assertIn("reloaded", self.ctl("reload"))
+        self.assertEqual(self.json("policy", "login-per-ip")["overrides"][0]["reason"], "ticket 4711")
+        self.assertGreaterEqual(self.json("counter", "login-per-ip", "203.0.113.9")["counters"][0]["value"], 11)
+        eventually(lambda: self.json("policy", "login-per-ip")["mode"] == "enforce", 10, "the end of the override")
+        self.assertEqual(self.tries(1, "203.0.113.9"), [403])  # its entry acts again
+        self.assertEqual(len(self.weir.logged("an override is in force")), 1)
+        self.assertEqual(len(eventually(lambda: self.weir.logged("an override has ended"))), 1)
+        changed = self.weir.logged("changed by an operator")
+        self.assertEqual((changed[0]["method"], changed[0]["reason"]), ("PUT", "ticket 4711"))
+
+    def test_a_threshold_is_set_for_a_while(self):
+        self.assertEqual(self.tries(11, "203.0.113.9")[-1], 429)
+        self.ctl("list", "login-per-ip", "203.0.113.9", "--forgive")
+        self.assertIn("means several rungs of this policy", self.ctl("policy", "login-per-ip", "set", "over=20", "--for", "1m", code=1))
+        self.assertIn("its counters keep", self.ctl("policy", "login-per-ip", "set", "deny.over=14", "--for", "1m"))
+        self.assertEqual(set(self.tries(14, "203.0.113.9")), {401})
+        self.assertEqual(self.tries(1, "203.0.113.9"), [429])
+        self.assertIn("deny.over=14", self.ctl("status"))
+        self.assertIn("as the files say", self.ctl("policy", "login-per-ip", "restore"))
+        self.assertEqual(self.json("status")["overrides"], [])
+        self.ctl("policy", "everybody", "set", "over=4", "--for", "1m")
+        self.assertEqual([self.status("198.51.100.1", "/flood") for _ in range(5)], [200] * 4 + [429])
+        for arguments, code, words in (
+                (("policy", "login-per-ip", "shadow"), 2, "--for"),
+                (("policy", "login-per-ip", "quiet", "--for", "1m"), 2, "is no change of a policy"),
+                (("policy", "login-per-ip", "set", "over", "--for", "1m"), 2, "is not like over=20"),
+                (("policy", "login-per-pi", "shadow", "--for", "1m"), 1, 'did you mean "login-per-ip"?'),
+                (("policy", "login-per-ip", "restore"), 1, "there is no override"),
+                (("policy", "login-per-ip", "shadow", "--for", "100d"), 1, "31 days"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assertIn(words, self.ctl(*arguments, code=code))
+
+    def test_a_dump_has_what_support_needs_and_no_secret(self):
+        self.weir.write(POLICIES + "notify: {ops: {webhook: 'http://ops:hunter2@127.0.0.1:9/x', per_minute: 1}}\n")
+        self.ctl("reload")
+        self.weir.write(POLICIES + "notify: {ops: {webhook: 'http://ops:hunter3@127.0.0.1:9/x', per_minute: 2}}\n")
+        self.ctl("reload")
+        path = os.path.join(self.weir.directory, "dump.json")
+        self.assertIn("secrets masked", self.ctl("support-dump", path))
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        self.assertNotIn("hunter", text)
+        dump = json.loads(text)
+        self.assertIn("weir_connections_total", dump["metrics"])
+        self.assertEqual({*dump} - {"made", "ctl_version"}, {"status", "config", "policies", "overrides", "reloads", "lists", "views",
+                                                              "lineage", "metrics"})
+        self.assertIn("login-per-ip", dump["config"]["files"][0]["text"])
+        self.assertIn("per_minute: 2", self.ctl("reloads"))
+        self.assertNotIn("hunter", self.ctl("config"))
+
     def test_the_hash_of_a_key_is_what_the_log_has(self):
         self.tries(11, "203.0.113.9")
         row = self.json("hash", "203.0.113.9")["hashes"][0]

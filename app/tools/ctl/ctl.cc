@@ -10,7 +10,9 @@
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_call.h"
+#include "app/tools/ctl/ctl_dump.h"
 #include "app/tools/ctl/ctl_list.h"
+#include "app/tools/ctl/ctl_policy.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "app/tools/ctl/ctl_view.h"
 #include "app/tools/ctl/ctl_watch.h"
@@ -29,6 +31,8 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl top                     which policies are busy, every two seconds\n"
     "  weir ctl tail                    verdicts as they come\n"
     "  weir ctl policy login-per-ip\n"
+    "  weir ctl policy login-per-ip shadow --for 10m --reason 'ticket 4711'\n"
+    "  weir ctl policy login-per-ip set deny.over=80 --for 10m      restore ends it before\n"
     "  weir ctl counter login-per-ip 203.0.113.7\n"
     "  weir ctl list gray_users         its entries; with a key: whether it is listed\n"
     "  weir ctl list banned 203.0.113.7 --add --for 1h --why scraping\n"
@@ -42,6 +46,8 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl hash 203.0.113.7        what the log prints for it\n"
     "  weir ctl view hot-pages\n"
     "  weir ctl reload\n"
+    "  weir ctl reloads                 the last loads and what they changed\n"
+    "  weir ctl support-dump dump.json  what a support case needs, secrets masked\n"
     "  weir ctl drain --begin           not ready any more, but still serving; --end takes it "
     "back\n"
     "  weir ctl drain --begin --hold 10s   ... and return after 10 s: a preStop hook\n"
@@ -57,6 +63,7 @@ struct CtlFlags {
   std::vector<std::string> key;
   bool reset = false, here = false;
   ListFlags list;
+  PolicyFlags policy;
   std::string token;
   bool begin = false, end = false;
   std::string hold;
@@ -67,17 +74,9 @@ struct CtlFlags {
 int show_status(const CtlFlags& flags, const Globals& globals) {
   const AdminAnswer answer = ask_admin(flags.door, "GET", "/v1/status");
   if (answer.code != kOk) return complain_of(answer);
-  show(globals, answer.body, outline(answer.body));
-  return kOk;
-}
-
-int show_policy(const CtlFlags& flags, const Globals& globals) {
-  const bool all = flags.name.empty();
-  const AdminAnswer answer = ask_admin(
-      flags.door, "GET", all ? "/v1/policies" : admin_target("/v1/policies/{}", flags.name));
-  if (answer.code != kOk)
-    return complain_of_name(flags.door, answer, flags.name, "/v1/policies", "policies");
-  show(globals, answer.body, all ? policies_table(answer.body) : outline(answer.body));
+  const std::string changed = overrides_text(answer.body);
+  show(globals, answer.body,
+       outline(answer.body) + (changed.empty() ? "" : "\nset for a while:\n" + changed));
   return kOk;
 }
 
@@ -161,9 +160,10 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
     return runs.back().first;
   };
   command("status", "What is running: configuration, workers, memory", show_status);
-  CLI::App* policy =
-      command("policy", "All policies with what they have done, or one", show_policy);
-  policy->add_option("name", flags->name, "The policy")->type_name("NAME");
+  declare_policy_flags(
+      *command("policy", "All policies with what they have done, or one; and changes for a while",
+               [](const CtlFlags& f, const Globals& g) { return run_policy(f.door, f.policy, g); }),
+      flags->policy);
 
   CLI::App* counter =
       command("counter", "What a policy has counted for a key; never counts", show_counter);
@@ -209,6 +209,15 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
         ->type_name("KEY")
         ->required();
   }
+  runs.emplace_back(app.add_subcommand("config", "The configuration in force, secrets masked"),
+                    [](const CtlFlags& f, const Globals& g) { return run_config(f.door, g); });
+  runs.emplace_back(app.add_subcommand("reloads", "The last loads, and what they changed"),
+                    [](const CtlFlags& f, const Globals& g) { return run_reloads(f.door, g); });
+  CLI::App* dump = app.add_subcommand("support-dump", "What a support case needs, secrets masked");
+  runs.emplace_back(dump, [](const CtlFlags& f, const Globals& g) {
+    return run_support_dump(f.door, f.name, g);
+  });
+  dump->add_option("file", flags->name, "Where to; else stdout")->type_name("FILE");
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });

@@ -1,6 +1,8 @@
 #include "app/tools/ctl/ctl_call.h"
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -19,6 +21,9 @@
 
 namespace weir::app {
 namespace {
+
+constexpr milliseconds kBusyPause{200};
+constexpr int kTriesMost = 20;  // of a door that takes changes no faster
 
 struct Found {
   net::SocketAddress address;
@@ -56,6 +61,11 @@ AdminAnswer failed(ExitCode code, std::string problem) {
 
 }  // namespace
 
+void wait_for(milliseconds time) {
+  boost::asio::io_context io;
+  boost::asio::steady_timer(io, time).wait();
+}
+
 AdminDoor default_door() {
   const config::Environment environment = process_environment();
   const auto from = [&](const char* name, const char* otherwise) {
@@ -80,8 +90,14 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   }
   // The admin door wants it of every change, with a body or without.
   if (method != "GET") lines += "Content-Type: application/json\r\n";
-  const auto answer =
-      http_request(found->address, method, target, found->authority, lines, body, limit);
+  const auto ask = [&] {
+    return http_request(found->address, method, target, found->authority, lines, body, limit);
+  };
+  auto answer = ask();
+  for (int i = 1; answer && answer->status == 429 && i < kTriesMost; ++i) {
+    wait_for(kBusyPause);
+    answer = ask();
+  }
   if (!answer) {
     return failed(kUnreachable, door.address + " does not answer: " + answer.error().message() +
                                     " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)");
@@ -90,8 +106,11 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   out.status = answer->status;
   boost::system::error_code broken;
   out.body = boost::json::parse(answer->body, broken);
-  if (broken) out.body = nullptr;
-  if (out.status / 100 == 2 && !broken) return out;
+  if (broken) {
+    out.body = nullptr;
+    out.text = answer->body;
+  }
+  if (out.status / 100 == 2 && (!broken || target == "/v1/metrics")) return out;
   out.code = kNo;
   if (out.status == 401 || out.status == 403) out.code = kRefused;
   if (out.status == 504) out.code = kUnreachable;  // weir is there, and what it asked is not

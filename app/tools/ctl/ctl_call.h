@@ -20,6 +20,7 @@ struct AdminAnswer {
   int code = 0;    ///< an ExitCode; kOk: the answer is 2xx
   int status = 0;  ///< 0: there was none
   boost::json::value body;
+  std::string text;     ///< the body as it came, if it is no JSON
   std::string problem;  ///< what is wrong, fit to be shown; empty if code is kOk
 };
 
@@ -27,7 +28,11 @@ struct AdminAnswer {
 /// one.
 AdminDoor default_door();
 
-/// One request; blocks for `limit` at most.
+/// Blocks for so long.
+void wait_for(milliseconds time);
+
+/// One request; blocks for `limit` at most, and longer only where the door takes changes no faster
+/// (429): it waits and asks again.
 AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,
                       const std::string& body = {}, milliseconds limit = milliseconds{10'000});
 

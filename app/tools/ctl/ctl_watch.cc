@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <optional>
@@ -34,11 +32,6 @@ std::optional<milliseconds> interval_of(const WatchOptions& options, millisecond
   return std::nullopt;
 }
 
-void wait(milliseconds time) {
-  boost::asio::io_context io;
-  boost::asio::steady_timer(io, time).wait();
-}
-
 }  // namespace
 
 int watch_top(const AdminDoor& door, const WatchOptions& options, const Globals& globals) {
@@ -50,7 +43,7 @@ int watch_top(const AdminDoor& door, const WatchOptions& options, const Globals&
   AdminAnswer before;
   TimePoint asked{};
   for (std::size_t i = 0; times == 0 || i < times; ++i) {
-    if (i != 0) wait(*interval);
+    if (i != 0) wait_for(*interval);
     AdminAnswer answer = ask_admin(door, "GET", "/v1/policies");
     if (answer.code != kOk) return complain_of(answer);
     const TimePoint now = Clock::wall();
@@ -91,7 +84,7 @@ int watch_verdicts(const AdminDoor& door, const WatchOptions& options, const Glo
     }
     if (!out.empty()) print(out);
     after = cell(answer.body, "next");
-    wait(*interval);
+    wait_for(*interval);
   }
 }
 

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "admin/operator/override_view.h"
+#include "admin/routes.h"
+#include "admin/views.h"
+#include "config/text/units.h"
+
+/// What operators set on a policy for a while: its mode, its thresholds.
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kReasonBytesMax = 256;
+constexpr std::size_t kLimitsMost = 16;
+constexpr milliseconds kLongest{std::chrono::hours{24 * 31}};
+
+std::string read_mode(const json::value& value, config::Override& change) {
+  for (const config::Mode mode :
+       {config::Mode::enforce, config::Mode::shadow, config::Mode::disabled}) {
+    if (value.is_string() && text_of(value) == config::mode_name(mode)) change.mode = mode;
+  }
+  return change.mode ? std::string() : "`mode` is enforce, shadow or disabled";
+}
+
+std::string read_limits(const json::value& value, config::Override& change) {
+  if (!value.is_object() || value.get_object().empty() || value.get_object().size() > kLimitsMost)
+    return "`set` is an object such as {\"over\": 20} or {\"deny.over\": 20}";
+  for (const auto& [name, limit] : value.get_object()) {
+    config::Override::Limit out;
+    out.rung = utf8_text({name.data(), name.size()});
+    if (limit.is_int64()) {
+      out.limit = Number(limit.get_int64());
+    } else if (limit.is_double()) {
+      out.limit = Number::real(limit.get_double());
+    } else {
+      return "a threshold in `set` is a number";
+    }
+    change.limits.push_back(std::move(out));
+  }
+  return {};
+}
+
+std::string read_end(const json::object& body, TimePoint now, config::Override& change) {
+  const json::value* const time = body.if_contains("for");
+  const json::value* const until = body.if_contains("until");
+  if ((time == nullptr) == (until == nullptr))
+    return "an override ends by itself: give `for`, a duration such as 10m, or `until`";
+  if (time != nullptr) {
+    if (!time->is_string()) return "`for` is a text";
+    const auto parsed = config::parse_duration(text_of(*time));
+    if (!parsed) return "`for`: " + parsed.message;
+    change.until = now + *parsed.value;
+  } else {
+    const auto parsed =
+        until->is_string() ? config::parse_date(text_of(*until)) : config::Parsed<TimePoint>{};
+    if (!parsed) return "`until` is a time of RFC 3339";
+    change.until = *parsed.value;
+  }
+  if (change.until <= now) return "the override would be over already";
+  if (change.until > now + kLongest) return "an override holds for 31 days at most";
+  return {};
+}
+
+std::string read_override(const json::object& body, TimePoint now, config::Override& change) {
+  const json::value* const mode = body.if_contains("mode");
+  const json::value* const set = body.if_contains("set");
+  if ((mode == nullptr) == (set == nullptr)) return "give either `mode` or `set`";
+  std::string wrong = mode != nullptr ? read_mode(*mode, change) : read_limits(*set, change);
+  if (wrong.empty()) wrong = read_end(body, now, change);
+  if (!wrong.empty()) return wrong;
+  if (const json::value* const reason = body.if_contains("reason"); reason != nullptr) {
+    if (!reason->is_string() || reason->get_string().size() > kReasonBytesMax)
+      return "`reason` is a text of at most " + std::to_string(kReasonBytesMax) + " bytes";
+    change.reason = utf8_text(text_of(*reason));
+  }
+  change.since = now;
+  change.by = "admin";
+  return {};
+}
+
+bool is_disabled(const policies::PolicySet& set, std::string_view name) {
+  return std::find(set.disabled.begin(), set.disabled.end(), name) != set.disabled.end();
+}
+
+net::HttpReply refused(const LoadReport& report) {
+  const std::string why = report.problems.empty() ? "" : report.problems.front().message;
+  return problem(422, "nothing was changed: " + why, load_view(report));
+}
+
+// What the change means for what was counted, honestly.
+std::string note_on(const config::Override& change, bool was_shadow) {
+  if (!change.mode) return "its counters keep what they have counted";
+  switch (*change.mode) {
+    case config::Mode::shadow:
+      return "its counters go on counting; the entries of its own lists act again when it ends";
+    case config::Mode::disabled:
+      return "it counts nothing meanwhile; what it has counted comes back as far as its window "
+             "still holds it";
+    case config::Mode::enforce:
+      break;
+  }
+  if (!was_shadow) return "it is enforced as the files say it";
+  return "it begins with counters of its own, which are empty: what was counted in shadow is not "
+         "held against anybody";
+}
+
+}  // namespace
+
+json::array overrides_view(const Call& call, std::string_view policy) {
+  json::array out;
+  for (const config::Override& each : call.operations.overrides()) {
+    if (!policy.empty() && each.policy != policy) continue;
+    json::object limits;
+    for (const config::Override::Limit& limit : each.limits)
+      limits[limit.rung] = number_value(limit.limit);
+    json::object row;
+    row["policy"] = each.policy;
+    row["mode"] = each.mode ? json::value(config::mode_name(*each.mode)) : json::value();
+    row["set"] = std::move(limits);
+    row["text"] = config::override_text(each);
+    put_time(row, "since", each.since);
+    put_until(row, each.until, call.at.now);
+    row["reason"] = each.reason;
+    row["by"] = each.by;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+net::HttpReply get_overrides(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) return std::move(*wrong);
+  return json_reply({{"overrides", overrides_view(call)}});
+}
+
+boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  auto body = read_object(call.request.body, {"mode", "set", "for", "until", "reason"});
+  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
+  config::Override change;
+  change.policy = call.name();
+  const std::string wrong = read_override(std::get<json::object>(body), call.at.now, change);
+  if (!wrong.empty()) co_return problem(400, wrong);
+  const policies::Policy* const policy = call.set->find_policy(call.name());
+  if ((policy == nullptr || policy->is_meter) && !is_disabled(*call.set, call.name()))
+    co_return problem(404, "there is no policy of that name");
+  const std::string note = note_on(change, policy != nullptr && policy->shadow);
+  const LoadReport report = co_await call.operations.override_policy(std::move(change));
+  if (!report.ok) co_return refused(report);
+  json::object reply;
+  reply["policy"] = call.name();
+  reply["overrides"] = overrides_view(call, call.name());
+  reply["note"] = note;
+  co_return json_reply(reply);
+}
+
+boost::asio::awaitable<net::HttpReply> end_override(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  const json::array before = overrides_view(call, call.name());
+  if (before.empty()) co_return problem(404, "there is no override of a policy of that name");
+  std::string name(call.name());
+  const LoadReport report = co_await call.operations.end_overrides(std::move(name));
+  if (!report.ok) co_return refused(report);
+  json::object reply;
+  reply["policy"] = call.name();
+  reply["overrides"] = json::array();
+  reply["note"] = "the policy is as the files say it";
+  co_return json_reply(reply);
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,92 @@
+#include "app/tools/ctl/ctl_dump.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "app/support/columns.h"
+#include "app/support/exit_code.h"
+#include "app/support/files.h"
+#include "core/clock.h"
+#include "core/text.h"
+
+namespace weir::app {
+namespace {
+
+namespace json = boost::json;
+
+// A text of several lines: columns.h's cells are for one.
+std::string raw_text(const json::value& of, std::string_view name) {
+  const json::value* const value = member(of, name);
+  if (value == nullptr || !value->is_string()) return {};
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+// What comes from files may hold control characters: they do not reach the terminal.
+std::string lines_made_plain(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20;
+    out += plain && c != 0x7f ? c : '?';
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_config(const AdminDoor& door, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(door, "GET", "/v1/config");
+  if (answer.code != kOk) return complain_of(answer);
+  std::string text = "# configuration " + cell(answer.body, "hash") + ", secrets masked\n";
+  for (const json::value& file : items(answer.body, "files"))
+    text += "# --- " + cell(file, "name") + "\n" + lines_made_plain(raw_text(file, "text"));
+  show(globals, answer.body, text);
+  return kOk;
+}
+
+int run_reloads(const AdminDoor& door, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(door, "GET", "/v1/reloads");
+  if (answer.code != kOk) return complain_of(answer);
+  std::string text;
+  for (const json::value& load : items(answer.body, "reloads")) {
+    text += cell(load, "at") + "  " + (is_true(load, "ok") ? "loaded " : "refused ") +
+            cell(load, "hash") + " because of " + cell(load, "cause") + "\n";
+    if (const std::string why = cell(load, "first_problem"); !why.empty())
+      text += "    " + why + "\n";
+    for (const json::value& diff : items(load, "diffs")) {
+      text += "  " + cell(diff, "file") + "\n" + lines_made_plain(raw_text(diff, "diff"));
+    }
+  }
+  show(globals, answer.body, text);
+  return kOk;
+}
+
+int run_support_dump(const AdminDoor& door, const std::string& file, const Globals&) {
+  json::object dump;
+  dump["made"] = iso_time(Clock::wall());
+  dump["ctl_version"] = kVersion;
+  for (const char* const name : {"status", "config", "policies", "overrides", "reloads", "lists",
+                                 "views", "lineage", "metrics"}) {
+    AdminAnswer answer = ask_admin(door, "GET", std::string("/v1/") + name);
+    if (answer.status == 0 || answer.code == kRefused) return complain_of(answer);
+    if (std::string_view(name) == "metrics") {
+      dump[name] = std::move(answer.text);
+    } else if (answer.code == kOk) {
+      dump[name] = std::move(answer.body);
+    } else {
+      dump[name] = json::object{{"problem", answer.problem}};  // an older weir
+    }
+  }
+  const std::string text = json::serialize(dump) + "\n";
+  if (file.empty() || file == "-") {
+    print(text);
+    return kOk;
+  }
+  if (const auto written = write_file(file, text, 0600); !written) {
+    complain(file + ": " + written.error().message());
+    return kUnreachable;
+  }
+  print(file + ": " + human_size(text.size()) + ", secrets masked\n");
+  return kOk;
+}
+
+}  // namespace weir::app

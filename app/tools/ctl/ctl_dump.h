@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "app/support/command.h"
+#include "app/tools/ctl/ctl_call.h"
+
+/// The commands of `weir ctl` that show the configuration in force and gather what a support case
+/// needs.
+namespace weir::app {
+
+/// GET /v1/config: the texts in force, secrets masked.
+int run_config(const AdminDoor& door, const Globals& globals);
+/// GET /v1/reloads: the last loads and what they changed.
+int run_reloads(const AdminDoor& door, const Globals& globals);
+/// One JSON file: versions, status, configuration, policies, lists, views, reloads, overrides,
+/// metrics. Secrets are masked, and keys of lists and counters are not in it. Empty: to stdout.
+int run_support_dump(const AdminDoor& door, const std::string& file, const Globals& globals);
+
+}  // namespace weir::app

@@ -1,0 +1,73 @@
+#include "admin/operator/pace.h"
+#include "api_fixture.h"
+
+namespace weir::test::overrides_test {
+
+TEST_F(ApiTest, AnOverrideIsSetShownAndEnded) {
+  const std::string path = "/v1/policies/per-ip/override";
+  Reply reply = call("PUT", path, R"({"mode":"shadow","for":"10m","reason":"ticket 4711"})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  json::value body = json::parse(reply.body);
+  EXPECT_EQ(body.at("overrides").at(0).at("until"), json::value("2026-11-21T00:10:00.123Z"));
+  EXPECT_NE(std::string(body.at("note").as_string()).find("go on counting"), std::string::npos);
+  EXPECT_EQ(get("/v1/policies/per-ip").at("overrides").at(0).at("text"), json::value("shadow"));
+  EXPECT_EQ(get("/v1/status").at("overrides").as_array().size(), 1U);
+  EXPECT_EQ(get("/v1/overrides").at("overrides").at(0).at("reason"), json::value("ticket 4711"));
+  ASSERT_EQ(process.notes.size(), 1U);
+  EXPECT_EQ(process.notes[0].path, path);
+  EXPECT_EQ(process.notes[0].reason, "ticket 4711");
+  EXPECT_EQ(call("DELETE", path).status, 200);
+  EXPECT_EQ(get("/v1/overrides").at("overrides").as_array().size(), 0U);
+  EXPECT_EQ(call("DELETE", path).status, 404);
+}
+
+TEST_F(ApiTest, AnOverrideThatIsNoneIsRefused) {
+  for (const char* wrong :
+       {R"({"for":"1m"})", R"({"mode":"shadow"})", R"({"mode":"quiet","for":"1m"})",
+        R"({"mode":"shadow","set":{"over":1},"for":"1m"})", R"({"set":{},"for":"1m"})",
+        R"({"set":{"over":"20"},"for":"1m"})", R"({"mode":"shadow","for":"32d"})",
+        R"({"mode":"shadow","until":"2020-01-01"})",
+        R"({"mode":"shadow","for":"1m","reason":7})"}) {
+    EXPECT_EQ(call("PUT", "/v1/policies/per-ip/override", wrong).status, 400) << wrong;
+  }
+  EXPECT_EQ(call("PUT", "/v1/policies/nothing/override", R"({"mode":"shadow","for":"1m"})").status,
+            404);
+  EXPECT_EQ(call("PUT", "/v1/policies/never/override", R"({"mode":"enforce","for":"1m"})").status,
+            200)
+      << "one that the files have disabled";
+  process.next_reload.ok = false;
+  process.next_reload.problems = {{true, {}, 0, 0, "it makes no sense", {}}};
+  const Reply reply =
+      call("PUT", "/v1/policies/per-ip/override", R"({"set":{"over":1},"for":"1m"})");
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_EQ(detail(reply), "nothing was changed: it makes no sense");
+}
+
+TEST_F(ApiTest, TheConfigurationAndItsHistoryAreShown) {
+  process.texts = {{"weir.yaml", "weir: 1\n"}};
+  admin::LoadRecord record;
+  record.at = process.now;
+  record.cause = "SIGHUP";
+  record.ok = true;
+  record.diffs = {{"weir.yaml", "-a\n+b\n"}};
+  process.records = {record};
+  EXPECT_EQ(get("/v1/config").at("files").at(0).at("text"), json::value("weir: 1\n"));
+  EXPECT_EQ(get("/v1/reloads").at("reloads").at(0).at("diffs").at(0).at("diff"),
+            json::value("-a\n+b\n"));
+  EXPECT_EQ(call("GET", "/v1/metrics").status, 200);
+}
+
+TEST_F(ApiTest, ChangesAreTakenNoFasterThanTheDoorSays) {
+  int taken = 0;
+  Reply reply;
+  while ((reply = call("DELETE", "/v1/lists/gray_users/entries?key=a")).status == 200) ++taken;
+  EXPECT_EQ(taken, admin::Pace::kBurst);
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(reply.field("Retry-After"), "1");
+  EXPECT_EQ(call("GET", "/v1/status").status, 200);
+  EXPECT_EQ(call("POST", "/v1/explain", R"({"url":"/"})").status, 200) << "changes nothing";
+  process.now += milliseconds{1'000};
+  EXPECT_EQ(call("DELETE", "/v1/lists/gray_users/entries?key=a").status, 200);
+}
+
+}  // namespace weir::test::overrides_test

@@ -1,0 +1,79 @@
+#include "config/override.h"
+
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+
+namespace weir::config::override_test {
+namespace {
+
+Model model() {
+  Loaded loaded = load_text("weir.yaml", R"(weir: 1
+policies:
+  - name: ladder
+    watch: request
+    key: ip
+    window: 10m
+    then:
+      - {over: 5, do: flag}
+      - {over: 10, do: graylist, for: 15m, mode: disabled}
+      - {over: 50, do: deny, for: 1h}
+  - {name: single, watch: request, key: ip, window: 1m, then: [{over: 5, do: deny}]}
+  - {name: trial, watch: request, key: ip, window: 1m, mode: shadow, then: [{over: 5, do: deny}]}
+)");
+  EXPECT_TRUE(loaded.model);
+  return std::move(*loaded.model);
+}
+
+Number limit_of(const Rung& rung) { return std::get<Located<Number>>(rung.limit).value; }
+
+Override of(const char* policy, std::optional<Mode> mode,
+            std::vector<Override::Limit> limits = {}) {
+  Override out;
+  out.policy = policy;
+  out.mode = mode;
+  out.limits = std::move(limits);
+  return out;
+}
+
+TEST(Override, SetsTheOneThresholdThatIsMeant) {
+  for (const char* rung : {"over", "1.over", "deny.over"}) {
+    Model changed = model();
+    EXPECT_EQ(apply(of("single", {}, {{rung, 20}}), changed), "") << rung;
+    EXPECT_EQ(limit_of(changed.policies[1].then[0]), Number(20)) << rung;
+  }
+  Model changed = model();
+  EXPECT_EQ(apply(of("ladder", {}, {{"deny.over", 60}, {"1.over", 6}}), changed), "");
+  EXPECT_EQ(limit_of(changed.policies[0].then[0]), Number(6));
+  EXPECT_EQ(limit_of(changed.policies[0].then[2]), Number(60));
+}
+
+TEST(Override, SaysWhichThresholdsThereAre) {
+  Model changed = model();
+  EXPECT_EQ(apply(of("ladder", {}, {{"over", 20}}), changed),
+            "\"over\" means several rungs of this policy: say which one: 1.over=5 (flag), "
+            "2.over=10 (graylist), 3.over=50 (deny)");
+  EXPECT_EQ(apply(of("single", {}, {{"under", 20}}), changed),
+            "\"under\" means no rung of this policy; there are 1.over=5 (deny)");
+  EXPECT_EQ(apply(of("nobody", Mode::shadow), changed), "there is no policy of that name");
+}
+
+TEST(Override, SilenceLeavesThePolicyItsCounters) {
+  Model changed = model();
+  EXPECT_EQ(apply(of("ladder", Mode::shadow), changed), "");
+  EXPECT_EQ(changed.policies[0].mode.value, Mode::enforce);
+  EXPECT_EQ(changed.policies[0].then[0].mode->value, Mode::shadow);
+  EXPECT_EQ(changed.policies[0].then[1].mode->value, Mode::disabled);
+  EXPECT_EQ(apply(of("trial", Mode::enforce), changed), "");
+  EXPECT_EQ(changed.policies[2].mode.value, Mode::enforce);
+  EXPECT_EQ(apply(of("single", Mode::disabled), changed), "");
+  EXPECT_EQ(changed.policies[1].mode.value, Mode::disabled);
+}
+
+TEST(Override, IsToldInWords) {
+  EXPECT_EQ(override_text(of("p", Mode::shadow, {{"over", 20}})), "shadow, over=20");
+  EXPECT_EQ(override_text(of("p", {}, {{"deny.over", 1}, {"1.over", 2}})), "deny.over=1, 1.over=2");
+}
+
+}  // namespace
+}  // namespace weir::config::override_test
