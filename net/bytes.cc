@@ -48,6 +48,15 @@ BlockPool::Block* BlockPool::take(std::size_t at_least) {
   return ::new (memory) Block{this, static_cast<std::uint32_t>(size - sizeof(Block))};
 }
 
+bool BlockPool::charge(std::size_t bytes) noexcept {
+  if (in_use_ + kept_ + bytes > limit_) {
+    trim();
+    if (in_use_ + bytes > limit_) return false;
+  }
+  in_use_ += bytes;
+  return true;
+}
+
 void BlockPool::give_back(Block* block) noexcept {
   const std::size_t size = block->capacity + sizeof(Block);
   in_use_ -= size;

@@ -42,6 +42,10 @@ class BlockPool {
   void give_back(Block* block) noexcept;
   void trim() noexcept;  ///< gives what is kept to the system
 
+  /// Counts bytes that somebody keeps elsewhere as in use here. False: over the limit.
+  bool charge(std::size_t bytes) noexcept;
+  void discharge(std::size_t bytes) noexcept { in_use_ -= bytes; }
+
  private:
   static constexpr std::size_t kClasses = 22;
   static constexpr std::size_t kSmallest = 1024;

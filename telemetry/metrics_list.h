@@ -153,6 +153,38 @@
   X(settled_known, counter, "weir_settled_total", "result=\"settled\"",                           \
     "Answers that the app told of by an id; unknown: there is no such request.")                  \
   X(settled_unknown, counter, "weir_settled_total", "result=\"unknown\"", "")                     \
+  X(grpc_connections, counter, "weir_grpc_connections_total", "",                                 \
+    "Connections accepted by the gRPC door.")                                                     \
+  X(grpc_connections_open, gauge, "weir_grpc_connections_open", "",                               \
+    "Connections of the gRPC door that are open now.")                                            \
+  X(grpc_connections_refused, counter, "weir_grpc_connections_refused_total", "",                 \
+    "Connections closed at once because the gRPC door had as many as it takes.")                  \
+  X(grpc_connections_failed, counter, "weir_grpc_connections_failed_total", "",                   \
+    "Connections of the gRPC door ended because there was no memory for them.")                   \
+  X(grpc_ok, counter, "weir_grpc_calls_total", "status=\"ok\"",                                   \
+    "gRPC calls, by the status that they were answered with.")                                    \
+  X(grpc_cancelled, counter, "weir_grpc_calls_total", "status=\"cancelled\"", "")                 \
+  X(grpc_deadline_exceeded, counter, "weir_grpc_calls_total", "status=\"deadline_exceeded\"", "") \
+  X(grpc_resource_exhausted, counter, "weir_grpc_calls_total", "status=\"resource_exhausted\"",   \
+    "")                                                                                           \
+  X(grpc_unimplemented, counter, "weir_grpc_calls_total", "status=\"unimplemented\"", "")         \
+  X(grpc_internal, counter, "weir_grpc_calls_total", "status=\"internal\"", "")                   \
+  X(grpc_unavailable, counter, "weir_grpc_calls_total", "status=\"unavailable\"", "")             \
+  X(grpc_other, counter, "weir_grpc_calls_total", "status=\"other\"", "")                         \
+  X(grpc_shut_out_flood, counter, "weir_grpc_shut_out_total", "reason=\"flood\"",                 \
+    "gRPC peers that were shut out, by what they did.")                                           \
+  X(grpc_shut_out_resets, counter, "weir_grpc_shut_out_total", "reason=\"resets\"", "")           \
+  X(grpc_shut_out_fields, counter, "weir_grpc_shut_out_total", "reason=\"fields\"", "")           \
+  X(grpc_shut_out_buffers, counter, "weir_grpc_shut_out_total", "reason=\"buffers\"", "")         \
+  X(grpc_malformed, counter, "weir_grpc_malformed_total", "",                                     \
+    "Frames to the gRPC door that are no valid HTTP/2.")                                          \
+  X(grpc_pings, counter, "weir_grpc_pings_total", "", "PINGs that the gRPC door was sent.")       \
+  X(timeout_grpc_frame, counter, "weir_grpc_timeouts_total", "phase=\"frame\"",                   \
+    "Deadlines of the gRPC door that passed, by phase.")                                          \
+  X(timeout_grpc_message, counter, "weir_grpc_timeouts_total", "phase=\"message\"", "")           \
+  X(timeout_grpc_answer, counter, "weir_grpc_timeouts_total", "phase=\"answer\"", "")             \
+  X(timeout_grpc_write, counter, "weir_grpc_timeouts_total", "phase=\"write\"", "")               \
+  X(timeout_grpc_pong, counter, "weir_grpc_timeouts_total", "phase=\"pong\"", "")                 \
   X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                          \
     "Rows for --record; dropped: the queue was full.")                                            \
   X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                  \

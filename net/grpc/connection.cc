@@ -1,0 +1,433 @@
+#include "net/grpc/connection.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "net/grpc/context.h"
+#include "net/grpc/stream.h"
+#include "net/listener.h"
+#include "net/socket.h"
+
+namespace weir::net::grpc {
+namespace {
+
+using telemetry::Metric;
+
+constexpr std::uint32_t kConnectionEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+// Calls that may be reset before they are answered: as many as are under way at once, since a
+// caller whose deadline is short gives all of them up together; then so many a second, and one for
+// each call that was answered.
+constexpr std::int32_t kResetsMost = 1'000;
+constexpr std::int32_t kResetsPerSecond = 50;
+constexpr int kDiscardsPerTurn = 4;
+
+}  // namespace
+
+void Connection::open(Fd fd, const Address& peer) {
+  fd_ = std::move(fd);
+  peer_ = peer;
+  state_ = State::open;
+  drain_ = Drain::no;
+  abuse_ = Abuse::none;
+  readable_ = peer_ended_ = watching_writable_ = is_dirty_ = asked_ = in_session_ = broken_ = false;
+  half_frame_ = std::numeric_limits<std::uint64_t>::max();
+  opened_ = half_since_ = last_read_ = last_written_ = ctx_.worker.now();
+  account_ = {&ctx_.memory, 0};
+  meter_ = {};
+  resets_ = Credit(std::max(kResetsMost, static_cast<std::int32_t>(ctx_.settings.streams)),
+                   kResetsPerSecond);
+  stream_bytes_ = 0;
+  ends_at_ = TimePoint::max();
+  if (ctx_.settings.age.count() != 0) {
+    const std::int64_t age = ctx_.settings.age.count();
+    std::uniform_int_distribution<std::int64_t> spread(age - age / 10, age + age / 10);
+    ends_at_ = opened_ + milliseconds(spread(ctx_.random));
+  }
+  previous_open_ = nullptr;
+  next_open_ = ctx_.open;
+  if (ctx_.open != nullptr) ctx_.open->previous_open_ = this;
+  ctx_.open = this;
+  ++ctx_.open_count;
+  guarded([&] {
+    if (!ctx_.worker.reactor().add(fd_.get(), kConnectionEvents, *this) || !begin_session()) {
+      return fail();
+    }
+    touch();
+    arm();
+    if (ctx_.stopping) begin_drain();
+  });
+}
+
+bool Connection::begin_session() {
+  nghttp2_mem memory = Memory::hooks(account_);
+  nghttp2_session* session = nullptr;
+  if (nghttp2_session_server_new3(&session, ctx_.callbacks.get(), this, ctx_.option.get(),
+                                  &memory) != 0) {
+    return false;
+  }
+  session_.reset(session);
+  constexpr std::uint32_t kStreamWindow = 256 << 10;
+  constexpr std::int32_t kConnectionWindow = 1 << 20;
+  const nghttp2_settings_entry settings[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, ctx_.settings.streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
+       static_cast<std::uint32_t>(ctx_.settings.field_bytes)},
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
+  return nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings)) == 0 &&
+         nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, kConnectionWindow) ==
+             0;
+}
+
+void Connection::touch() noexcept {
+  if (is_dirty_) return;
+  is_dirty_ = true;
+  next_dirty_ = ctx_.dirty;
+  ctx_.dirty = this;
+}
+
+void Connection::on_events(std::uint32_t events) {
+  guarded([&] {
+    if (state_ == State::closed) return;
+    if (ctx_.is_short()) make_room(ctx_);  // before anything is under way here
+    if (state_ == State::closed) return;
+    if ((events & EPOLLERR) != 0) return close();
+    if ((events & EPOLLIN) != 0) readable_ = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) readable_ = peer_ended_ = true;
+    if ((events & EPOLLOUT) != 0) touch();
+    if (state_ == State::lingering) return discard_input();
+    read();
+  });
+}
+
+// One read a turn: however much a peer sends, the others get theirs.
+void Connection::read() {
+  if (!readable_ || state_ != State::open || !out_.empty()) return;
+  const std::span<char> into = ctx_.worker.scratch_in();
+  const IoResult result = net::receive(fd_.get(), into);
+  if (result.bytes == 0) {
+    readable_ = false;
+    if (result.ended) return peer_ended();
+    if (!result.would_block) close();
+    return;
+  }
+  last_read_ = ctx_.worker.now();
+  asked_ = false;
+  readable_ = peer_ended_ || result.bytes == into.size();
+  feed({into.data(), result.bytes});
+  if (state_ == State::open) arm();
+  if (readable_ && state_ == State::open) read_later();
+}
+
+// What is left comes again, behind what others have.
+void Connection::read_later() noexcept {
+  ctx_.worker.reactor().modify(
+      fd_.get(), kConnectionEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
+}
+
+void Connection::feed(std::string_view bytes) {
+  const TimePoint now = ctx_.worker.now();
+  resets_.refill(now);
+  const bool flood = meter_.take(bytes, now) == FrameMeter::Verdict::flood;
+  if (meter_.inside() && half_frame_ != meter_.frames()) {
+    half_frame_ = meter_.frames();
+    half_since_ = now;
+  }
+  touch();
+  if (flood) return shut_out(Abuse::flood);
+  in_session_ = true;
+  const auto used = nghttp2_session_mem_recv(
+      session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  in_session_ = false;
+  if (used == NGHTTP2_ERR_FLOODED) return shut_out(Abuse::flood);
+  if (broken_ || used == NGHTTP2_ERR_NOMEM || used == NGHTTP2_ERR_CALLBACK_FAILURE) return fail();
+  if (used < 0) {  // no HTTP/2 at all
+    ctx_.metrics.add(Metric::grpc_malformed);
+    return begin_close();
+  }
+  if (abuse_ != Abuse::none) begin_close();
+}
+
+void Connection::shut_out(Abuse abuse) {
+  if (abuse_ != Abuse::none || (state_ != State::open && state_ != State::closing)) return;
+  abuse_ = abuse;
+  switch (abuse) {
+    case Abuse::flood:
+      ctx_.metrics.add(Metric::grpc_shut_out_flood);
+      break;
+    case Abuse::resets:
+      ctx_.metrics.add(Metric::grpc_shut_out_resets);
+      break;
+    case Abuse::fields:
+      ctx_.metrics.add(Metric::grpc_shut_out_fields);
+      break;
+    case Abuse::buffers:
+    case Abuse::none:
+      ctx_.metrics.add(Metric::grpc_shut_out_buffers);
+      break;
+  }
+  nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+  touch();
+  if (!in_session_) begin_close();
+}
+
+void Connection::peer_ended() {
+  peer_ended_ = true;
+  // It may still take answers to what it has asked; those that wait are given up.
+  touch();
+  begin_close();
+}
+
+// What is queued goes out, calls that wait are given up, and nothing more is read.
+void Connection::begin_close() {
+  if (state_ != State::open) return;
+  state_ = State::closing;
+  for (Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
+    if (stream->state_ == Stream::State::waiting || stream->state_ == Stream::State::reading) {
+      stream->close();
+    }
+  }
+  touch();
+  arm();
+}
+
+void Connection::flush() {
+  is_dirty_ = false;
+  guarded([&] {
+    if (state_ != State::open && state_ != State::closing) return;
+    if (broken_) return fail();
+    const bool was_blocked = !out_.empty();
+    if (was_blocked) {
+      const IoResult result = net::transmit(fd_.get(), out_.view());
+      if (result.error != 0) return close();
+      if (result.bytes != 0) {
+        out_.consume(result.bytes);
+        last_written_ = ctx_.worker.now();
+      }
+      if (!out_.empty()) return watch_writable(true);
+      watch_writable(false);
+    }
+    if (!send_queued()) return;
+    const bool over = state_ == State::closing || (nghttp2_session_want_read(session_.get()) == 0 &&
+                                                   nghttp2_session_want_write(session_.get()) == 0);
+    if (over && out_.empty()) return linger();
+    arm();
+    if (was_blocked && out_.empty() && readable_) read_later();
+  });
+}
+
+// Everything that nghttp2 has, as far as the peer takes it. False: the connection is closed.
+bool Connection::send_queued() {
+  const std::span<char> room = ctx_.worker.scratch_out();
+  while (out_.empty()) {
+    std::size_t filled = 0;
+    const std::uint8_t* data = nullptr;
+    ssize_t size = 0;
+    bool direct = false;
+    for (;;) {
+      in_session_ = true;
+      size = nghttp2_session_mem_send(session_.get(), &data);
+      in_session_ = false;
+      if (broken_ || size < 0) {
+        fail();
+        return false;
+      }
+      if (size == 0) break;
+      if (static_cast<std::size_t>(size) > room.size() - filled) {
+        direct = true;  // it lives until the next call
+        break;
+      }
+      std::memcpy(room.data() + filled, data, static_cast<std::size_t>(size));
+      filled += static_cast<std::size_t>(size);
+    }
+    if (filled == 0 && !direct) return true;
+    if (!write({room.data(), filled})) return false;
+    if (direct && !write({reinterpret_cast<const char*>(data), static_cast<std::size_t>(size)})) {
+      return false;
+    }
+    if (size == 0) return true;
+  }
+  return true;
+}
+
+// False: the connection is closed. What the peer does not take stays in out_.
+bool Connection::write(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  if (out_.empty()) {
+    const IoResult result = net::transmit(fd_.get(), bytes);
+    if (result.error != 0) {
+      close();
+      return false;
+    }
+    bytes.remove_prefix(result.bytes);
+    last_written_ = ctx_.worker.now();
+    if (bytes.empty()) return true;
+  }
+  out_.append(ctx_.worker.blocks(), bytes);
+  watch_writable(true);
+  return true;
+}
+
+void Connection::watch_writable(bool yes) noexcept {
+  if (yes == watching_writable_) return;
+  watching_writable_ = yes;
+  ctx_.worker.reactor().modify(fd_.get(), kConnectionEvents | (yes ? std::uint32_t{EPOLLOUT} : 0U),
+                               *this);
+}
+
+// To close over unread bytes is a reset, which may take the last words out of the peer's hands.
+void Connection::linger() {
+  if (peer_ended_ && !readable_) return close();
+  ::shutdown(fd_.get(), SHUT_WR);
+  state_ = State::lingering;
+  drained_at_ = ctx_.worker.now();
+  session_.reset();
+  while (streams_ != nullptr) on_stream_closed(streams_->id_);
+  arm();
+  readable_ = true;
+  discard_input();
+}
+
+void Connection::discard_input() {
+  for (int i = 0; i < kDiscardsPerTurn && readable_; ++i) {
+    const IoResult result = net::receive(fd_.get(), ctx_.worker.scratch_in());
+    if (result.bytes != 0) continue;
+    if (!result.would_block) return close();
+    readable_ = false;
+  }
+  if (readable_) read_later();
+}
+
+void Connection::begin_drain() {
+  if (state_ != State::open || drain_ != Drain::no) return;
+  drain_ = Drain::told;
+  drained_at_ = ctx_.worker.now();
+  nghttp2_submit_shutdown_notice(session_.get());
+  touch();
+  arm();
+}
+
+void Connection::abort() {
+  if (state_ == State::closed) return;
+  if (fd_) net::set_abort_on_close(fd_.get());
+  close();
+}
+
+void Connection::fail() {
+  if (in_session_) {
+    broken_ = true;
+    return;
+  }
+  if (state_ == State::closed) return;
+  ctx_.metrics.add(Metric::grpc_connections_failed);
+  abort();
+}
+
+void Connection::close() {
+  if (state_ == State::closed) return;
+  if (in_session_) {
+    broken_ = true;
+    return;
+  }
+  state_ = State::closed;
+  while (streams_ != nullptr) on_stream_closed(streams_->id_);
+  session_.reset();
+  fd_.close();
+  out_.clear();
+  Wheel::disarm(*this);
+  (previous_open_ != nullptr ? previous_open_->next_open_ : ctx_.open) = next_open_;
+  if (next_open_ != nullptr) next_open_->previous_open_ = previous_open_;
+  --ctx_.open_count;
+  ctx_.metrics.add(Metric::grpc_connections_open, -1);
+  if (ctx_.settings.connections != nullptr) ctx_.settings.connections->give_back();
+  next_open_ = ctx_.retired;  // events of this turn may still name it
+  ctx_.retired = this;
+}
+
+void Connection::give_up() noexcept {
+  broken_ = true;
+  touch();
+}
+
+void make_room(Context& context) {
+  const std::size_t enough = context.settings.buffer_bytes - context.settings.buffer_bytes / 4;
+  while (context.kept() > enough) {
+    Connection* most = nullptr;
+    for (Connection* c = context.open; c != nullptr; c = c->next_open()) {
+      if (most == nullptr || c->kept() > most->kept()) most = c;
+    }
+    if (most == nullptr || most->kept() == 0) return;
+    most->evict();
+  }
+}
+
+// It is told why only if that can be said at once: who does not read keeps what it has been sent.
+void Connection::evict() {
+  shut_out(Abuse::buffers);
+  flush();
+  if (state_ != State::closed) abort();
+}
+
+// One timer for all that a connection waits for: the soonest of it.
+void Connection::arm() noexcept {
+  TimePoint at = TimePoint::max();
+  const Settings& settings = ctx_.settings;
+  switch (state_) {
+    case State::closed:
+      return;
+    case State::lingering:
+      at = drained_at_ + settings.linger;
+      break;
+    case State::open:
+      if (is_half()) at = half_since_ + settings.frame;
+      at = std::min(at, last_read_ + settings.quiet + (asked_ ? settings.pong : milliseconds{0}));
+      if (drain_ == Drain::told) at = std::min(at, drained_at_ + settings.goaway);
+      if (drain_ == Drain::no) at = std::min(at, ends_at_);
+      [[fallthrough]];
+    case State::closing:
+      if (!out_.empty()) at = std::min(at, last_written_ + settings.write);
+      if (state_ == State::closing) at = std::min(at, ctx_.worker.now() + settings.write);
+      break;
+  }
+  ctx_.worker.wheel().arm(*this, at);
+}
+
+void Connection::on_timer(TimePoint now) {
+  guarded([&] {
+    const Settings& settings = ctx_.settings;
+    if (state_ == State::closed) return;
+    if (state_ == State::lingering) return close();
+    if (!out_.empty() && now >= last_written_ + settings.write) {
+      ctx_.metrics.add(Metric::timeout_grpc_write);
+      return abort();
+    }
+    if (state_ == State::closing) return abort();
+    if (is_half() && now >= half_since_ + settings.frame) {
+      ctx_.metrics.add(Metric::timeout_grpc_frame);
+      return abort();
+    }
+    if (asked_ && now >= last_read_ + settings.quiet + settings.pong) {
+      ctx_.metrics.add(Metric::timeout_grpc_pong);
+      return abort();
+    }
+    if (!asked_ && now >= last_read_ + settings.quiet) {
+      asked_ = true;
+      nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
+      touch();
+    }
+    if (drain_ == Drain::no && now >= ends_at_) begin_drain();
+    if (drain_ == Drain::told && now >= drained_at_ + settings.goaway) {
+      drain_ = Drain::final;
+      nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
+                            nghttp2_session_get_last_proc_stream_id(session_.get()),
+                            NGHTTP2_NO_ERROR, nullptr, 0);
+      touch();
+    }
+    arm();
+  });
+}
+
+}  // namespace weir::net::grpc

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/address.h"
+#include "net/bytes.h"
+#include "net/fd.h"
+#include "net/grpc/frame_meter.h"
+#include "net/grpc/memory.h"
+#include "net/reactor.h"
+#include "net/wheel.h"
+
+namespace weir::net::grpc {
+
+struct Context;
+class Stream;
+
+/// Why a peer is shut out.
+enum class Abuse : std::uint8_t {
+  none,
+  flood,    ///< frames that ask for nothing, without end
+  resets,   ///< calls that are reset before they are answered, without end
+  fields,   ///< a list of fields many times larger than is taken
+  buffers,  ///< it keeps the most, and the worker is short of buffers
+};
+
+/// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
+///
+///     open -> closing (what is queued goes out) -> lingering (our side is shut) -> closed
+///
+/// What is read is given to nghttp2 at once, whose callbacks lead to the streams; what is to be
+/// sent is taken from nghttp2 at the end of the turn, for all answers together. While the peer does
+/// not take what was sent, nothing is read from it: it cannot ask for more answers than it takes.
+/// Lives on one worker, in its server's store; not thread-safe.
+class Connection final : EventHandler, Timer {
+ public:
+  explicit Connection(Context& context) noexcept : ctx_(context) {}
+
+  void open(Fd fd, const Address& peer);
+  /// Says that it will end (the first GOAWAY), and by itself, after Settings::goaway, from which
+  /// call on nothing is served (the second); ends with the last call.
+  void begin_drain();
+  void flush();  ///< at the end of the turn
+  void abort();  ///< at once
+  /// No more than this peer deserves: it is told ENHANCE_YOUR_CALM, if it listens, and cut off.
+  void shut_out(Abuse abuse);
+  void evict();  ///< for what it keeps
+
+  const Address& peer() const noexcept { return peer_; }
+  bool is_idle() const noexcept { return streams_ == nullptr; }
+  TimePoint last_read() const noexcept { return last_read_; }
+  Connection* next_open() const noexcept { return next_open_; }
+  std::size_t kept() const noexcept { return account_.held + stream_bytes_; }
+
+  // For streams.
+  void submit(Stream& stream, std::span<const nghttp2_nv> fields,
+              const nghttp2_data_provider* answer) noexcept;
+  bool submit_trailer(Stream& stream, const nghttp2_nv& field) noexcept;
+  void reset(Stream& stream, std::uint32_t code) noexcept;
+  /// There is no memory for an answer: the connection ends with this turn.
+  void give_up() noexcept;
+  /// Every way into a connection leads through here: what fails for want of memory ends it, and
+  /// nothing else.
+  template <class Step>
+  void guarded(Step step) noexcept {
+    try {
+      step();
+    } catch (const std::exception&) {
+      fail();
+    }
+  }
+
+ private:
+  friend class Server;
+  friend class Stream;
+  friend struct Callbacks;
+  enum class State : std::uint8_t { closed, open, closing, lingering };
+  enum class Drain : std::uint8_t { no, told, final };
+  struct DeleteSession {
+    void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
+  };
+
+  void on_events(std::uint32_t events) override;
+  void on_timer(TimePoint now) override;
+  bool begin_session();
+  void read();
+  void feed(std::string_view bytes);
+  bool send_queued();
+  bool write(std::string_view bytes);
+  void peer_ended();
+  void begin_close();
+  void linger();
+  void discard_input();
+  void close();
+  void fail();
+  void touch() noexcept;
+  void arm() noexcept;
+  bool is_half() const noexcept { return meter_.inside() || meter_.frames() == 0; }
+  void read_later() noexcept;
+  void watch_writable(bool yes) noexcept;
+  Stream* stream_of(std::int32_t id) const noexcept;
+
+  // nghttp2's callbacks.
+  int on_begin_fields(const nghttp2_frame& frame);
+  int on_frame(const nghttp2_frame& frame);
+  int on_frame_sent(const nghttp2_frame& frame);
+  int on_stream_closed(std::int32_t id);
+
+  Context& ctx_;
+  Fd fd_;
+  State state_ = State::closed;
+  Drain drain_ = Drain::no;
+  Abuse abuse_ = Abuse::none;
+  bool readable_ : 1 = false;
+  bool peer_ended_ : 1 = false;
+  bool watching_writable_ : 1 = false;
+  bool is_dirty_ : 1 = false;     // in the list of those that have something to send
+  bool asked_ : 1 = false;        // by a PING whether the peer is there
+  bool in_session_ : 1 = false;   // nghttp2 is at work: its session stays
+  bool broken_ : 1 = false;       // it ends as soon as nghttp2 returns
+  std::uint64_t half_frame_ = 0;  // the number of the frame that is half here
+  TimePoint opened_{}, half_since_{}, last_read_{}, last_written_{}, drained_at_{}, ends_at_{};
+  Address peer_;
+  Memory::Account account_;
+  std::unique_ptr<nghttp2_session, DeleteSession> session_;
+  FrameMeter meter_;
+  Credit resets_{0, 0};
+  Bytes out_;  // not yet taken by the peer
+  Stream* streams_ = nullptr;
+  std::size_t stream_bytes_ = 0;
+  Connection* previous_open_ = nullptr;
+  Connection* next_open_ = nullptr;  // also links retired and free connections
+  Connection* next_dirty_ = nullptr;
+};
+
+/// Shuts out who keeps the most, until the worker's connections keep less than they may.
+void make_room(Context& context);
+
+/// Makes nghttp2's callbacks and options, the same for all connections.
+void prepare_sessions(Context& context);
+
+}  // namespace weir::net::grpc

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "net/grpc/deflater.h"
+#include "net/grpc/memory.h"
+#include "net/grpc/service.h"
+#include "net/grpc/settings.h"
+#include "net/http/content_coding.h"
+#include "net/worker_pool.h"
+#include "telemetry/metrics.h"
+
+namespace weir::net::grpc {
+
+class Connection;
+class Stream;
+
+struct DeleteOption {
+  void operator()(nghttp2_option* option) const noexcept { nghttp2_option_del(option); }
+};
+struct DeleteCallbacks {
+  void operator()(nghttp2_session_callbacks* callbacks) const noexcept {
+    nghttp2_session_callbacks_del(callbacks);
+  }
+};
+
+/// What the connections of one worker share.
+struct Context {
+  Context(Worker& w, const Settings& s, telemetry::MetricCells& m)
+      : worker(w), settings(s), metrics(m), memory(w.blocks()) {}
+
+  /// What connections keep, in bytes.
+  std::size_t kept() const noexcept { return memory.lent() + stream_bytes; }
+  bool is_short() const noexcept {
+    return kept() > settings.buffer_bytes || worker.blocks().is_short();
+  }
+
+  Worker& worker;
+  const Settings& settings;
+  telemetry::MetricCells& metrics;
+  std::vector<Method*> methods;
+  Memory memory;
+  std::unique_ptr<nghttp2_session_callbacks, DeleteCallbacks> callbacks;
+  std::unique_ptr<nghttp2_option, DeleteOption> option;
+  ContentDecoder inflater;
+  Deflater deflater;
+  std::minstd_rand random{std::random_device{}()};  ///< spreads the ends of connections
+  std::string text;                                 ///< a grpc-message being written
+
+  std::size_t stream_bytes = 0;  ///< that streams keep
+  bool stopping = false;         ///< new connections are told to go
+
+  Connection* open = nullptr;     ///< all open connections
+  Connection* dirty = nullptr;    ///< those that have something to send at the end of the turn
+  Connection* retired = nullptr;  ///< closed in this turn
+  std::size_t open_count = 0;
+  Stream* free_streams = nullptr;
+};
+
+}  // namespace weir::net::grpc

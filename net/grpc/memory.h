@@ -1,0 +1,56 @@
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "net/bytes.h"
+
+namespace weir::net::grpc {
+
+/// Memory for what libnghttp2 keeps of connections and streams: pieces of 64 B, 128 B ... 64 KiB,
+/// which are kept for the next taker when they come back, so that calls allocate nothing once there
+/// are enough. What is lent counts as in use of the worker's BlockPool, and so is a part of
+/// limits.buffers. One per worker; not thread-safe.
+class Memory {
+ public:
+  /// One connection's; must outlive its session.
+  struct Account {
+    Memory* memory = nullptr;
+    std::size_t held = 0;  ///< bytes
+  };
+
+  explicit Memory(BlockPool& blocks) noexcept : blocks_(blocks) {}
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  /// For nghttp2_session_server_new3. A request that the budget does not grant fails, and with it
+  /// the session that made it.
+  static nghttp2_mem hooks(Account& account) noexcept;
+
+  std::size_t lent() const noexcept { return lent_; }  ///< bytes
+
+ private:
+  struct Piece;
+  struct Free {
+    Free* next;
+  };
+  static constexpr std::size_t kSmallest = 64;
+  static constexpr std::size_t kClasses = 11;
+  static constexpr std::size_t kKeepBytes = std::size_t{256} << 10;  // per class
+
+  static void* take(std::size_t bytes, void* account) noexcept;
+  static void* take_zeroed(std::size_t count, std::size_t size, void* account) noexcept;
+  static void* resize(void* at, std::size_t bytes, void* account) noexcept;
+  static void give_back(void* at, void* account) noexcept;
+
+  BlockPool& blocks_;
+  std::array<Free*, kClasses> free_{};
+  std::array<std::size_t, kClasses> kept_{};  // bytes
+  std::size_t lent_ = 0;
+};
+
+}  // namespace weir::net::grpc

@@ -1,0 +1,133 @@
+#include "net/grpc/server.h"
+
+#include <new>
+#include <utility>
+
+#include "net/grpc/connection.h"
+#include "net/grpc/context.h"
+#include "net/grpc/stream.h"
+
+namespace weir::net::grpc {
+
+using telemetry::Metric;
+
+namespace {
+
+// A connection that is quiet for so long may be closed to make place for a new one.
+constexpr milliseconds kIdle{1'000};
+
+}  // namespace
+
+Server::Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics)
+    : context_(std::make_unique<Context>(worker, settings, metrics)) {
+  prepare_sessions(*context_);
+  worker.reactor().add_hook(*this);
+}
+
+Server::~Server() {
+  context_->worker.reactor().remove_hook(*this);
+  listeners_.clear();
+  while (context_->open != nullptr) context_->open->abort();
+  reclaim();
+  while (free_ != nullptr) delete std::exchange(free_, free_->next_open_);
+  while (context_->free_streams != nullptr) {
+    delete std::exchange(context_->free_streams, context_->free_streams->next_);
+  }
+}
+
+void Server::add(Method& method) { context_->methods.push_back(&method); }
+
+Result<void> Server::listen(Fd fd) {
+  AcceptHandler& self = *this;  // a private base: std::list may not convert
+  listeners_.emplace_back(context_->worker.reactor(), std::move(fd), self);
+  auto started = listeners_.back().start();
+  if (!started) listeners_.pop_back();
+  return started;
+}
+
+void Server::begin_drain() {
+  for (Connection* c = context_->open; c != nullptr; c = c->next_open()) c->begin_drain();
+}
+
+void Server::stop_accepting() {
+  context_->stopping = true;
+  for (Listener& listener : listeners_) listener.stop();
+  begin_drain();
+}
+
+void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
+  stopped_ = std::move(stopped);
+  context_->worker.wheel().arm(*this, deadline);
+}
+
+std::size_t Server::open_connections() const noexcept { return context_->open_count; }
+std::size_t Server::kept_bytes() const noexcept { return context_->kept(); }
+
+void Server::on_accept(Fd fd, const Address& peer) {
+  Context& ctx = *context_;
+  ConnectionBudget* const budget = ctx.settings.connections;
+  if (budget != nullptr && !budget->take() && !(close_idle() && budget->take())) {
+    ctx.metrics.add(Metric::grpc_connections_refused);
+    return;  // closes it
+  }
+  Connection* const connection = take_connection();
+  if (connection == nullptr) {
+    ctx.metrics.add(Metric::grpc_connections_failed);
+    if (budget != nullptr) budget->give_back();
+    return;
+  }
+  ctx.metrics.add(Metric::grpc_connections);
+  ctx.metrics.add(Metric::grpc_connections_open);
+  connection->open(std::move(fd), peer);
+}
+
+// Whoever opens connections and asks nothing must not keep others out.
+bool Server::close_idle() {
+  Connection* oldest = nullptr;
+  for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
+    if (c->is_idle() && (oldest == nullptr || c->last_read() < oldest->last_read())) oldest = c;
+  }
+  if (oldest == nullptr || oldest->last_read() + kIdle > context_->worker.now()) return false;
+  oldest->abort();
+  return true;
+}
+
+// Null: there is no memory for one.
+Connection* Server::take_connection() {
+  if (free_ == nullptr) return new (std::nothrow) Connection(*context_);
+  return std::exchange(free_, free_->next_open_);
+}
+
+void Server::on_timer(TimePoint /*now*/) {
+  while (context_->open != nullptr) context_->open->abort();
+}
+
+void Server::end_of_turn(TimePoint /*now*/) {
+  Context& ctx = *context_;
+  while (ctx.dirty != nullptr) {
+    Connection* const connection = std::exchange(ctx.dirty, ctx.dirty->next_dirty_);
+    connection->flush();
+  }
+  reclaim();
+  if (ctx.stopping && stopped_ && ctx.open_count == 0) {
+    Wheel::disarm(*this);
+    const auto stopped = std::exchange(stopped_, nullptr);
+    stopped();
+  }
+}
+
+void Server::reclaim() {
+  while (context_->retired != nullptr) {
+    Connection* const connection = std::exchange(context_->retired, context_->retired->next_open_);
+    if (connection->is_dirty_) {  // it was closed behind the end of the turn: out of the list first
+      for (Connection** at = &context_->dirty; *at != nullptr; at = &(*at)->next_dirty_) {
+        if (*at != connection) continue;
+        *at = connection->next_dirty_;
+        break;
+      }
+    }
+    connection->next_open_ = std::exchange(free_, connection);
+  }
+}
+
+}  // namespace weir::net::grpc

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "core/result.h"
+#include "net/grpc/service.h"
+#include "net/grpc/settings.h"
+#include "net/listener.h"
+#include "net/worker_pool.h"
+#include "telemetry/metrics.h"
+
+namespace weir::net::grpc {
+
+class Connection;
+struct Context;
+
+/// The gRPC server of one worker: unary calls over HTTP/2 in the clear (h2c with prior knowledge,
+/// as Envoy's and gRPC's clients speak it), on TCP and Unix sockets, in the worker's own loop.
+/// Construct it before the worker runs or on its thread; call everything else on its thread.
+/// Destroy it after the worker has stopped, and before the methods. Settings and cells must outlive
+/// it.
+///
+/// Peers may be hostile. Each connection pays for frames that ask for nothing (FrameMeter) and for
+/// calls that it resets; each frame, message, answer and write has a deadline; lists of fields and
+/// messages have a limit; and all that connections keep together, libnghttp2's memory included, is
+/// bounded by Settings::buffer_bytes: over it who keeps the most is shut out. Who is shut out is
+/// told ENHANCE_YOUR_CALM.
+class Server final : AcceptHandler, TurnHook, Timer {
+ public:
+  Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Before listen(). The method must outlive the server.
+  void add(Method& method);
+  /// Accepts on a socket of net::open_listeners().
+  Result<void> listen(Fd fd);
+
+  // Drain, in this order:
+  /// Still accepts and serves; peers are told to go elsewhere, with the first GOAWAY.
+  void begin_drain();
+  /// Takes what the kernel has accepted, serves it, and closes the listeners; who is connected gets
+  /// both GOAWAYs.
+  void stop_accepting();
+  /// Calls `stopped` once no connection is left, at the latest at `deadline`, when the rest is cut.
+  void finish_by(TimePoint deadline, std::function<void()> stopped);
+
+  std::size_t open_connections() const noexcept;
+  std::size_t kept_bytes() const noexcept;  ///< that connections keep
+
+ private:
+  void on_accept(Fd fd, const Address& peer) override;
+  void end_of_turn(TimePoint now) override;
+  void on_timer(TimePoint now) override;
+  bool close_idle();
+  Connection* take_connection();
+  void reclaim();
+
+  std::unique_ptr<Context> context_;
+  std::list<Listener> listeners_;
+  Connection* free_ = nullptr;
+  std::function<void()> stopped_;
+};
+
+}  // namespace weir::net::grpc
