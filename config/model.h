@@ -371,6 +371,12 @@ struct Server {
     bool error_response = false;
     milliseconds settle{60'000};  ///< for the app to tell of an answer
   } authz;
+  struct Grpc {
+    std::optional<Located<Endpoint>> listen;         ///< nullopt: 127.0.0.1:8483, if it is free
+    bool none = false;                               ///< `listen: none`
+    std::uint64_t message = std::uint64_t{4} << 20;  ///< bytes of a message
+    milliseconds connection_age{0};                  ///< 0: connections are not ended for it
+  } grpc;
   struct State {
     std::optional<Text> dir;
   } state;

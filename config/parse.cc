@@ -97,6 +97,8 @@ constexpr Row<FileDraft> kFile[] = {
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map", "",
       "What is believed of proxies that ask about requests."},
      read_main_only},
+    {{"grpc", R"({"$ref":"#/$defs/grpc"})", "map", "", "Questions of other proxies, by gRPC."},
+     read_main_only},
     {{"state", R"({"$ref":"#/$defs/state"})", "map", "", "What survives a restart."},
      read_main_only},
     {{"drain", R"({"$ref":"#/$defs/drain"})", "map", "", "The graceful stop."}, read_main_only},

@@ -43,6 +43,7 @@ constexpr std::size_t kProblemsShown = 50;
 constexpr milliseconds kBeforeWords{500};
 
 const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
+const config::Endpoint kGrpcDefault{"127.0.0.1", 8483, ""};
 
 int fail(ExitCode code, const std::string& message) {
   complain(message);
@@ -275,11 +276,14 @@ int Wiring::build_workers() {
     }
   }
   door_settings_ = door_settings(settings_);
+  if (!settings_.grpc.none) {
+    grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, open_files_);
+  }
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {
-    workers_.push_back(std::make_unique<Worker>((*pool_)[i], i, count, *shared_, settings_,
-                                                proxy_settings_, door_settings_, metrics_->cells(i),
-                                                report_->observer(i), redis_ ? &*redis_ : nullptr));
+    workers_.push_back(std::make_unique<Worker>(
+        (*pool_)[i], i, count, *shared_, settings_, proxy_settings_, door_settings_, grpc_.get(),
+        metrics_->cells(i), report_->observer(i), redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
     }
@@ -413,16 +417,54 @@ int Wiring::open_doors() {
 
   pool_->start();
   meet_redis();
+  const auto started = listen_on_workers(std::move(*sockets), [](Worker& worker, net::Fd fd) {
+    return worker.server.listen(std::move(fd));
+  });
+  return started ? kOk : cannot_listen("proxy", shown(front), started.error());
+}
+
+/// Each worker listens on its socket; the first failure, if there is one.
+Result<void> Wiring::listen_on_workers(std::vector<net::Fd> sockets,
+                                       std::function<Result<void>(Worker&, net::Fd)> listen) {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     std::promise<Result<void>> listening;
     auto done = listening.get_future();
     // Once the promise is kept, this function goes on: what it lent is not touched afterwards.
-    (*pool_)[i].post([&, fd = std::move((*sockets)[i])]() mutable {
-      listening.set_value(workers_[i]->server.listen(std::move(fd)));
+    (*pool_)[i].post([&, fd = std::move(sockets[i])]() mutable {
+      listening.set_value(listen(*workers_[i], std::move(fd)));
     });
-    if (auto started = done.get(); !started)
-      return cannot_listen("proxy", shown(front), started.error());
+    if (auto started = done.get(); !started) return started;
   }
+  return {};
+}
+
+int Wiring::open_grpc() {
+  const config::Server::Grpc& settings = settings_.grpc;
+  if (settings.none) return kOk;
+  const config::Endpoint at = settings.listen ? settings.listen->value : kGrpcDefault;
+  const auto address = address_of(at, nullptr);
+  if (!address) return cannot_listen("grpc", shown(at), address.error());
+  boost::system::error_code error = is_taken(*address);
+  if (!error) {
+    auto sockets = net::open_listeners(*address, workers_.size());
+    if (sockets) {
+      const auto started = listen_on_workers(std::move(*sockets), [](Worker& worker, net::Fd fd) {
+        return worker.grpc->listen(std::move(fd));
+      });
+      if (started) return kOk;
+      error = started.error();
+    } else {
+      error = sockets.error();
+    }
+  }
+  if (settings.listen || error != boost::system::errc::address_in_use) {
+    return cannot_listen("grpc", shown(at), error);
+  }
+  // Nobody asked for it: a second weir on this machine goes without.
+  grpc_listens_ = false;
+  log_.write(Level::warn, LogLine("no gRPC door: its port is taken")
+                              .add("address", shown(at))
+                              .add("hint", "set grpc.listen to another one, or to none"));
   return kOk;
 }
 
@@ -450,6 +492,9 @@ void Wiring::begin_service() {
                            : settings_.proxy.upstream_authority)
       .add("admin", shown(settings_.admin.listen.value))
       .add("health", shown(settings_.health.listen.value))
+      .add("grpc", grpc_ == nullptr || !grpc_listens_ ? "none"
+                   : settings_.grpc.listen            ? shown(settings_.grpc.listen->value)
+                                                      : shown(kGrpcDefault))
       .add("api", api_ == nullptr        ? "none"
                   : settings_.api.listen ? shown(settings_.api.listen->value)
                                          : shown(kApiDefault))

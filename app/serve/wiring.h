@@ -14,6 +14,7 @@
 #include "admin/server.h"
 #include "api/server.h"
 #include "app/serve/full_lists.h"
+#include "app/serve/grpc_door.h"
 #include "app/serve/list_sharing.h"
 #include "app/serve/recording.h"
 #include "app/serve/redis_outage.h"
@@ -71,6 +72,9 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int open_doors();
   int open_api();
   int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
+  int open_grpc();
+  Result<void> listen_on_workers(std::vector<net::Fd> sockets,
+                                 std::function<Result<void>(Worker&, net::Fd)> listen);
   int door_failed(const char* door, const config::Endpoint& at,
                   const std::optional<config::Text>& token_file,
                   const boost::system::error_code& error) const;
@@ -157,6 +161,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;
   authz::DoorSettings door_settings_;
+  std::unique_ptr<GrpcDoor> grpc_;  // null: it is not wanted
+  bool grpc_listens_ = true;        // false: its default port was taken
   std::unique_ptr<net::WorkerPool> pool_;
   std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
   std::unique_ptr<admin::HealthServer> health_;

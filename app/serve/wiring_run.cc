@@ -58,9 +58,9 @@ int Wiring::run() {
   // Before anything waits: with a process id of 1 a signal without a handler does nothing.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
   using Step = int (Wiring::*)();
-  for (const Step step :
-       {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
-        &Wiring::build_stores, &Wiring::build_workers, &Wiring::open_doors, &Wiring::open_api}) {
+  for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state,
+                          &Wiring::read_redis, &Wiring::build_stores, &Wiring::build_workers,
+                          &Wiring::open_doors, &Wiring::open_grpc, &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
     log_.flush(kLogFlush);  // before what the next step may say on stderr
   }
@@ -257,10 +257,7 @@ bool Wiring::drain(bool begin) {
                               .add("cause", "the admin API"));
   manager_.status(begin ? "draining, still accepting" : "serving");
   for (const auto& worker : workers_) {
-    worker->thread.post([w = worker.get(), begin] {
-      w->server.begin_drain(begin);
-      if (w->doors) w->doors->begin_drain(begin);
-    });
+    worker->thread.post([w = worker.get(), begin] { w->begin_drain(begin); });
   }
   return draining_;
 }
@@ -383,10 +380,7 @@ asio::awaitable<void> Wiring::shut_down() {
   // Twice the grace of the doors, and a little for the last exchange and the state.
   manager_.stopping("draining", settings_.drain.delay + settings_.drain.timeout + 5 * kDoorGrace);
   reload_->stop();
-  const auto draining = on_every_worker([](Worker& worker) {
-    worker.server.begin_drain(true);
-    if (worker.doors) worker.doors->begin_drain(true);
-  });
+  const auto draining = on_every_worker([](Worker& worker) { worker.begin_drain(true); });
   co_await RollCall::complete(draining);
   // Whoever sends requests here needs time to see that /readyz says no: since the drain began,
   // which may have been before the signal (`ctl drain --begin` in a preStop hook).
@@ -399,16 +393,8 @@ asio::awaitable<void> Wiring::shut_down() {
       std::make_shared<RollCall>(control_, workers_.size(), settings_.drain.timeout + kDoorGrace);
   for (const auto& worker : workers_) {
     worker->thread.post([this, w = worker.get(), stopped] {
-      const TimePoint end = w->thread.now() + settings_.drain.timeout;
-      const auto open = std::make_shared<int>(w->doors ? 2 : 1);
-      const auto one_stopped = [this, stopped, open] {
-        if (--*open == 0) asio::post(control_, [stopped] { stopped->answered(); });
-      };
-      w->server.stop_accepting();
-      w->server.finish_by(end, one_stopped);
-      if (!w->doors) return;
-      w->doors->stop_accepting();
-      w->doors->finish_by(end, one_stopped);
+      w->stop_by(w->thread.now() + settings_.drain.timeout,
+                 [this, stopped] { asio::post(control_, [stopped] { stopped->answered(); }); });
     });
   }
   co_await RollCall::complete(stopped);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "app/serve/counter_desk.h"
+#include "app/serve/grpc_door.h"
 #include "app/serve/wiring.h"
 #include "app/support/shared_store.h"
 #include "authz/door_server.h"
@@ -15,8 +16,9 @@ namespace weir::app {
 struct Wiring::Worker {
   Worker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
          const config::Server& settings, const proxy::Settings& proxy,
-         const authz::DoorSettings& doors_wanted, telemetry::MetricCells& cells,
-         policies::Observer& observer, const SharedStoreSettings* store)
+         const authz::DoorSettings& doors_wanted, GrpcDoor* grpc_wanted,
+         telemetry::MetricCells& cells, policies::Observer& observer,
+         const SharedStoreSettings* store)
       : thread(in),
         metrics(cells),
         gate(shared, index,
@@ -27,6 +29,7 @@ struct Wiring::Worker {
         lines(gate, cells) {
     lines.settle_by(unsettled, index, workers);
     if (!doors_wanted.doors.empty()) doors.emplace(in, doors_wanted, gate, unsettled, cells);
+    if (grpc_wanted != nullptr) grpc.emplace(in, *grpc_wanted, gate, cells);
     if (store == nullptr) return;
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
@@ -40,7 +43,31 @@ struct Wiring::Worker {
 
   ~Worker() {
     doors.reset();  // what it has passed but not answered is still to be released
+    grpc.reset();
     unsettled.release_all(thread.now());
+  }
+
+  void begin_drain(bool draining) {
+    server.begin_drain(draining);
+    if (doors) doors->begin_drain(draining);
+    if (grpc) grpc->begin_drain(draining);
+  }
+  /// Stops accepting; `stopped` is called when no door has a connection left, at the latest at
+  /// `deadline`, when the rest is cut.
+  void stop_by(TimePoint deadline, std::function<void()> stopped) {
+    const auto left = std::make_shared<int>(1 + (doors ? 1 : 0) + (grpc ? 1 : 0));
+    const auto one = [left, stopped = std::move(stopped)] {
+      if (--*left == 0) stopped();
+    };
+    server.stop_accepting();
+    server.finish_by(deadline, one);
+    if (doors) {
+      doors->stop_accepting();
+      doors->finish_by(deadline, one);
+    }
+    if (!grpc) return;
+    grpc->stop_accepting();
+    grpc->finish_by(deadline, one);
   }
 
   net::Worker& thread;
@@ -52,8 +79,10 @@ struct Wiring::Worker {
   std::optional<store::RedisStore> redis;
   proxy::Server server;
   gate::Unsettled unsettled;
-  std::optional<authz::DoorServer> doors;  // after the server, which ticks the gate
-  api::LineJudge lines;                    // of the event API
+  // Their turns end after the proxy's, which ticks the gate, and before Redis' own.
+  std::optional<authz::DoorServer> doors;
+  std::optional<GrpcWorker> grpc;  // none: it is not wanted
+  api::LineJudge lines;            // of the event API
 };
 
 /// What the configuration says, as the proxy wants it.

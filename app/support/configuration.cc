@@ -175,6 +175,9 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
               a.authz.hops == b.authz.hops && a.authz.error_response == b.authz.error_response &&
               a.authz.settle == b.authz.settle,
           "authz");
+  differs(same(a.grpc.listen, b.grpc.listen) && a.grpc.none == b.grpc.none, "grpc.listen");
+  differs(a.grpc.message == b.grpc.message, "grpc.message");
+  differs(a.grpc.connection_age == b.grpc.connection_age, "grpc.connection_age");
   differs(same_value(a.state.dir, b.state.dir), "state.dir");
   // Without a word of the user's the running size is what the machine has room for.
   differs(a.limits.memory_given == b.limits.memory_given &&

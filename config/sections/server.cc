@@ -180,6 +180,35 @@ constexpr Row<Server::Api> kApi[] = {
      }},
 };
 
+constexpr Row<Server::Grpc> kGrpc[] = {
+    {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
+      "`HOST:PORT`, `unix:/path` or `none`", "`127.0.0.1:8483`, if it is free",
+      "Where Envoy and others ask by gRPC, over HTTP/2 in the clear: external authorization, the "
+      "rate limit service, health."},
+     [](Reader& r, const Member& m, Server::Grpc& out) {
+       const auto word = r.text(m);
+       out.none = word && word->value == "none";
+       if (!word || out.none) return;
+       if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
+         out.listen = located(m, *endpoint);
+       }
+     }},
+    {{"message", shape::kSize, "size, 16KiB to 64MiB",
+      "`4MiB`, a quarter of a worker's buffers at most",
+      "Largest message that is taken; more than Envoy's `max_request_bytes` and the head "
+      "together."},
+     [](Reader& r, const Member& m, Server::Grpc& out) {
+       constexpr std::uint64_t kLeast = 16 << 10, kMost = std::uint64_t{64} << 20;
+       set(r.size(m, kLeast, kMost), out.message);
+     }},
+    {{"connection_age", shape::kDuration, "duration, 1s to 24h", "connections are not ended",
+      "After this, give or take a tenth, a connection is drained, so that its peer connects anew "
+      "and finds replicas that came later."},
+     [](Reader& r, const Member& m, Server::Grpc& out) {
+       set(r.duration(m, std::chrono::seconds{1}, 24 * kHour), out.connection_age);
+     }},
+};
+
 constexpr Row<Server::State> kState[] = {
     {{"dir", shape::kText, "path of a directory", "",
       "Where list entries and counters survive a restart."},
@@ -342,6 +371,11 @@ constexpr Row<Server> kServer[] = {
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map (below)", "",
       "What is believed of proxies that ask about requests."},
      [](Reader& r, const Member& m, Server& out) { read_authz(r, m, out.authz); }},
+    {{"grpc", R"({"$ref":"#/$defs/grpc"})", "map (below)", "",
+      "Questions of other proxies, by gRPC."},
+     [](Reader& r, const Member& m, Server& out) {
+       r.walk(*m.value, "\"grpc\"", kGrpc, out.grpc);
+     }},
     {{"state", R"({"$ref":"#/$defs/state"})", "map (below)", "", "What survives a restart."},
      [](Reader& r, const Member& m, Server& out) {
        r.walk(*m.value, "\"state\"", kState, out.state);
@@ -424,6 +458,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kHealth>("health", "\"health\"", "health", ""));
   out.push_back(doc_of<kApi>("api", "\"api\"", "api", ""));
   add_door_tables(out);
+  out.push_back(doc_of<kGrpc>("grpc", "\"grpc\"", "grpc", ""));
   out.push_back(doc_of<kState>("state", "\"state\"", "state", ""));
   out.push_back(doc_of<kDrain>("drain", "\"drain\"", "drain", ""));
   out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));

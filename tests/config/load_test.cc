@@ -176,6 +176,23 @@ TEST(Load, the_api_door_has_an_address_or_is_not_wanted) {
   EXPECT_FALSE(bad.model);
 }
 
+TEST(Load, the_grpc_door_has_an_address_or_is_not_wanted) {
+  const Loaded some = load_text(
+      "a",
+      "weir: 1\ngrpc: {listen: unix:/run/weir/grpc.sock, message: 8MiB, connection_age: 30m}\n");
+  ASSERT_TRUE(some.model) << shown(some);
+  EXPECT_EQ(some.model->server.grpc.listen->value.path, "/run/weir/grpc.sock");
+  EXPECT_EQ(some.model->server.grpc.message, 8U << 20);
+  EXPECT_EQ(some.model->server.grpc.connection_age, std::chrono::minutes{30});
+  const Loaded bare = load_text("a", "weir: 1\n");
+  EXPECT_FALSE(bare.model->server.grpc.listen);
+  EXPECT_FALSE(bare.model->server.grpc.none);
+  EXPECT_EQ(bare.model->server.grpc.message, 4U << 20);
+  EXPECT_TRUE(load_text("a", "weir: 1\ngrpc: {listen: none}\n").model->server.grpc.none);
+  EXPECT_FALSE(load_text("a", "weir: 1\ngrpc: {listen: 8483}\n").model);
+  EXPECT_FALSE(load_text("a", "weir: 1\ngrpc: {message: 1KiB}\n").model);
+}
+
 TEST(Load, the_environment_wins_over_the_file) {
   const Loaded loaded = load_texts({{"weir.yaml", std::string(kServerExample)}},
                                    {{"WEIR_PROXY_LISTEN", ":9000"},

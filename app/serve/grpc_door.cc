@@ -1,0 +1,46 @@
+#include "app/serve/grpc_door.h"
+
+#include <algorithm>
+
+namespace weir::app {
+namespace {
+
+// An Envoy opens one for each of its threads; so do the pools of other clients.
+constexpr std::uint64_t kConnections = 4'096;
+// Calls of one connection keep a block each at least.
+constexpr std::uint64_t kBytesOfCall = 8 << 10;
+constexpr std::uint32_t kStreamsLeast = 100;
+
+/// Full services that are served, besides health.
+std::vector<std::string_view> services() { return {}; }
+
+std::uint64_t connections_of_grpc(std::uint64_t open_files) {
+  return open_files == 0 ? kConnections
+                         : std::clamp<std::uint64_t>(open_files / 8, 16, kConnections);
+}
+
+}  // namespace
+
+GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers, std::uint64_t open_files)
+    : connections(connections_of_grpc(open_files)) {
+  // Half of them: the other half is always left to the proxy.
+  settings.buffer_bytes = buffers / 2;
+  settings.message_bytes = std::min<std::uint64_t>(server.grpc.message, buffers / 4);
+  settings.streams = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      settings.buffer_bytes / kBytesOfCall, kStreamsLeast, settings.streams));
+  settings.connections = &connections;
+  settings.age = server.grpc.connection_age;
+}
+
+GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& /*gate*/,
+                       telemetry::MetricCells& cells)
+    : health_(services()), server_(in, door.settings, cells) {
+  server_.add(health_);
+}
+
+void GrpcWorker::begin_drain(bool draining) {
+  health_.serve(!draining);
+  if (draining) server_.begin_drain();
+}
+
+}  // namespace weir::app

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "authz/health_service.h"
+#include "config/model.h"
+#include "gate/gate.h"
+#include "net/grpc/server.h"
+#include "net/listener.h"
+#include "net/worker_pool.h"
+#include "telemetry/metrics.h"
+
+namespace weir::app {
+
+/// What the gRPC servers of all workers have in common. Outlives them.
+struct GrpcDoor {
+  /// `buffers`: bytes that one worker's connections may keep, of all doors together. `open_files`:
+  /// of the process; 0: unknown.
+  GrpcDoor(const config::Server& settings, std::uint64_t buffers, std::uint64_t open_files);
+
+  net::ConnectionBudget connections;
+  net::grpc::Settings settings;
+};
+
+/// The gRPC server of one worker, with its services. On the worker's thread, but for construction
+/// and destruction.
+class GrpcWorker {
+ public:
+  GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& gate, telemetry::MetricCells& cells);
+
+  Result<void> listen(net::Fd fd) { return server_.listen(std::move(fd)); }
+  /// Health says no, and peers are told to go elsewhere. `draining` false: health says yes again.
+  void begin_drain(bool draining);
+  void stop_accepting() { server_.stop_accepting(); }
+  void finish_by(TimePoint deadline, std::function<void()> stopped) {
+    server_.finish_by(deadline, std::move(stopped));
+  }
+
+ private:
+  authz::HealthService health_;
+  net::grpc::Server server_;  // goes before the services that it calls
+};
+
+}  // namespace weir::app
