@@ -14,8 +14,8 @@
 namespace weir::app {
 namespace {
 
-const std::array<const Command*, 10> kCommands{&kServe,   &kDev,    &kInit,   &kCheck,  &kTest,
-                                               &kExplain, &kReplay, &kSchema, &kHealth, &kCtl};
+const std::array kCommands{&kServe,  &kDev,    &kInit, &kCheck,  &kTest, &kExplain,   &kReplay,
+                           &kSchema, &kHealth, &kCtl,  &kInject, &kMan,  &kCompletion};
 
 constexpr std::string_view kAbout =
     "weir stands before an app, counts what its callers do, and flags, gray-lists, delays, "
@@ -147,6 +147,10 @@ int run(int argc, char** argv) {
     sub->footer(std::string(command->examples));
     sub->set_help_flag("-h,--help", "Say this");
     commands.emplace_back(sub, command->declare(*sub, globals));
+  }
+  if (argc > 2 && argv[1] == kCompleteWord) {  // the scripts of shells ask: __complete -- WORD...
+    print(completions(app, {argv + 3, argv + argc}));
+    return kOk;
   }
   if (const char* word = unknown_command(argc, argv, names)) {
     return usage(with_suggestion("unknown command \"" + std::string(word) + "\"", word, names),

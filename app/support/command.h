@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 
@@ -34,6 +35,12 @@ struct Command {
 };
 
 extern const Command kServe, kDev, kInit, kCheck, kTest, kExplain, kReplay, kSchema, kHealth, kCtl;
+extern const Command kInject, kMan, kCompletion;
+
+/// The first word by which the completion scripts of shells ask: `weir __complete -- WORD...`.
+inline constexpr std::string_view kCompleteWord = "__complete";
+/// What may stand at the last of these words, a line each: the word, a tab, and what it is.
+std::string completions(const CLI::App& root, const std::vector<std::string>& words);
 
 /// Prints to stdout; a reader that has left (`weir check | head`) is no error.
 void print(std::string_view text);

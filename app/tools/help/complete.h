@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+/// What may stand next on a command line, for the completion scripts of shells. All of it comes
+/// from the declared commands, so that a new flag completes without a word here.
+namespace weir::app {
+
+/// What only a running weir knows.
+enum class AdminNames : std::uint8_t { policies, lists, views };
+/// Their names; empty if it does not answer. `door`, `token_file`: as the words say, or empty.
+using AskNames = std::function<std::vector<std::string>(AdminNames, const std::string& door,
+                                                        const std::string& token_file)>;
+
+struct Candidate {
+  std::string word;   ///< `:files` and `:dirs` stand for paths, which the shell completes
+  std::string about;  ///< one line; empty: nothing to say
+};
+
+/// For the words after `weir`; the last one is being written, and may be empty. What does not begin
+/// with it is left out.
+std::vector<Candidate> complete(const CLI::App& root, const std::vector<std::string>& words,
+                                const AskNames& ask);
+
+/// Asks the admin door, for half a second at most.
+std::vector<std::string> ask_names(AdminNames what, const std::string& door,
+                                   const std::string& token_file);
+
+}  // namespace weir::app

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Puts weir into the pods of Kubernetes manifests, and leaves every other byte of them alone: the
+/// text is parsed for the places of things, and what is added goes between its characters.
+namespace weir::app {
+
+struct InjectOptions {
+  std::string image;
+  std::string config_map = "weir";
+  std::string app_port;  ///< empty: what the manifests say
+  bool classic = false;  ///< a second container, instead of a native sidecar
+};
+
+struct Injected {
+  std::string text;                ///< the manifests, changed
+  std::vector<std::string> notes;  ///< for people: what was done, and what to look at
+  std::string problem;             ///< why there is no text; empty: there is one
+  std::size_t pods = 0;            ///< that weir was put into
+  std::size_t there = 0;           ///< that had it before
+};
+
+/// Any number of documents, as YAML or JSON: pods, whatever has a pod template, `List`s of them,
+/// and the Services before these pods, which are pointed at weir. A pod that has a container named
+/// weir is left as it is, so doing it twice changes nothing. `name`: of the file, for problems.
+Injected inject(const std::string& text, std::string_view name, const InjectOptions& options);
+
+}  // namespace weir::app

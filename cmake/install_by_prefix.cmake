@@ -1,0 +1,11 @@
+# What goes where the prefix of the installation says, which is known only while installing.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(etc /etc)
+  set(zsh "${CMAKE_INSTALL_PREFIX}/share/zsh/vendor-completions")
+else()
+  set(etc "${CMAKE_INSTALL_PREFIX}/etc")
+  set(zsh "${CMAKE_INSTALL_PREFIX}/share/zsh/site-functions")
+endif()
+file(INSTALL DESTINATION "${zsh}" TYPE FILE FILES "${PAGES}/_weir")
+file(INSTALL DESTINATION "${etc}/weir" TYPE FILE FILES "${FROM}/weir.yaml")
+file(INSTALL DESTINATION "${etc}/default" TYPE FILE RENAME weir FILES "${FROM}/weir.default")

@@ -1,0 +1,11 @@
+# The symbols of BINARY as TO/ab/cdef….debug, which is where debuggers look for the build id abcdef….
+execute_process(COMMAND "${READELF}" -n "${BINARY}" OUTPUT_VARIABLE notes COMMAND_ERROR_IS_FATAL ANY)
+if(NOT notes MATCHES "Build ID: ([0-9a-f][0-9a-f])([0-9a-f]+)")
+  message(FATAL_ERROR "${BINARY} has no build id")
+endif()
+set(file "${TO}/${CMAKE_MATCH_1}/${CMAKE_MATCH_2}.debug")
+get_filename_component(folder "${file}" DIRECTORY)
+file(MAKE_DIRECTORY "${folder}")
+execute_process(COMMAND "${OBJCOPY}" --only-keep-debug --compress-debug-sections "${BINARY}" "${file}" COMMAND_ERROR_IS_FATAL ANY)
+file(CHMOD "${file}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+message(STATUS "Installing: ${file}")

@@ -1,0 +1,93 @@
+#include <gmock/gmock.h>
+
+#include "app/tools/help/roff.h"
+#include "tests/app/program.h"
+
+/// What completes on a command line, and the man pages: both written from the declared commands.
+namespace weir::app::completion_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string complete(std::vector<std::string> words) {
+  words.insert(words.begin(), {"__complete", "--"});
+  // A door at which nobody answers, whatever runs on this machine.
+  const Outcome outcome = run_weir(words, ".", {"WEIR_ADMIN_LISTEN=unix:/nowhere/admin.sock"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return outcome.out;
+}
+
+TEST(Completion, offers_commands_flags_and_values) {
+  struct Case {
+    std::vector<std::string> words;
+    std::string begins;  // the candidates
+  };
+  const Case kCases[] = {
+      {{"repl"}, "replay\tJudge yesterday's traffic"},
+      {{"ctl", "rel"}, "reload\tLoad the configuration again, now\n"},
+      {{"--outp"}, "--output\t"},
+      {{"serve", "--record-sa"}, "--record-sample\t"},
+      {{"ctl", "list", "--col"}, "--color\t"},  // a flag of all commands
+      {{"serve", "--log-level", "de"}, "debug\n"},
+      {{"serve", "--log-level=de"}, "--log-level=debug\n"},
+      {{"serve", "--log-level", "=", "de"}, "debug\n"},  // as bash parts it
+      {{"serve", "--log-level", "="}, "trace\ndebug\n"},
+      {{"serve", "-c", ""}, ":files\n"},
+      {{"serve", "--config="}, ":files\n"},
+      {{"init", "--dir", ""}, ":dirs\n"},
+      {{"check", "we"}, ":files\n"},
+      {{"init", "logi"}, "login\t"},
+      {{"dev", "3000", "--recipe", "logi"}, "login\t"},
+      {{"-o", "json", "sche"}, "schema\t"},
+      {{"completion", ""}, "bash\nzsh\nfish\n"},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_THAT(complete(c.words), testing::StartsWith(c.begins))
+        << testing::PrintToString(c.words);
+  }
+}
+
+TEST(Completion, offers_nothing_where_nothing_is_known) {
+  EXPECT_EQ(complete({"nosuch", "--zzz"}), "");
+  EXPECT_EQ(complete({"ctl", "policy", ""}), "");  // nobody answers
+  EXPECT_EQ(complete({"serve", "--listen", ""}), "");
+  EXPECT_THAT(complete({"ctl", "policy", "p", ""}), Not(HasSubstr("status")));
+  EXPECT_EQ(complete({}), "");
+}
+
+TEST(Completion, scripts_ask_weir) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome outcome = run_weir({"completion", shell});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("__complete -- "));
+  }
+  EXPECT_EQ(run_weir({"completion", "tcsh"}).code, 2);
+}
+
+TEST(Man, pages_name_every_command_key_and_variable) {
+  const std::string weir = run_weir({"man"}).out;
+  for (const char* words :
+       {".TH WEIR 1", ".SS \"weir ctl drain\"", "\\fB\\-c, \\-\\-config\\fR \\fIFILE\\fR",
+        "\\fBWEIR_PROXY_UPSTREAM\\fR", "\\fBSIGHUP\\fR"}) {
+    EXPECT_THAT(weir, HasSubstr(words));
+  }
+  const std::string configuration = run_weir({"man", "weir.yaml"}).out;
+  for (const char* words :
+       {".TH WEIR.YAML 5", ".SH \"POLICIES\"", "\\fBwindow\\fR", "lowerAscii()\\fR"}) {
+    EXPECT_THAT(configuration, HasSubstr(words));
+  }
+}
+
+TEST(Man, roff_prints_markdown_as_it_reads) {
+  EXPECT_EQ(roff_text(".a \\ b-c"), "\\&.a \\e b\\-c");
+  EXPECT_EQ(roff_of_markdown("## Keys of `x`\n\nSee [here](a.md#b), *now*.\n"),
+            ".SH \"KEYS OF \\fBX\\fR\"\n.PP\nSee here, \\fInow\\fR.\n");
+  EXPECT_EQ(roff_of_markdown(
+                "| key | default | |\n|---|---|---|\n| `a` | `1 \\| 2` | What. |\n| `b` | | |\n"),
+            ".TP\n\\fBa\\fR\nWhat.\n.br\nDefault: \\fB1 | 2\\fR\n.TP\n\\fBb\\fR\n\\&\n");
+  EXPECT_EQ(roff_of_markdown("```yaml\n.a: 1\n```\n"), ".PP\n.EX\n\\&.a: 1\n.EE\n");
+}
+
+}  // namespace
+}  // namespace weir::app::completion_test
