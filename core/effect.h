@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/clock.h"
+#include "core/number.h"
 
 namespace weir {
 
@@ -27,6 +29,15 @@ struct Effect {
   std::string_view response_headers;
   std::string_view content_type;  ///< answer; empty: no body
   std::string_view body;          ///< answer
+  /// Whose verdict it is, for records and for who asks: a policy or list of the configuration.
+  struct Cause {
+    std::string_view name;     ///< empty: nobody had anything to say
+    std::string_view verdict;  ///< "flag", "gray", "delay", "challenge", "deny"; may be empty
+    bool is_list = false;
+    int rung = -1;
+    std::optional<Number> value, limit;
+  };
+  Cause cause;
 };
 
 }  // namespace weir

@@ -72,6 +72,26 @@ std::int64_t taken(Number reading) {
                   config::Rung::Compare::over);
 }
 
+/// Of a request that passes it is the first who has a say.
+Effect::Cause cause_of(const PolicySet& set, const Verdict& verdict) {
+  Effect::Cause cause;
+  const Standing* who = nullptr;
+  if (verdict.decider >= 0) {
+    who = &verdict.standings[static_cast<std::size_t>(verdict.decider)];
+  } else if (!verdict.standings.empty() && !verdict.standings.front().shadow) {
+    who = &verdict.standings.front();
+  }
+  if (who == nullptr) return cause;
+  cause.name = name_of(set, *who);
+  const ActionRow& row = action_row(verdict.effect);
+  cause.verdict = row.verdict.empty() ? row.name : row.verdict;
+  cause.is_list = !who->policy;
+  cause.rung = who->rung;
+  if (who->has_value) cause.value = who->value;
+  cause.limit = who->limit;
+  return cause;
+}
+
 }  // namespace
 
 Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict,
@@ -98,6 +118,7 @@ Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict
       render_refusal(set, verdict, effect);
       break;
   }
+  effect.cause = cause_of(set, verdict);
   effect.upstream_headers = upstream_;
   effect.response_headers = response_;
   effect.body = body_;

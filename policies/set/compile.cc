@@ -8,6 +8,7 @@
 
 #include "policies/set/compiler.h"
 #include "policies/set/describe.h"
+#include "policies/set/door_checks.h"
 
 namespace weir::policies {
 
@@ -47,6 +48,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
     problems.error({}, "the configuration reads more than 65,000 different fields");
   }
   if (problems.errors() != errors) return nullptr;
+  warn_of_doors(model.server, *set, problems);
   compiler.index();
   compiler.note_shortcuts();
   return set;

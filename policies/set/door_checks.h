@@ -1,0 +1,13 @@
+#pragma once
+
+#include "config/model.h"
+#include "config/text/problem.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// Warns of policies that cannot be served, or not without help, at doors of the same file that do
+/// not see what those policies read.
+void warn_of_doors(const config::Server& server, const PolicySet& set, config::Problems& problems);
+
+}  // namespace weir::policies
