@@ -3,8 +3,7 @@
 
 #include <sys/socket.h>
 
-#include <new>
-#include <stdexcept>
+#include <exception>
 #include <utility>
 
 namespace weir::authz {
@@ -17,18 +16,6 @@ constexpr std::uint32_t kDoorEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 constexpr int kStepsPerTurn = 32;
 
 }  // namespace
-
-/// Every way into a session leads through here: what fails for want of memory ends the session.
-template <class Step>
-void DoorSession::guarded(Step step) noexcept {
-  try {
-    step();
-  } catch (const std::bad_alloc&) {
-    out_of_memory();
-  } catch (const std::length_error&) {
-    out_of_memory();
-  }
-}
 
 void DoorSession::out_of_memory() noexcept {
   if (state_ == State::closed) return;

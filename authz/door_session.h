@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 
 #include "authz/answer.h"
@@ -87,8 +89,17 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   void answer(std::string_view bytes);
   void problem(int status, std::string_view detail);
   void next_check();
+  /// Every way into a session leads through here: what fails for want of memory ends the session.
   template <class Step>
-  void guarded(Step step) noexcept;
+  void guarded(Step step) noexcept {
+    try {
+      step();
+    } catch (const std::bad_alloc&) {
+      out_of_memory();
+    } catch (const std::length_error&) {
+      out_of_memory();
+    }
+  }
   void out_of_memory() noexcept;
 
   DoorContext& ctx_;

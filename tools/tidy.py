@@ -38,7 +38,7 @@ ROOMS = {
     "admin": ["proxy", "gate", "policies", "config", "limiter", "net", *BASE],
     "app/support": ["admin", "proxy", "api", "gate", "store", "policies", "config", "limiter", "net", *BASE],
     "app/serve": ["app/support", "admin", "api", "proxy", "authz", "replay", "gate", "store", "policies", "config", "limiter", "net", *BASE],
-    "app/tools": ["app/serve", "app/support", "admin", "api", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
+    "app/tools": ["app/serve", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
                   "net", *BASE],
     "app": ["app/support", "config", *BASE],
 }

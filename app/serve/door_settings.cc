@@ -12,6 +12,14 @@ authz::ClientRules client_rules(const config::Server::Authz& settings) {
   return {settings.trust, settings.client_header, settings.hops};
 }
 
+authz::CheckRules check_rules(const config::Server& settings) {
+  authz::CheckRules out;
+  out.client = client_rules(settings.authz);
+  out.body_bytes_max = settings.limits.body;
+  out.error_response = settings.authz.error_response;
+  return out;
+}
+
 authz::DoorSettings door_settings(const config::Server& settings) {
   authz::DoorSettings out;
   if (settings.api.ext_authz)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "authz/check_request.h"
 #include "authz/door_context.h"
 #include "config/model.h"
 
@@ -9,6 +10,7 @@ namespace weir::app {
 bool has_doors(const config::Server& settings) noexcept;
 /// What the configuration says, as the doors want it.
 authz::ClientRules client_rules(const config::Server::Authz& settings);
+authz::CheckRules check_rules(const config::Server& settings);
 authz::DoorSettings door_settings(const config::Server& settings);
 
 }  // namespace weir::app

@@ -5,11 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/serve/door_settings.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/support/files.h"
 #include "app/support/request_draft.h"
+#include "app/tools/check_json.h"
+#include "authz/check_request.h"
 #include "config/text/render.h"
 
 namespace weir::app {
@@ -20,13 +23,14 @@ constexpr std::string_view kExplainExamples =
     "  weir explain -c weir.yaml -X POST -d '{\"username\":\"alice\"}' --ip 203.0.113.7 "
     "/api/login\n"
     "  weir explain -H 'X-User-Id: 17' -H 'X-Os: android' http://shop.example/api/items?page=2\n"
+    "  weir explain --door ext_authz check.json      what Envoy asks, as JSON\n"
     "\n"
     "Nothing is sent: the request is judged as the first one of a weir that has just started, and "
     "what\n"
     "only the app's answer can tell stays open. Exit codes: 0 it passes, 1 it is refused.";
 
 struct ExplainFlags {
-  std::string config, method, body, ip = "127.0.0.1", url;
+  std::string config, method, body, ip = "127.0.0.1", url, door;
   std::vector<std::string> headers;
 };
 
@@ -70,6 +74,23 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
   return draft.fill(std::move(text), body_max, set);
 }
 
+/// A check of Envoy's, from a file.
+struct CheckDraft {
+  /// What is wrong; empty: `reader` has the request.
+  std::string fill(const std::string& file, const config::Server& server) {
+    const auto text = read_file(file, std::size_t{16} << 20);
+    if (!text) return file + ": " + text.error().message();
+    if (const std::string wrong = read_check(*text, message); !wrong.empty())
+      return file + ": " + wrong;
+    rules = check_rules(server);
+    const std::string_view wrong = reader.read(message, {}, rules, Clock::wall());
+    return wrong.empty() ? std::string() : file + ": " + std::string(wrong);
+  }
+  authz::CheckReader::Message message;
+  authz::CheckRules rules;
+  authz::CheckReader reader;
+};
+
 int explain(const ExplainFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment)) return kNo;
@@ -84,8 +105,11 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   }
   const config::Server::Limits& limits = configuration.model().server.limits;
   RequestDraft draft;
-  if (const std::string wrong = fill(draft, flags, limits.body, *configuration.set);
-      !wrong.empty()) {
+  const auto check = std::make_unique<CheckDraft>();
+  const std::string wrong = flags.door.empty()
+                                ? fill(draft, flags, limits.body, *configuration.set)
+                                : check->fill(flags.url, configuration.model().server);
+  if (!wrong.empty()) {
     complain(wrong);
     return kUsage;
   }
@@ -99,7 +123,7 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   }
   policies::Evaluator evaluator(counters, lists, secret);
   evaluator.use(policies::load_on_worker(configuration.set, stats, 0));
-  Request request = draft.request();
+  Request request = flags.door.empty() ? draft.request() : check->reader.request();
   request.time = Clock::wall();
   const policies::Explanation explanation =
       policies::explain(evaluator, request, {request.time, request.time});
@@ -124,7 +148,12 @@ std::function<int()> declare_explain(CLI::App& app, const Globals& globals) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("-d,--data", flags->body, "The body, or @FILE")->type_name("BODY");
   app.add_option("--ip", flags->ip, "Who asks")->type_name("ADDRESS")->capture_default_str();
-  app.add_option("URL", flags->url, "What is asked for: a URL or a path")->required();
+  app.add_option("--door", flags->door,
+                 "Through which door the request comes: then it is read from a file, as JSON")
+      ->type_name("ext_authz")
+      ->check(CLI::IsMember({"ext_authz"}).description(""));
+  app.add_option("URL", flags->url, "What is asked for: a URL or a path; with --door a file")
+      ->required();
   return [flags, &globals] { return explain(*flags, globals); };
 }
 

@@ -1,0 +1,177 @@
+#include "authz/check_request.h"
+
+#include <cmath>
+
+#include "net/http/fields.h"
+
+namespace weir::authz {
+
+using policies::Extracted;
+using policies::MissReason;
+using Http = envoy::service::auth::v3::AttributeContext::HttpRequest;
+
+namespace {
+
+std::optional<Address> source_of(const envoy::service::auth::v3::AttributeContext& attributes) {
+  if (!attributes.has_source() || !attributes.source().has_address()) return std::nullopt;
+  const auto& address = attributes.source().address();
+  if (!address.has_socket_address()) return std::nullopt;  // a pipe, or a listener inside Envoy
+  return Address::parse(address.socket_address().address());
+}
+
+/// As the same number in a JSON body: a whole one is an integer.
+Value number(double value) noexcept {
+  constexpr double kMost = 9'007'199'254'740'992;
+  const bool whole = value >= -kMost && value <= kMost && std::trunc(value) == value;
+  return whole ? Value::integer(static_cast<std::int64_t>(value)) : Value::real(value);
+}
+
+Extracted value_of(const google::protobuf::Value& value) noexcept {
+  switch (value.kind_case()) {
+    case google::protobuf::Value::kStringValue:
+      return {Value::text(value.string_value())};
+    case google::protobuf::Value::kNumberValue:
+      if (!std::isfinite(value.number_value())) return Extracted::miss(MissReason::unreadable);
+      return {number(value.number_value())};
+    case google::protobuf::Value::kBoolValue:
+      return {Value::boolean(value.bool_value())};
+    case google::protobuf::Value::kStructValue:
+    case google::protobuf::Value::kListValue:
+      return Extracted::miss(MissReason::unreadable);  // a key has single values
+    default:
+      return Extracted::miss(MissReason::absent);
+  }
+}
+
+const google::protobuf::Value* member(const google::protobuf::Struct& of, std::string_view name) {
+  for (const auto& [key, value] : of.fields()) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+const google::protobuf::Value* step(const google::protobuf::Value& from,
+                                    const policies::PathStep& to) {
+  if (to.is_index) {
+    const auto index = static_cast<int>(to.index);
+    const bool there = from.has_list_value() && index < from.list_value().values_size();
+    return there ? &from.list_value().values(index) : nullptr;
+  }
+  return from.has_struct_value() ? member(from.struct_value(), to.name) : nullptr;
+}
+
+const google::protobuf::Struct* name_space(const envoy::config::core::v3::Metadata& metadata,
+                                           std::string_view name) {
+  for (const auto& [key, value] : metadata.filter_metadata()) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool comes_as_metadatum(std::string_view header) noexcept {
+  return header != "x-forwarded-for" && header != "forwarded" && !header.starts_with("x-envoy-");
+}
+
+void CheckReader::add_header(std::string_view name, std::string_view value) {
+  if (name.starts_with(':')) {
+    if (name == ":method") method_ = value;
+    if (name == ":path") path_ = value;
+    if (name == ":authority") authority_ = value;
+    if (name == ":scheme") scheme_ = value;
+    return;
+  }
+  headers_.push_back({name, value});
+  if (net::aliases(name.substr(0, 7), "x-weir-")) forged_.push_back(name);
+}
+
+void CheckReader::read_headers(const Http& http) {
+  headers_.clear();
+  forged_.clear();
+  method_ = path_ = authority_ = scheme_ = {};
+  for (const auto& [name, value] : http.headers()) add_header(name, value);
+  if (!http.headers().empty()) return;
+  for (const auto& field : http.header_map().headers()) {
+    add_header(field.key(), field.raw_value().empty() ? field.value() : field.raw_value());
+  }
+}
+
+std::string_view CheckReader::header(std::string_view name) const noexcept {
+  for (const HeaderField& field : headers_) {
+    if (net::same_ignoring_case(field.name, name)) return field.value;
+  }
+  return {};
+}
+
+/// What is not there was not sent along, or cut off: nobody has read it.
+void CheckReader::read_body(const Http& http, const CheckRules& rules) {
+  const std::string_view body = http.raw_body().empty() ? http.body() : http.raw_body();
+  const std::string_view partial = header("x-envoy-auth-partial-body");
+  request_.body = {};
+  request_.body_state = BodyState::not_read;
+  if (net::same_ignoring_case(partial, "true")) return;
+  if (body.empty() && partial.empty()) return;
+  const std::string_view coding = header("content-encoding");
+  if (!coding.empty() && !net::same_ignoring_case(coding, "identity")) {
+    request_.body_state = BodyState::encoded;
+  } else if (body.size() > rules.body_bytes_max) {
+    request_.body_state = BodyState::too_large;
+  } else {
+    request_.body_state = BodyState::complete;
+    request_.body = body;
+  }
+}
+
+std::string_view CheckReader::read(const Message& message, std::string_view client_word,
+                                   const CheckRules& rules, TimePoint now) {
+  attributes_ = &message.attributes();
+  const Http& http = attributes_->request().http();
+  read_headers(http);
+  request_ = {};
+  request_.time = now;
+  request_.headers = headers_;
+  request_.facts = this;
+
+  const std::optional<Address> source = source_of(*attributes_);
+  const HeaderField word{rules.client.header(), client_word};
+  const bool told = client_word.data() != nullptr;
+  const bool ours = rules.client.header().starts_with("x-weir-");
+  // A header of our own name that does not come as a metadatum is the client's own.
+  const std::span<const HeaderField> said = told   ? std::span(&word, 1)
+                                            : ours ? std::span<const HeaderField>()
+                                                   : request_.headers;
+  const std::optional<Address> client = rules.client.client(source, said);
+  if (client) request_.client = *client;
+  client_known_ = client.has_value();
+
+  if (!attributes_->has_request() || !attributes_->request().has_http()) return {};  // plain TCP
+  request_.method = http.method().empty() ? method_ : http.method();
+  request_.host = read_host(http.host().empty() ? authority_ : http.host(), room_.host);
+  const std::string_view scheme = http.scheme().empty() ? scheme_ : http.scheme();
+  const bool https = net::same_ignoring_case(scheme, "https") ||
+                     net::same_ignoring_case(header("x-forwarded-proto"), "https");
+  request_.scheme = https ? "https" : "http";
+  read_body(http, rules);
+  return read_target(http.path().empty() ? path_ : http.path(), rules.path, room_.path, request_);
+}
+
+Extracted CheckReader::context(std::string_view name) const noexcept {
+  for (const auto& [key, value] : attributes_->context_extensions()) {
+    if (key == name) return {Value::text(value)};
+  }
+  return Extracted::miss(MissReason::absent);
+}
+
+Extracted CheckReader::metadata(policies::Arena&,
+                                std::span<const policies::PathStep> path) const noexcept {
+  if (path.size() < 2 || path[0].is_index) return Extracted::miss(MissReason::absent);
+  const google::protobuf::Struct* space = name_space(attributes_->metadata_context(), path[0].name);
+  if (space == nullptr) space = name_space(attributes_->route_metadata_context(), path[0].name);
+  if (space == nullptr || path[1].is_index) return Extracted::miss(MissReason::absent);
+  const google::protobuf::Value* value = member(*space, path[1].name);
+  for (std::size_t i = 2; value != nullptr && i < path.size(); ++i) value = step(*value, path[i]);
+  return value == nullptr ? Extracted::miss(MissReason::absent) : value_of(*value);
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "authz/asked.h"
+#include "authz/client.h"
+#include "core/event.h"
+#include "envoy/service/auth/v3/external_auth.pb.h"
+#include "net/http/target.h"
+#include "policies/lang/asked_facts.h"
+
+namespace weir::authz {
+
+/// How messages are read. The same for every call.
+struct CheckRules {
+  ClientRules client{{}, "x-forwarded-for", 0};
+  net::PathRules path;
+  std::size_t body_bytes_max = 64 << 10;
+  bool error_response =
+      false;  ///< tell of failures by `error_response`, which Envoy knows since 1.37
+};
+
+/// An Envoy CheckRequest as a Request: pure, and no allocation once its memory has grown. The
+/// Request is a view into the message and into the reader; keep both. Not thread-safe.
+class CheckReader final : public AskedFacts {
+ public:
+  using Message = envoy::service::auth::v3::CheckRequest;
+
+  /// Returns what is wrong with the request that is asked about; empty: nothing. `client_word`:
+  /// what the call's metadata say of the client, in the header's form; without data(): nothing.
+  std::string_view read(const Message& message, std::string_view client_word,
+                        const CheckRules& rules, TimePoint now);
+  Request& request() noexcept { return request_; }
+  /// False: nobody has said who the client is; request().client is unspecified.
+  bool client_known() const noexcept { return client_known_; }
+  /// Names beginning with `x-weir-` that the client has sent: none of them is ours.
+  const std::vector<std::string_view>& forged() const noexcept { return forged_; }
+
+  policies::Extracted context(std::string_view name) const noexcept override;
+  policies::Extracted metadata(policies::Arena& arena,
+                               std::span<const policies::PathStep> path) const noexcept override;
+
+ private:
+  void read_headers(const envoy::service::auth::v3::AttributeContext::HttpRequest& http);
+  void add_header(std::string_view name, std::string_view value);
+  void read_body(const envoy::service::auth::v3::AttributeContext::HttpRequest& http,
+                 const CheckRules& rules);
+  std::string_view header(std::string_view name) const noexcept;
+
+  const envoy::service::auth::v3::AttributeContext* attributes_ = nullptr;
+  Request request_;
+  std::vector<HeaderField> headers_;
+  std::vector<std::string_view> forged_;
+  std::string_view method_, path_, authority_, scheme_;  // pseudo headers
+  bool client_known_ = false;
+  AskedRoom room_;
+};
+
+/// Whether the word about the client in this header may come as a metadatum of the call: those that
+/// Envoy fills itself describe Envoy.
+bool comes_as_metadatum(std::string_view header) noexcept;
+
+}  // namespace weir::authz

@@ -1,0 +1,215 @@
+#include "authz/check_service.h"
+
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "authz/check_response.h"
+
+namespace weir::authz {
+
+using net::grpc::Status;
+using telemetry::Metric;
+
+namespace {
+
+// An answer is to be with Envoy before it stops waiting: this much earlier, or an eighth.
+constexpr milliseconds kEarlier{20};
+
+}  // namespace
+
+/// One check under way. Lent by its service until the call is completed or cancelled.
+class CheckCall final : public net::grpc::Pending, public gate::Waiter, public net::Timer {
+ public:
+  explicit CheckCall(CheckService& service) : service_(service) {}
+
+  void start(net::grpc::Call& call, TimePoint now) {
+    call_ = &call;
+    state_ = State::judging;
+    const TimePoint deadline = call.deadline();
+    deadline_ = deadline == TimePoint::max() ? deadline
+                                             : deadline - std::max(kEarlier, (deadline - now) / 8);
+    messages_.clear();
+    auto& request = messages_.make<CheckReader::Message>();
+    const std::string_view bytes = call.message();
+    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+      return fail(Status::internal, "the message is no CheckRequest");
+    if (!service_.rules_.client.may_ask(call.peer()))
+      return fail(Status::permission_denied, "this address may not ask: authz.client_ip.trust");
+    const std::string& header = service_.rules_.client.header();
+    const std::string_view word =
+        comes_as_metadatum(header) ? call.metadata(header) : std::string_view();
+    const std::string_view trouble = reader_.read(request, word, service_.rules_, now);
+    if (!reader_.client_known()) {
+      reader_.request().client = call.peer() == Address{} ? Address::v4(0x7f000001) : call.peer();
+      service_.metrics_.add(Metric::check_client_unknown);
+    }
+    if (!trouble.empty()) {
+      auto& response = messages_.make<CheckResponse>();
+      fill_problem(response, 400, trouble);
+      service_.metrics_.add(Metric::check_failed_ext_authz);
+      return complete(response);
+    }
+    judge(now, true);
+    if (state_ == State::parked || state_ == State::held) call.wait_with(*this);
+  }
+
+ private:
+  enum class State : std::uint8_t { idle, judging, parked, held };
+
+  void judge(TimePoint now, bool may_wait) {
+    for (;;) {
+      const gate::Judgement judgement =
+          service_.judge_.judge(reader_.request(), now, may_wait, *this);
+      const Effect& effect = judgement.effect;
+      switch (effect.kind) {
+        case Effect::Kind::pass:
+          return allow(effect, judgement.ticket, now);
+        case Effect::Kind::answer:
+          return refuse(effect);
+        case Effect::Kind::delay:
+          return hold(judgement, now);
+        case Effect::Kind::wait:
+          if (service_.judge_.park(*this, now)) {
+            state_ = State::parked;
+            // The judge watches how long it waits; Envoy may wait for less.
+            net::Wheel::disarm(*this);
+            const bool for_others = service_.judge_.waiting_until(*this) != TimePoint::max();
+            if (for_others && deadline_ != TimePoint::max()) service_.wheel_.arm(*this, deadline_);
+            return;
+          }
+          may_wait = false;
+          break;
+      }
+    }
+  }
+
+  void allow(const Effect& effect, gate::Ticket* ticket, TimePoint now) {
+    auto& response = messages_.make<CheckResponse>();
+    const gate::Unsettled::Id id = service_.unsettled_.next_id();
+    fill_allowed(response, effect, reader_.forged(), ticket != nullptr ? &id : nullptr);
+    if (ticket != nullptr) service_.unsettled_.keep(*ticket, now);
+    service_.metrics_.add(Metric::check_allowed_ext_authz);
+    complete(response);
+  }
+
+  void refuse(const Effect& effect) {
+    auto& response = messages_.make<CheckResponse>();
+    fill_refused(response, effect);
+    service_.metrics_.add(Metric::check_denied_ext_authz);
+    complete(response);
+  }
+
+  void hold(const gate::Judgement& judgement, TimePoint now) {
+    const Effect& effect = judgement.effect;
+    if (now + effect.hold > deadline_) {  // nobody would be there to hear that it may pass
+      const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
+      const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
+      Effect refusal = effect;
+      refusal.status = 429;
+      refusal.response_headers = retry;
+      service_.judge_.unhold(now);
+      if (judgement.ticket != nullptr)
+        service_.judge_.finish(*judgement.ticket, gate::End::not_sent, now);
+      return refuse(refusal);
+    }
+    state_ = State::held;
+    ticket_ = judgement.ticket;
+    held_ = &messages_.make<CheckResponse>();
+    fill_allowed(*held_, effect, reader_.forged(), nullptr);
+    service_.wheel_.arm(*this, now + effect.hold);
+  }
+
+  void release(TimePoint now) {
+    service_.judge_.unhold(now);
+    gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
+    if (ticket != nullptr) {
+      add_request_id(*held_, service_.unsettled_.next_id());
+      service_.unsettled_.keep(*ticket, now);
+    }
+    service_.metrics_.add(Metric::check_allowed_ext_authz);
+    complete(*held_);
+  }
+
+  // Called from within another call's step; completing only notes the answer.
+  void resume(TimePoint now) override {
+    if (state_ != State::parked) return;
+    state_ = State::judging;
+    judge(now, now < service_.judge_.waiting_until(*this));
+    if (state_ == State::parked) return;
+    service_.judge_.unpark(*this);
+    leave_if_done();
+  }
+
+  void on_timer(TimePoint now) override {
+    if (state_ == State::held) release(now);
+    if (state_ == State::parked) {
+      service_.judge_.unpark(*this);
+      state_ = State::judging;
+      judge(now, false);
+      if (state_ == State::parked) return;
+      service_.judge_.unpark(*this);
+    }
+    leave_if_done();
+  }
+
+  void cancelled(TimePoint now) override {
+    if (state_ == State::parked) service_.judge_.unpark(*this);
+    if (state_ == State::held) {
+      service_.judge_.unhold(now);
+      gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
+      if (ticket != nullptr) service_.judge_.finish(*ticket, gate::End::not_sent, now);
+    }
+    state_ = State::idle;
+    net::Wheel::disarm(*this);
+    service_.calls_.take_back(*this);
+  }
+
+  void complete(const CheckResponse& response) {
+    state_ = State::idle;
+    messages_.complete(*call_, response);
+  }
+  void fail(Status status, std::string_view why) {
+    state_ = State::idle;
+    service_.metrics_.add(Metric::check_failed_ext_authz);
+    if (!service_.rules_.error_response) return call_->fail(status, why);
+    auto& response = messages_.make<CheckResponse>();
+    fill_error(response, static_cast<int>(status));
+    messages_.complete(*call_, response);
+  }
+
+ public:
+  bool is_done() const noexcept { return state_ == State::idle; }
+
+ private:
+  void leave_if_done() {
+    if (state_ != State::idle) return;
+    net::Wheel::disarm(*this);
+    service_.calls_.take_back(*this);
+  }
+
+  CheckService& service_;
+  Messages messages_;
+  CheckReader reader_;
+  net::grpc::Call* call_ = nullptr;
+  State state_ = State::idle;
+  TimePoint deadline_{};
+  gate::Ticket* ticket_ = nullptr;  // while held
+  CheckResponse* held_ = nullptr;   // likewise
+};
+
+CheckService::CheckService(const CheckRules& rules, gate::Judge& judge, gate::Unsettled& unsettled,
+                           net::Wheel& wheel, telemetry::MetricCells& metrics)
+    : rules_(rules), judge_(judge), unsettled_(unsettled), wheel_(wheel), metrics_(metrics) {}
+
+CheckService::~CheckService() = default;
+
+void CheckService::start(net::grpc::Call& call, TimePoint now) {
+  CheckCall& check = calls_.lend(*this);
+  check.start(call, now);
+  if (check.is_done()) calls_.take_back(check);
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+
+#include "authz/check_request.h"
+#include "authz/messages.h"
+#include "core/spares.h"
+#include "gate/judge.h"
+#include "gate/unsettled.h"
+#include "net/grpc/service.h"
+#include "net/wheel.h"
+#include "telemetry/metrics.h"
+
+namespace weir::authz {
+
+class CheckCall;
+
+/// `envoy.service.auth.v3.Authorization/Check`: Envoy's external authorization over gRPC. One per
+/// worker, on its thread, after whatever ticks the judge. Everything given must outlive it, and its
+/// calls end before it.
+class CheckService final : public net::grpc::Method {
+ public:
+  static constexpr std::string_view kName = "envoy.service.auth.v3.Authorization";
+
+  CheckService(const CheckRules& rules, gate::Judge& judge, gate::Unsettled& unsettled,
+               net::Wheel& wheel, telemetry::MetricCells& metrics);
+  ~CheckService();
+
+  std::string_view path() const noexcept override {
+    return "/envoy.service.auth.v3.Authorization/Check";
+  }
+  void start(net::grpc::Call& call, TimePoint now) override;
+
+ private:
+  friend class CheckCall;
+  const CheckRules& rules_;
+  gate::Judge& judge_;
+  gate::Unsettled& unsettled_;
+  net::Wheel& wheel_;
+  telemetry::MetricCells& metrics_;
+  Spares<CheckCall> calls_;
+};
+
+}  // namespace weir::authz

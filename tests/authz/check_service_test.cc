@@ -1,0 +1,170 @@
+#include "authz/check_service.h"
+
+#include <gtest/gtest.h>
+
+#include "authz/check_response.h"
+#include "fake_call.h"
+#include "gate/gate.h"
+#include "tests/policies/world.h"
+
+namespace weir::authz::check_service_test {
+namespace {
+
+using net::grpc::Status;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kYaml = R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+policies:
+  - {name: banned, watch: request, when: path == "/banned", then: [{if: true, do: deny, status: 403}]}
+  - {name: gold, watch: request, when: 'envoy.context.tier == "gold"', then: [{if: true, do: flag}]}
+  - {name: slow, watch: request, when: path == "/slow", then: [{if: true, do: delay, hold: 1s}]}
+  - {name: failures, watch: failed, key: ip, window: 10m, then: [{over: 0, do: deny}]}
+)";
+
+struct Door {
+  ~Door() {
+    EXPECT_EQ(metrics.sum(telemetry::Metric::requests_held), 0);
+    unsettled.release_all(now);
+  }
+  Door() { gate.use(world.set_); }
+
+  static std::string check(const std::string& method, const std::string& path,
+                           const std::string& tier = {}) {
+    CheckReader::Message message;
+    auto& attributes = *message.mutable_attributes();
+    attributes.mutable_source()->mutable_address()->mutable_socket_address()->set_address(
+        "192.0.2.7");
+    attributes.mutable_request()->mutable_http()->set_method(method);
+    attributes.mutable_request()->mutable_http()->set_path(path);
+    if (!tier.empty()) (*attributes.mutable_context_extensions())["tier"] = tier;
+    return message.SerializeAsString();
+  }
+  static CheckResponse answer(const FakeCall& call) {
+    CheckResponse out;
+    EXPECT_TRUE(call.answer && out.ParseFromString(*call.answer));
+    return out;
+  }
+  CheckResponse ask(const std::string& message) {
+    FakeCall call(message);
+    service.start(call, now);
+    return answer(call);
+  }
+  void advance(milliseconds by) {
+    now += by;
+    wheel.advance(now);
+    if (gate.has_waiters()) gate.tick(now);
+  }
+
+  policies::World world{kYaml};
+  gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
+  telemetry::Metrics metrics{1};
+  TimePoint now = world.now;
+  net::Wheel wheel{now};
+  gate::Gate gate{shared, 0, {}, metrics.cells(0), nullptr};
+  gate::Unsettled unsettled{gate, wheel, 0, seconds(60), metrics.cells(0)};
+  CheckRules rules;
+  CheckService service{rules, gate, unsettled, wheel, metrics.cells(0)};
+};
+
+TEST(CheckService, PassesFlagsAndRefuses) {
+  Door door;
+  EXPECT_EQ(door.ask(Door::check("GET", "/")).status().code(), 0);
+  const CheckResponse flagged = door.ask(Door::check("GET", "/", "gold"));
+  EXPECT_EQ(flagged.status().code(), 0);
+  EXPECT_EQ(flagged.dynamic_metadata().fields().at("policy").string_value(), "gold");
+  const CheckResponse refused = door.ask(Door::check("GET", "/banned"));
+  EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 403);
+  EXPECT_EQ(door.metrics.sum(telemetry::Metric::check_allowed_ext_authz), 2);
+  EXPECT_EQ(door.metrics.sum(telemetry::Metric::check_denied_ext_authz), 1);
+}
+
+TEST(CheckService, ARequestThatCannotBeReadIsRefused) {
+  Door door;
+  const CheckResponse refused = door.ask(Door::check("GET", "/a%2fb"));
+  EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 400);
+}
+
+TEST(CheckService, WhatIsNoCheckFailsTheCall) {
+  Door door;
+  FakeCall call("\xff\xff");
+  door.service.start(call, door.now);
+  EXPECT_EQ(call.failed, Status::internal);
+  door.rules.error_response = true;
+  EXPECT_TRUE(door.ask("\xff\xff").has_error_response());
+}
+
+TEST(CheckService, StrangersMayNotAsk) {
+  Door door;
+  FakeCall call(Door::check("GET", "/"));
+  call.from = *Address::parse("192.0.2.99");
+  door.service.start(call, door.now);
+  EXPECT_EQ(call.failed, Status::permission_denied);
+}
+
+TEST(CheckService, HoldsARequestForAsLongAsItIsDelayed) {
+  Door door;
+  FakeCall call(Door::check("GET", "/slow"));
+  call.until = door.now + seconds(2);
+  door.service.start(call, door.now);
+  EXPECT_FALSE(call.done());
+  EXPECT_NE(call.pending, nullptr);
+  door.advance(milliseconds(900));
+  EXPECT_FALSE(call.done());
+  door.advance(milliseconds(200));
+  EXPECT_EQ(Door::answer(call).status().code(), 0);
+}
+
+TEST(CheckService, RefusesWhatItCannotHoldWithinTheDeadline) {
+  Door door;
+  FakeCall call(Door::check("GET", "/slow"));
+  call.until = door.now + milliseconds(250);
+  door.service.start(call, door.now);
+  const CheckResponse refused = Door::answer(call);
+  EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 429);
+}
+
+TEST(CheckService, ACallThatIsGivenUpGivesItsPlaceBack) {
+  Door door;
+  FakeCall call(Door::check("GET", "/slow"));
+  door.service.start(call, door.now);
+  ASSERT_NE(call.pending, nullptr);
+  call.pending->cancelled(door.now);
+  door.advance(seconds(5));
+  EXPECT_FALSE(call.done());
+}
+
+TEST(CheckService, WhoWaitsForOthersIsAnsweredWithinTheDeadline) {
+  Door door;
+  EXPECT_EQ(door.ask(Door::check("GET", "/")).status().code(), 0);
+  EXPECT_EQ(door.unsettled.size(), 0u);
+  Door other;  // a limit of one: two wrong logins at a time are one too many
+  other.world.use(std::string(kYaml).replace(std::string(kYaml).find("over: 0"), 7, "over: 1"));
+  other.gate.use(other.world.set_);
+  EXPECT_EQ(other.ask(Door::check("POST", "/login")).status().code(), 0);
+  FakeCall call(Door::check("POST", "/login"));
+  call.until = other.now + milliseconds(250);
+  other.service.start(call, other.now);
+  EXPECT_FALSE(call.done());
+  other.advance(milliseconds(240));
+  EXPECT_EQ(static_cast<int>(Door::answer(call).denied_response().status().code()), 429);
+}
+
+TEST(CheckService, TheAppTellsOfItsAnswerByTheId) {
+  Door door;
+  door.world.use(std::string(kYaml).replace(std::string(kYaml).find("over: 0"), 7, "over: 1"));
+  door.gate.use(door.world.set_);
+  const CheckResponse passed = door.ask(Door::check("POST", "/login"));
+  const std::string id = passed.dynamic_metadata().fields().at("request_id").string_value();
+  Answer answer;
+  answer.status = 401;
+  EXPECT_TRUE(door.unsettled.settle(id, answer, door.now));
+  const CheckResponse refused = door.ask(Door::check("POST", "/login"));
+  EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 429);
+}
+
+}  // namespace
+}  // namespace weir::authz::check_service_test
