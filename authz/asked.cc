@@ -26,8 +26,8 @@ bool is_method(std::string_view text) noexcept {
 
 }  // namespace
 
-std::string_view read_target(std::string_view target, const net::PathRules& rules,
-                             std::span<char> room, Request& out) noexcept {
+std::string_view read_target(std::string_view target, const PathRules& rules, std::span<char> room,
+                             net::NormalTarget& read, Request& out) noexcept {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!net::same_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
     const std::size_t path = target.find_first_of("/?", scheme.size());
@@ -40,12 +40,11 @@ std::string_view read_target(std::string_view target, const net::PathRules& rule
     return "the target of the request is too long";
   if (!std::all_of(target.begin(), target.end(), net::scan::is_target))
     return "the target of the request has a byte that must be escaped";
-  net::NormalTarget normal;
-  if (net::normalise_target(target, rules, room, normal) != net::HttpRefusal::none)
-    return "the path has a broken escape or one that servers read in different ways";
-  out.target = target;
-  out.path = normal.path;
-  out.query = normal.query;
+  if (net::normalise_target(target, rules, room, read) != net::HttpRefusal::none)
+    return "the path has a broken escape";
+  out.target = read.target;
+  out.path = read.path;
+  out.query = read.query;
   return {};
 }
 
@@ -65,8 +64,8 @@ std::string_view read_host(std::string_view authority, std::span<char> room) noe
 }
 
 Asked to_request(const net::RequestHead& check, const Door& door, const ClientRules& rules,
-                 const net::PathRules& path_rules, const Address& peer, TimePoint time,
-                 AskedRoom& room, Request& out) noexcept {
+                 const PathRules& path_rules, const Address& peer, TimePoint time, AskedRoom& room,
+                 Request& out) noexcept {
   const CallerRow& caller = *door.caller;
   Asked asked;
   out.time = time;
@@ -95,7 +94,7 @@ Asked to_request(const net::RequestHead& check, const Door& door, const ClientRu
   }
   out.scheme =
       net::same_ignoring_case(only_field(out.headers, caller.scheme), "https") ? "https" : "http";
-  asked.trouble = read_target(target, path_rules, room.path, out);
+  asked.trouble = read_target(target, path_rules, room.path, room.target, out);
   const std::optional<Address> client = rules.client(std::nullopt, out.headers);
   asked.client_unknown = !client;
   out.client = client.value_or(peer);

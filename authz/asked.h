@@ -16,6 +16,7 @@ namespace weir::authz {
 /// lives.
 struct AskedRoom {
   std::array<char, net::normal_path_room(8 << 10)> path;
+  net::NormalTarget target;  ///< how servers may read its path: ask Judge::refuses_path()
   std::array<char, 256> host;
 };
 
@@ -28,13 +29,13 @@ struct Asked {
 /// headers are the check's, so the client's with what the proxy adds. `body_state` is not_read.
 /// `peer`: the caller's address.
 Asked to_request(const net::RequestHead& check, const Door& door, const ClientRules& rules,
-                 const net::PathRules& path_rules, const Address& peer, TimePoint time,
-                 AskedRoom& room, Request& out) noexcept;
+                 const PathRules& path_rules, const Address& peer, TimePoint time, AskedRoom& room,
+                 Request& out) noexcept;
 
-/// Reads a target in origin or absolute form into `out.target`, `path` and `query`. Returns what is
-/// wrong with it; empty: nothing.
-std::string_view read_target(std::string_view target, const net::PathRules& rules,
-                             std::span<char> room, Request& out) noexcept;
+/// Reads a target in origin or absolute form into `read`, and into `out` what a Request says of it.
+/// `room`: normal_path_room() of its size. Returns what is wrong with it; empty: nothing.
+std::string_view read_target(std::string_view target, const PathRules& rules, std::span<char> room,
+                             net::NormalTarget& read, Request& out) noexcept;
 /// A Host's value in lower case, without port; a text without data if it is none.
 std::string_view read_host(std::string_view authority, std::span<char> room) noexcept;
 

@@ -129,6 +129,7 @@ std::string_view CheckReader::read(const Message& message, std::string_view clie
   const Http& http = attributes_->request().http();
   read_headers(http);
   request_ = {};
+  target_ = {};
   request_.time = now;
   request_.headers = headers_;
   request_.facts = this;
@@ -147,13 +148,15 @@ std::string_view CheckReader::read(const Message& message, std::string_view clie
 
   if (!attributes_->has_request() || !attributes_->request().has_http()) return {};  // plain TCP
   request_.method = http.method().empty() ? method_ : http.method();
-  request_.host = read_host(http.host().empty() ? authority_ : http.host(), room_.host);
+  request_.host = read_host(http.host().empty() ? authority_ : http.host(), host_room_);
   const std::string_view scheme = http.scheme().empty() ? scheme_ : http.scheme();
   const bool https = net::same_ignoring_case(scheme, "https") ||
                      net::same_ignoring_case(header("x-forwarded-proto"), "https");
   request_.scheme = https ? "https" : "http";
   read_body(http, rules);
-  return read_target(http.path().empty() ? path_ : http.path(), rules.path, room_.path, request_);
+  const std::string_view target = http.path().empty() ? path_ : std::string_view(http.path());
+  path_room_.resize(net::normal_path_room(target.size()));
+  return read_target(target, rules.path, path_room_, target_, request_);
 }
 
 Extracted CheckReader::context(std::string_view name) const noexcept {

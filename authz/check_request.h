@@ -17,7 +17,7 @@ namespace weir::authz {
 /// How messages are read. The same for every call.
 struct CheckRules {
   ClientRules client{{}, "x-forwarded-for", 0};
-  net::PathRules path;
+  PathRules path;
   std::size_t body_bytes_max = 64 << 10;
   bool error_response =
       false;  ///< tell of failures by `error_response`, which Envoy knows since 1.37
@@ -36,6 +36,8 @@ class CheckReader final : public AskedFacts {
   Request& request() noexcept { return request_; }
   /// False: nobody has said who the client is; request().client is unspecified.
   bool client_known() const noexcept { return client_known_; }
+  /// How servers may read its path: ask Judge::refuses_path().
+  const PathReadings& readings() const noexcept { return target_; }
   /// Names beginning with `x-weir-` that the client has sent: none of them is ours.
   const std::vector<std::string_view>& forged() const noexcept { return forged_; }
 
@@ -56,7 +58,9 @@ class CheckReader final : public AskedFacts {
   std::vector<std::string_view> forged_;
   std::string_view method_, path_, authority_, scheme_;  // pseudo headers
   bool client_known_ = false;
-  AskedRoom room_;
+  std::vector<char> path_room_;
+  std::array<char, 256> host_room_;
+  net::NormalTarget target_;
 };
 
 /// Whether the word about the client in this header may come as a metadatum of the call: those that

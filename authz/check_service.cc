@@ -41,7 +41,11 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     const std::string& header = service_.rules_.client.header();
     const std::string_view word =
         comes_as_metadatum(header) ? call.metadata(header) : std::string_view();
-    const std::string_view trouble = reader_.read(request, word, service_.rules_, now);
+    std::string_view trouble = reader_.read(request, word, service_.rules_, now);
+    if (trouble.empty() && !reader_.readings().is_plain() &&
+        service_.judge_.refuses_path(reader_.request().method, reader_.readings())) {
+      trouble = "the path can be read in different ways, and a policy acts on one of them";
+    }
     if (!reader_.client_known()) {
       reader_.request().client = call.peer() == Address{} ? Address::v4(0x7f000001) : call.peer();
       service_.metrics_.add(Metric::check_client_unknown);

@@ -110,10 +110,14 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   deadline_ = TimePoint::max();
   if (door_->caller->envoy) read_deadline(check);
   Request request;
-  const Asked asked = to_request(check, *door_, ctx_.settings.client, ctx_.settings.path, peer_,
-                                 time_, ctx_.room, request);
+  const Asked asked =
+      to_request(check, *door_, ctx_.settings.client, ctx_.path, peer_, time_, ctx_.room, request);
   if (!asked.trouble.empty()) {
     problem(400, asked.trouble);
+    return head_bytes_;
+  }
+  if (!ctx_.room.target.is_plain() && ctx_.judge.refuses_path(request.method, ctx_.room.target)) {
+    problem(400, "the path can be read in different ways, and a policy acts on one of them");
     return head_bytes_;
   }
   if (asked.client_unknown) ctx_.metrics.add(Metric::check_client_unknown);
@@ -236,8 +240,7 @@ bool DoorSession::judge_kept(bool may_wait) {
   const auto status = net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.check);
   WEIR_ASSERT(status == net::HeadStatus::complete);
   Request request;
-  to_request(ctx_.check, *door_, ctx_.settings.client, ctx_.settings.path, peer_, time_, ctx_.room,
-             request);
+  to_request(ctx_.check, *door_, ctx_.settings.client, ctx_.path, peer_, time_, ctx_.room, request);
   request.body_state = body_state_;
   if (body_state_ == BodyState::complete) request.body = in_.view().substr(head_bytes_, decoded_);
   const std::size_t used = judge(request, head_bytes_ + decoded_, may_wait);

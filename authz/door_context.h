@@ -25,7 +25,7 @@ class DoorSession;
 struct DoorSettings {
   std::vector<Door> doors;
   ClientRules client{{}, "x-forwarded-for", 0};
-  net::PathRules path;
+  PathRules path;  ///< until DoorServer::use()
   net::HeadLimits head;
   net::ChunkLimits chunks;
   std::size_t body_bytes_max = 64 << 10;  ///< that a policy may read
@@ -43,7 +43,7 @@ struct DoorSettings {
 struct DoorContext {
   DoorContext(net::Worker& w, const DoorSettings& s, gate::Judge& j, gate::Unsettled& u,
               telemetry::MetricCells& m)
-      : worker(w), settings(s), judge(j), unsettled(u), metrics(m) {
+      : worker(w), settings(s), judge(j), unsettled(u), metrics(m), path(s.path) {
     blocks.set_limit(s.buffer_bytes);
   }
 
@@ -52,6 +52,7 @@ struct DoorContext {
   gate::Judge& judge;
   gate::Unsettled& unsettled;
   telemetry::MetricCells& metrics;
+  PathRules path;  ///< of the policies in force
   /// Takes a connection whose request is for no door, with what has come of it; null: 404.
   std::function<void(net::Fd, std::string)> others;
   net::BlockPool blocks;

@@ -40,6 +40,8 @@ void DoorServer::give_others_to(std::function<void(net::Fd, std::string)> taker)
   context_->others = std::move(taker);
 }
 
+void DoorServer::use(const PathRules& path) { context_->path = path; }
+
 Result<void> DoorServer::listen(net::Fd fd) {
   net::AcceptHandler& self = *this;  // a private base: std::list may not convert
   listeners_.emplace_back(context_->worker.reactor(), std::move(fd), self);

@@ -29,6 +29,8 @@ class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
 
   /// Whom connections are given whose request is for no door, with what they have sent so far.
   void give_others_to(std::function<void(net::Fd, std::string)> taker);
+  /// The rules of the policies in force, after a reload.
+  void use(const PathRules& path);
   /// Accepts on a socket of net::open_listeners().
   Result<void> listen(net::Fd fd);
 

@@ -15,6 +15,7 @@ authz::ClientRules client_rules(const config::Server::Authz& settings) {
 authz::CheckRules check_rules(const config::Server& settings) {
   authz::CheckRules out;
   out.client = client_rules(settings.authz);
+  out.path = settings.proxy.path;
   out.body_bytes_max = settings.limits.body;
   out.error_response = settings.authz.error_response;
   return out;
@@ -30,6 +31,7 @@ authz::DoorSettings door_settings(const config::Server& settings) {
     out.doors.push_back({caller, "/forward_auth/" + asked.caller.value, asked.deny_status});
   }
   out.client = client_rules(settings.authz);
+  out.path = settings.proxy.path;
   out.head.head = static_cast<std::uint32_t>(settings.limits.head);
   out.body_bytes_max = settings.limits.body;
   return out;

@@ -335,6 +335,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   const auto switched = on_every_worker([set, names](Worker& worker) {
     worker.gate.use(set);
     worker.server.use(names, set->path_rules);
+    if (worker.doors) worker.doors->use(set->path_rules);
   });
   const bool all = co_await RollCall::complete(switched);
   set_ = next.set;
