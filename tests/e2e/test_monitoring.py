@@ -1,0 +1,113 @@
+"""Metrics, alerts and dashboard as Prometheus and Grafana will take them."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from http_client import once
+from origin import Origin
+from weir_process import ROOT, Weir
+
+MONITORING = os.path.join(ROOT, "k8s", "monitoring")
+# A metric's name in an expression: functions are followed by `(`, labels by an operator or a comma.
+NAME = re.compile(r"\b(?:weir|process)_[a-z0-9_]+\b")
+POLICIES = """
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: 'status == 401'}
+lists: {gray_users: {of: header.x_user_id, kind: gray}}
+policies:
+  - {name: per-user, watch: login, key: header.x_user_id, window: 1m, then: [{over: 1, do: deny}]}
+  - {name: shadowed, watch: failed, key: ip, window: 1m, mode: shadow, then: [{over: 1, do: deny}]}
+views: [{name: pages, watch: request, by: path, window: {last: 10m, hop: 5s}, top: 5}]
+"""
+
+
+def promtool(*arguments, text=None):
+    return subprocess.run(["promtool", *arguments], input=text, capture_output=True, text=True, check=False)
+
+
+def families(page):
+    """Names as expressions use them, with their labels."""
+    labels = {}
+    for line in page.splitlines():
+        if not line.startswith("#"):
+            name, _, rest = re.match(r"([a-z0-9_]+)(\{(.*)\})? ", line).groups()
+            labels.setdefault(name, set()).update(re.findall(r'(\w+)="', rest or ""))
+    return labels
+
+
+class Monitoring(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with Origin() as app, Weir(POLICIES, app.port, extra="log: {level: error}\n") as weir:
+            for _ in range(3):
+                once(weir.port, "POST", "/login", {"X-User-Id": "a", "X-Forwarded-For": "203.0.113.7"})
+            once(weir.port, "POST", "/login")  # cannot be keyed
+            cls.page = weir.health("/metrics").body.decode()
+        cls.families = families(cls.page)
+
+    def test_promtool_finds_nothing_to_say_of_the_metrics(self):
+        checked = promtool("check", "metrics", text=self.page)
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
+
+    def test_the_alerts_are_good_and_each_has_been_tried(self):
+        for arguments in (("check", "rules", "rules.yaml"), ("test", "rules", "rules_test.yaml")):
+            run = promtool(*arguments[:2], os.path.join(MONITORING, arguments[2]))
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        with open(os.path.join(MONITORING, "rules.yaml"), encoding="utf-8") as f:
+            rules = f.read()
+        with open(os.path.join(MONITORING, "rules_test.yaml"), encoding="utf-8") as f:
+            tried = f.read()
+        alerts = re.findall(r"- alert: (\w+)", rules)
+        self.assertGreater(len(alerts), 12)
+        for alert in alerts:
+            self.assertIn(f"alertname: {alert}\n", tried)
+        self.expect_known("rules.yaml", rules)
+
+    def test_every_row_of_the_operators_table_has_an_alert(self):
+        with open(os.path.join(ROOT, "docs", "operations.md"), encoding="utf-8") as f:
+            table = f.read().split("## Metrics worth an alert")[1].split("\n## ")[0]
+        with open(os.path.join(MONITORING, "rules.yaml"), encoding="utf-8") as f:
+            rules = f.read()
+        rows = re.findall(r"^\| `(weir_\w+)", table, re.M)
+        self.assertGreater(len(rows), 10)
+        for name in rows:
+            self.assertIn(name, rules, "docs/operations.md calls it worth an alert")
+
+    def test_the_dashboard_shows_metrics_that_there_are(self):
+        with open(os.path.join(MONITORING, "grafana.json"), encoding="utf-8") as f:
+            dashboard = json.load(f)
+        expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+        self.assertGreater(len(expressions), 20)
+        self.expect_known("grafana.json", "\n".join(expressions))
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        for panel in dashboard["panels"]:
+            for target in panel.get("targets", []):
+                for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
+                    used = set().union(*(self.families.get(name, set()) for name in NAME.findall(target["expr"])))
+                    self.assertIn(label, used | {"instance", "job", "le"}, target)
+        # Prometheus reads each expression.
+        rules = "groups: [{name: g, rules: [" + ", ".join(
+            "{record: 'r%d', expr: %s}" % (i, json.dumps(e.replace("$__rate_interval", "5m").replace("$job", ".*")
+                                                         .replace("$instance", ".*")))
+            for i, e in enumerate(expressions)) + "]}]\n"
+        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"weir-dashboard-{os.getpid()}.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(rules)
+        try:
+            checked = promtool("check", "rules", path)
+        finally:
+            os.unlink(path)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def expect_known(self, where, text):
+        for name in sorted(set(NAME.findall(text))):
+            self.assertTrue(name in self.families or name + "_bucket" in self.families, f"{where} names {name}, which is not there")
+
+
+if __name__ == "__main__":
+    unittest.main()
