@@ -10,6 +10,16 @@
 
 namespace weir::policies {
 
+/// Whether an operation counts the event, or reserves for it.
+inline bool adds(limiter::SharedVerb verb) {
+  return verb == limiter::SharedVerb::add || verb == limiter::SharedVerb::reserve;
+}
+
+/// Whether two events count the same.
+inline bool is_same(const limiter::Amount& a, const limiter::Amount& b) {
+  return a.amount == b.amount && a.member == b.member && a.datum == b.datum;
+}
+
 /// What an event asks of the shared store, an operation for each key, and what the store answered.
 /// Reused: keeps its memory. Movable by swap; the operations stay where they are.
 class Asking {

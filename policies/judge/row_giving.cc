@@ -1,30 +1,29 @@
-#include "policies/judge/evaluator.h"
+#include "policies/judge/row_giving.h"
 
-/// What judgements tell a RowSink. A policy that waits for the answer gives its rows when it is
-/// settled, unless it refuses the request itself: then there will be no answer.
 namespace weir::policies {
 
 /// A row and its key, for one policy after the other: most rows are only counted, and made in vain
 /// but for a few fields.
-class Evaluator::RowMaker final : public RowSink::Key {
+class RowGiving::RowMaker final : public RowSink::Key {
  public:
-  explicit RowMaker(Evaluator& evaluator) : evaluator_(evaluator) { row_.key = this; }
+  explicit RowMaker(RowGiving& giving) : giving_(giving) { row_.key = this; }
 
   std::span<const Value> parts() override {
-    evaluator_.frame_.set_event(row_.event->name);
-    if (!evaluator_.load_key(binding_->key)) evaluator_.load_key_with_gaps(binding_->key);
-    return evaluator_.parts_;
+    giving_.work_.frame.set_event(row_.event->name);
+    if (!giving_.keys_.load_key(binding_->key)) giving_.keys_.load_key_with_gaps(binding_->key);
+    return giving_.keys_.parts();
   }
 
   void start(const PlannedPolicy& planned) {
-    row_.policy = &evaluator_.policy_of(planned);
-    binding_ = &evaluator_.binding_of(planned);
-    row_.event = evaluator_.set_->events.data() + binding_->event;
+    row_.policy = &giving_.work_.policy_of(planned);
+    binding_ = &giving_.work_.binding_of(planned);
+    row_.event = giving_.work_.set->events.data() + binding_->event;
   }
   /// The key is that of the counter.
   void give_reading(RowSink& rows, const PlannedCounter& counter, bool settled) {
     row_.hash = counter.key;
-    if (evaluator_.counter_of(counter).near()) hash_parts();  // another place is another key there
+    if (giving_.work_.counter_of(counter).near())
+      hash_parts();  // another place is another key there
     row_.value = counter.value(settled);
     rows.reading(row_);
   }
@@ -43,15 +42,15 @@ class Evaluator::RowMaker final : public RowSink::Key {
  private:
   void hash_parts() {
     parts();
-    row_.hash = evaluator_.key_hash();
+    row_.hash = giving_.keys_.key_hash();
   }
 
-  Evaluator& evaluator_;
+  RowGiving& giving_;
   const Binding* binding_ = nullptr;
   RowSink::Row row_;
 };
 
-void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
+void RowGiving::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                          const Winner& won, std::optional<Number> limit, bool settled) {
   RowMaker row(*this);
   row.start(planned);
@@ -59,17 +58,18 @@ void Evaluator::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
   if (won.rung >= 0) row.give_verdict(rows, won, limit);
 }
 
-void Evaluator::give_rows(RowSink& rows) {
-  if (plan_.allowed || plan_.defect) return;
-  const bool refused = verdict_.kind == Verdict::Kind::refuse;
+void RowGiving::give_rows(RowSink& rows) {
+  if (work_.plan.allowed || work_.plan.defect) return;
+  const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
   const Winner nothing;
-  auto next = won_.begin();
+  auto next = ladder_.won().begin();
   RowMaker row(*this);
-  for (std::size_t at = 0; PlannedPolicy & planned : plan_.policies) {
+  for (std::size_t at = 0; PlannedPolicy & planned : work_.plan.policies) {
     const std::size_t i = at++;
-    const Won* const all = next != won_.end() && next->planned == i ? &*next++ : nullptr;
-    const Policy& policy = policy_of(planned);
-    const PlannedCounter* counter = policy.has_metric ? &planned_counter(planned, 0) : nullptr;
+    const Won* const all = next != ladder_.won().end() && next->planned == i ? &*next++ : nullptr;
+    const Policy& policy = work_.policy_of(planned);
+    const PlannedCounter* counter =
+        policy.has_metric ? &work_.planned_counter(planned, 0) : nullptr;
     if (all == nullptr && !planned.reserves) {  // most of them
       if (counter == nullptr && policy.pattern) continue;
       row.start(planned);
@@ -81,26 +81,27 @@ void Evaluator::give_rows(RowSink& rows) {
                                                   : all->shadow;
     if (planned.reserves) {
       const bool itself = refuses(won.effect) && (refused || policy.shadow);
-      const bool always = refused && counter != nullptr && counter_of(*counter).always;
+      const bool always = refused && counter != nullptr && work_.counter_of(*counter).always;
       if (!itself && !always) continue;
       planned.rowed = true;
     }
     std::optional<Number> limit;
     if (won.rung >= 0)
-      limit = plan_.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+      limit = work_.plan.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
     give_row(rows, planned, counter, won, limit, false);
   }
 }
 
-void Evaluator::give_settled_rows(RowSink& rows, const Settlement& settlement) {
+void RowGiving::give_settled_rows(RowSink& rows, const Settlement& settlement) {
   for (const PlannedPolicy& planned : settlement.policies) {
     if (!planned.reserves || planned.rowed || !planned.matched) continue;
-    const Policy& policy = policy_of(planned);
+    const Policy& policy = work_.policy_of(planned);
     if (!policy.meters.empty()) {
-      set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs, true);
+      ladder_.set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs,
+                          true);
     }
-    Winner won = settled_winner(settlement, planned, false);
-    if (won.rung < 0) won = settled_winner(settlement, planned, true);
+    Winner won = ladder_.settled_winner(settlement, planned, false);
+    if (won.rung < 0) won = ladder_.settled_winner(settlement, planned, true);
     std::optional<Number> limit;
     if (won.rung >= 0) {
       limit = settlement.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];

@@ -1,13 +1,9 @@
 #include <algorithm>
-#include <utility>
 
+#include "core/assert.h"
 #include "limiter/memory/frame.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/pattern_judging.h"
 
-/// Patterns of all replicas. A judgement asks the store only where the event could complete a
-/// match; what has happened is told afterwards, and nobody waits for that. What a match makes us
-/// remember rests on what the store says when it hears of the event: of two replicas that see a
-/// match in the same instant one has it.
 namespace weir::policies {
 namespace {
 
@@ -23,52 +19,52 @@ bool may_complete(const limiter::PatternSpec& spec, std::uint8_t steps) {
 
 }  // namespace
 
-bool Evaluator::is_shared(const Pattern& pattern) const noexcept {
-  return sharing_ != nullptr && pattern.shared != nullptr;
+bool PatternJudging::is_shared(const Pattern& pattern) const noexcept {
+  return store_.sharing() != nullptr && pattern.shared != nullptr;
 }
 
 /// While its key is loaded (hash_).
-void Evaluator::plan_asking(const Pattern& pattern, const Binding& binding,
-                            PlannedPattern& planned) {
+void PatternJudging::plan_asking(const Pattern& pattern, const Binding& binding,
+                                 PlannedPattern& planned) {
   if (!is_shared(pattern)) return;
-  planned.shared_key = spell_key(binding.key);
+  planned.shared_key = store_.spell_key(binding.key);
 }
 
 /// Whether this one must be asked about: then its view comes with the replies.
-bool Evaluator::must_ask(const Pattern& pattern, PlannedPattern& planned, bool traced) {
+bool PatternJudging::must_ask(const Pattern& pattern, PlannedPattern& planned, bool traced) {
   if (planned.shared_key == PlannedCounter::kNone) return false;
   planned.looks = traced || may_complete(pattern.spec, planned.steps);
   return planned.looks;
 }
 
 /// What the store is asked about patterns, beside what it is asked about counters.
-void Evaluator::ask_about_patterns() {
-  for (PlannedPattern& planned : plan_.patterns) {
+void PatternJudging::ask_about_patterns() {
+  for (PlannedPattern& planned : work_.plan.patterns) {
     if (!planned.looks) continue;
-    const Pattern& pattern = set_->patterns[planned.pattern];
+    const Pattern& pattern = work_.set->patterns[planned.pattern];
     limiter::PatternAsk ask;
     ask.pattern = pattern.shared.get();
-    ask.event = {happened_, line_, planned.steps, planned.among, {}};
-    ask.forgets = sharing_->forgets;
-    const std::string& spelled = shared_keys_[planned.shared_key];
+    ask.event = {work_.happened, work_.line, planned.steps, planned.among, {}};
+    ask.forgets = store_.sharing()->forgets;
+    const std::string& spelled = store_.key(planned.shared_key);
     std::string tag;
     if (pattern.shared->has_deadlines()) {
       ask.key = spelled;
-      tag = sharing_->prefix + pattern.shared->tag(SharedPattern::shard_of(planned.key));
+      tag = store_.sharing()->prefix + pattern.shared->tag(SharedPattern::shard_of(planned.key));
     }
-    planned.asked = static_cast<std::uint16_t>(asking_.size());
-    Asking::Item& item = asking_.add_pattern(SharedVerb::look, tag.empty() ? spelled : tag, ask,
-                                             {sharing_->origin, ++sequence_});
-    item.op.at = at_.wall - (at_.now - happened_);
+    planned.asked = static_cast<std::uint16_t>(store_.asking().size());
+    Asking::Item& item = store_.asking().add_pattern(SharedVerb::look, tag.empty() ? spelled : tag,
+                                                     ask, store_.next_id());
+    item.op.at = work_.at.wall - (work_.at.now - work_.happened);
   }
 }
 
-void Evaluator::take_pattern_replies(const Options& options) {
-  for (PlannedPattern& planned : plan_.patterns) {
+void PatternJudging::take_pattern_replies(const JudgeOptions& options) {
+  for (PlannedPattern& planned : work_.plan.patterns) {
     if (planned.asked == PlannedCounter::kNone) continue;
-    const Pattern& pattern = set_->patterns[planned.pattern];
-    const Policy& policy = set_->policies[pattern.policy];
-    const limiter::SharedReply& reply = asking_.reply(planned.asked);
+    const Pattern& pattern = work_.set->patterns[planned.pattern];
+    const Policy& policy = work_.set->policies[pattern.policy];
+    const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
     limiter::PatternView view;
     if (reply.error == limiter::SharedError::none) {
       view = reply.pattern.view;
@@ -77,10 +73,10 @@ void Evaluator::take_pattern_replies(const Options& options) {
       planned.away = true;
       if (policy.on_error.what == What::local && pattern_bank_ != nullptr) {
         view = pattern_bank_->peek(pattern.id, planned.key,
-                                   {happened_, line_, planned.steps, planned.among, {}});
+                                   {work_.happened, work_.line, planned.steps, planned.among, {}});
       } else if (policy.on_error.what == What::deny && !policy.shadow && policy.enforced_rungs &&
-                 !plan_.defect) {
-        plan_.defect = store_defect(policy);
+                 !work_.plan.defect) {
+        work_.plan.defect = store_defect(policy);
       }
     }
     planned.completes = view.completes;
@@ -89,29 +85,20 @@ void Evaluator::take_pattern_replies(const Options& options) {
   }
 }
 
-/// Whether the store decides, when it hears of the event, what its match makes us remember.
-bool Evaluator::is_told_later(const Policy& policy) const noexcept {
-  return policy.pattern &&
-         std::any_of(plan_.patterns.begin(), plan_.patterns.end(), [&](const auto& planned) {
-           return planned.pattern == *policy.pattern && planned.asked != PlannedCounter::kNone &&
-                  !planned.away;
-         });
-}
-
 /// An event that its own rung has refused, and the matches that it would have completed.
-void Evaluator::report_refused(const PlannedPattern& planned, const Policy& policy) {
+void PatternJudging::report_refused(const PlannedPattern& planned, const Policy& policy) {
   matches_.clear();
   if (planned.asked != PlannedCounter::kNone && !planned.away) {
-    matches_ = asking_.reply(planned.asked).pattern.matches;
+    matches_ = store_.asking().reply(planned.asked).pattern.matches;
     refused_matches_ += matches_.size();
   } else {
-    pattern_bank_->refuse(set_->patterns[planned.pattern].id, planned.key,
-                          {happened_, line_, planned.steps, planned.among, {}}, matches_);
+    pattern_bank_->refuse(work_.set->patterns[planned.pattern].id, planned.key,
+                          {work_.happened, work_.line, planned.steps, planned.among, {}}, matches_);
   }
   report_matches(policy, policy.bindings[planned.binding]);
 }
 
-Telling& Evaluator::new_telling() {
+Telling& PatternJudging::new_telling() {
   if (spare_tellings_.empty()) {
     tellings_.push_back(std::make_unique<Telling>());
   } else {
@@ -120,19 +107,19 @@ Telling& Evaluator::new_telling() {
   }
   Telling& out = *tellings_.back();
   out.clear();
-  out.loaded = loaded_;
+  out.loaded = work_.loaded;
   return out;
 }
 
-void Evaluator::give_back(std::unique_ptr<Telling> telling) {
+void PatternJudging::give_back(std::unique_ptr<Telling> telling) {
   telling->loaded.reset();
   spare_tellings_.push_back(std::move(telling));
 }
 
-void Evaluator::tell(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
-                     std::uint64_t line, bool remembered) {
-  const Pattern& pattern = set_->patterns[planned.pattern];
-  const Policy& policy = set_->policies[pattern.policy];
+void PatternJudging::tell(const PlannedPattern& planned, std::uint8_t steps, bool among,
+                          TimePoint time, std::uint64_t line, bool remembered) {
+  const Pattern& pattern = work_.set->patterns[planned.pattern];
+  const Policy& policy = work_.set->policies[pattern.policy];
   const Binding& binding = policy.bindings[planned.binding];
   Telling& telling = new_telling();
   telling.pattern = planned.pattern;
@@ -141,7 +128,7 @@ void Evaluator::tell(const PlannedPattern& planned, std::uint8_t steps, bool amo
   telling.among = among;
   telling.time = time;
   telling.line = line;
-  telling.id = {sharing_->origin, ++sequence_};
+  telling.id = store_.next_id();
   telling.key_here = planned.key;
   telling.remembered = remembered;
   telling.was_certain = planned.completes;
@@ -150,12 +137,12 @@ void Evaluator::tell(const PlannedPattern& planned, std::uint8_t steps, bool amo
       pattern.spec.kind == Kind::pair || (pattern.spec.kind == Kind::absence && (steps & 1U) != 0);
   if (telling.waits || completes) telling.payload = payload_of(policy, planned);
 
-  if (!load_key(binding.key)) load_key_with_gaps(binding.key);
-  hash_ = key_hash();
-  const std::string& spelled = shared_keys_[spell_key(binding.key)];
-  --shared_keys_used_;
+  if (!keys_.load_key(binding.key)) keys_.load_key_with_gaps(binding.key);
+  keys_.hash_loaded_key();
+  const std::string& spelled = store_.key(store_.spell_key(binding.key));
+  store_.forget_last_key();
   if (pattern.shared->has_deadlines()) {
-    telling.key = sharing_->prefix;
+    telling.key = store_.sharing()->prefix;
     telling.key += pattern.shared->tag(SharedPattern::shard_of(planned.key));
     telling.place = spelled;
   } else {
@@ -169,21 +156,21 @@ void Evaluator::tell(const PlannedPattern& planned, std::uint8_t steps, bool amo
   });
 }
 
-void Evaluator::told_of(const Telling& telling, const limiter::PatternReply& reply, Instant now,
-                        bool here) {
+void PatternJudging::told_of(const Telling& telling, const limiter::PatternReply& reply,
+                             Instant now, bool here) {
   if (telling.verb != SharedVerb::add) return;
   shared_due_ = std::min(shared_due_, reply.next);
   if (reply.matched == 0) return;
-  const SetInUse in_use(*this, telling.loaded);
-  at_ = now;
+  const SetInUse in_use(matching_, telling.loaded);
+  work_.at = now;
   matches_ = reply.matches;  // none but in replay, where somebody wants to see them
   remember_told(telling, now, here);
 }
 
-bool Evaluator::keep_here(Telling& telling, Instant now) {
-  const SetInUse in_use(*this, telling.loaded);
-  const Pattern& pattern = set_->patterns[telling.pattern];
-  const Policy& policy = set_->policies[pattern.policy];
+bool PatternJudging::keep_here(Telling& telling, Instant now) {
+  const SetInUse in_use(matching_, telling.loaded);
+  const Pattern& pattern = work_.set->patterns[telling.pattern];
+  const Policy& policy = work_.set->policies[pattern.policy];
   if (telling.kept || telling.verb != SharedVerb::add || pattern.spec.kind != Kind::sequence ||
       policy.on_error.what != config::OnErrorDef::What::local || pattern_bank_ == nullptr) {
     return false;
@@ -193,21 +180,21 @@ bool Evaluator::keep_here(Telling& telling, Instant now) {
   pattern_bank_->feed(pattern.id, telling.key_here,
                       {telling.time, telling.line, telling.steps, telling.among, {}}, matches_);
   if (matches_.empty()) return true;
-  at_ = now;
+  work_.at = now;
   remember_told(telling, now, false);
   telling.remembered = true;  // also when the store hears of it
   return true;
 }
 
 /// matches_: of this event.
-void Evaluator::remember_told(const Telling& telling, Instant now, bool here) {
-  const Pattern& pattern = set_->patterns[telling.pattern];
-  const Policy& policy = set_->policies[pattern.policy];
+void PatternJudging::remember_told(const Telling& telling, Instant now, bool here) {
+  const Pattern& pattern = work_.set->patterns[telling.pattern];
+  const Policy& policy = work_.set->policies[pattern.policy];
   limiter::Reader payload(telling.payload);
-  if (!read_texts(payload, views_)) return;
+  if (!read_texts(payload, keys_.printable())) return;
   for (const limiter::PatternMatch& match : matches_) report(policy, match);
   if (telling.remembered) return;
-  bool told_row = !here || rows_ == nullptr || telling.was_certain;
+  bool told_row = !here || work_.rows == nullptr || telling.was_certain;
   for (const int rung : {telling.enforced, telling.shadow}) {
     if (rung < 0) continue;
     const auto r = static_cast<std::size_t>(rung);
@@ -216,32 +203,33 @@ void Evaluator::remember_told(const Telling& telling, Instant now, bool here) {
       judged.policy = policy.index;
       const bool pair = pattern.spec.kind == Kind::pair;
       judged.binding = pair ? telling.binding : pattern.steps.back().binding;
-      give_row(*rows_, judged, nullptr,
-               {rung, policy.rungs[r].effect, Value::integer(pattern.spec.steps)}, {}, true);
+      row_giving_.give_row(*work_.rows, judged, nullptr,
+                           {rung, policy.rungs[r].effect, Value::integer(pattern.spec.steps)}, {},
+                           true);
     }
     list_from_payload(policy, r, telling.payload, pattern.spec.steps, now);
   }
 }
 
-void Evaluator::ask_due(const Loaded& loaded, std::size_t index, TimePoint at, milliseconds lease,
-                        Asking& into) const {
+void PatternJudging::ask_due(const Loaded& loaded, std::size_t index, TimePoint at,
+                             milliseconds lease, Asking& into) const {
   const SharedPattern& pattern = *loaded.set->patterns[index].shared;
   for (unsigned shard = 0; shard < SharedPattern::kShards; ++shard) {
     limiter::PatternAsk ask;
     ask.pattern = &pattern;
-    ask.forgets = sharing_->forgets;
+    ask.forgets = store_.sharing()->forgets;
     Asking::Item& item =
-        into.add_pattern(SharedVerb::due, sharing_->prefix + pattern.tag(shard), ask, {});
+        into.add_pattern(SharedVerb::due, store_.sharing()->prefix + pattern.tag(shard), ask, {});
     item.op.at = at;
     item.op.lifetime = lease;
   }
 }
 
-void Evaluator::take_due(std::size_t index, const limiter::SharedReply& reply, unsigned shard,
-                         Instant now, bool lent) {
-  const Pattern& pattern = set_->patterns[index];
+void PatternJudging::take_due(std::size_t index, const limiter::SharedReply& reply, unsigned shard,
+                              Instant now, bool lent) {
+  const Pattern& pattern = work_.set->patterns[index];
   shared_due_ = std::min(shared_due_, reply.pattern.next);
-  const std::string tag = sharing_->prefix + pattern.shared->tag(shard);
+  const std::string tag = store_.sharing()->prefix + pattern.shared->tag(shard);
   const std::string* key = nullptr;
   Telling* done = nullptr;
   for (const limiter::PatternMatch& match : reply.pattern.matches) {
@@ -263,7 +251,7 @@ void Evaluator::take_due(std::size_t index, const limiter::SharedReply& reply, u
   }
 }
 
-void Evaluator::fire_due() {
+void PatternJudging::fire_due() {
   std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) {
     return a.fires != b.fires ? a.fires < b.fires : a.order < b.order;
   });

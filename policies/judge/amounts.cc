@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "policies/judge/evaluator.h"
+#include "policies/judge/planning.h"
+#include "policies/judge/unread.h"
 
-/// What is counted of an event, and what it is compared with.
 namespace weir::policies {
 
 limiter::Datum datum_of(const Value& value) {
@@ -31,11 +31,11 @@ Value spelled(Frame& frame, const Value& value) {
   return Value::text({at, size});
 }
 
-bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
-                            Trace* trace) {
+bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
+                           Trace* trace) {
   const auto reason_of = [&](const Expression& expression) {
     for (const SlotId slot : expression.slots()) {
-      const MissReason reason = frame_.why(slot);
+      const MissReason reason = work_.frame.why(slot);
       if (reason != MissReason::none) return reason;
     }
     // It is there, and nothing that can be counted: an application may read it all the same.
@@ -46,8 +46,9 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     // Only the answer tells: until then it is what `reserve` expects.
     amount.amount = 0;
     if (!binding.reserve) return true;
-    const Value value = binding.reserve->eval(frame_);
-    const Unread unread = value.is_error() ? unread_in(frame_, *set_, *binding.reserve) : Unread{};
+    const Value value = binding.reserve->eval(work_.frame);
+    const Unread unread =
+        value.is_error() ? unread_in(work_.frame, *work_.set, *binding.reserve) : Unread{};
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
     if (value.is_number() && value.as_number().is_finite() && !value.as_number().is_negative()) {
       amount.amount = value.as_number();
@@ -55,28 +56,28 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
     return true;
   }
   if (policy.metric == Kind::last) {
-    const Value value = spelled(frame_, binding.arguments.front().eval(frame_));
+    const Value value = spelled(work_.frame, binding.arguments.front().eval(work_.frame));
     const limiter::Datum datum = datum_of(value);
     // A text that is too long is there; it is remembered as none.
     if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
       return missing(policy, binding.key.size(), binding.arguments.front().canonical(),
                      reason_of(binding.arguments.front()), Skip::amount_missing, trace);
     }
-    amount.datum = frame_.arena().make(datum);
+    amount.datum = work_.frame.arena().make(datum);
     return amount.datum != nullptr;
   }
   if (policy.metric == Kind::sum || policy.metric == Kind::average ||
       policy.metric == Kind::minimum || policy.metric == Kind::maximum) {
     const Expression& expression = binding.arguments.front();
-    const Value value = expression.eval(frame_);
-    const bool real = set_->counters[policy.counters.front()].spec.real;
+    const Value value = expression.eval(work_.frame);
+    const bool real = work_.set->counters[policy.counters.front()].spec.real;
     if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
       return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression),
                      Skip::amount_missing, trace);
     }
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
-      StatsCells::add(loaded_->policy_cells[policy.index]->amounts_refused);
+      StatsCells::add(work_.loaded->policy_cells[policy.index]->amounts_refused);
       if (refuses_unread(policy, expression.canonical(), MissReason::failed)) return false;
       if (trace != nullptr) {
         trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
@@ -97,25 +98,26 @@ bool Evaluator::load_amount(const Policy& policy, const Binding& binding, limite
 }
 
 /// Returns which argument is missing, if one is. hash_ stays what it is.
-std::optional<std::size_t> Evaluator::load_member(const Binding& binding, std::uint64_t& member) {
+std::optional<std::size_t> Planning::load_member(const Binding& binding, std::uint64_t& member) {
   if (binding.member_id != kNoKey) {
-    const Hash128 key = hash_;
-    const bool there = hash_key(binding.member, binding.member_id);
-    member = hash_.lo;
-    hash_ = key;
-    return there ? std::nullopt : std::optional(bad_part_);
+    const Hash128 key = keys_.hash();
+    const bool there = keys_.hash_key(binding.member, binding.member_id);
+    member = keys_.hash().lo;
+    keys_.set_hash(key);
+    return there ? std::nullopt : std::optional(keys_.bad_part());
   }
-  builder_.start();
+  keys_.builder().start();
   for (std::size_t i = 0; i < binding.arguments.size(); ++i) {
     Address masked;
-    if (!builder_.add(key_part({}, binding.arguments[i].eval(frame_), masked))) return i;
+    if (!keys_.builder().add(key_part({}, binding.arguments[i].eval(work_.frame), masked)))
+      return i;
   }
-  member = builder_.hash(secret_).lo;
+  member = keys_.builder().hash(work_.secret).lo;
   return std::nullopt;
 }
 
 /// The bank's text lives until its next operation; the frame's as long as the judgement.
-void Evaluator::keep_datum(PlannedCounter& planned) {
+void Planning::keep_datum(PlannedCounter& planned) {
   const limiter::Datum* datum = planned.reading.datum;
   if (datum == nullptr) return;
   switch (datum->type) {
@@ -129,7 +131,7 @@ void Evaluator::keep_datum(PlannedCounter& planned) {
       planned.datum = Value::number(datum->number);
       break;
     case limiter::Datum::Type::text: {
-      char* at = frame_.arena().allocate(datum->text.size());
+      char* at = work_.frame.arena().allocate(datum->text.size());
       if (at != nullptr) std::copy(datum->text.begin(), datum->text.end(), at);
       planned.datum = at != nullptr ? Value::text({at, datum->text.size()}) : Value::null();
       break;
@@ -137,31 +139,32 @@ void Evaluator::keep_datum(PlannedCounter& planned) {
   }
 }
 
-std::optional<Number> Evaluator::load_limit(const Limit& limit) {
+std::optional<Number> Planning::load_limit(const Limit& limit) {
   if (const auto* number = std::get_if<Number>(&limit.source)) return *number;
   if (const auto* expression = std::get_if<Expression>(&limit.source)) {
-    const Value value = expression->eval(frame_);
+    const Value value = expression->eval(work_.frame);
     if (!value.is_number()) return std::nullopt;
     return value.as_number();
   }
   const auto* table = std::get_if<std::uint16_t>(&limit.source);
   if (table == nullptr) return std::nullopt;
   dimensions_.clear();
-  if (texts_.size() < limit.table_slots.size()) texts_.resize(limit.table_slots.size());
+  if (dimension_texts_.size() < limit.table_slots.size())
+    dimension_texts_.resize(limit.table_slots.size());
   for (std::size_t i = 0; i < limit.table_slots.size(); ++i) {
-    const Value value = frame_.load(limit.table_slots[i]);
+    const Value value = work_.frame.load(limit.table_slots[i]);
     if (value.is(Type::text)) {
       dimensions_.emplace_back(value.as_text());
     } else {
-      texts_[i].clear();
-      if (append_canonical(texts_[i], value)) {
-        dimensions_.emplace_back(texts_[i]);
+      dimension_texts_[i].clear();
+      if (append_canonical(dimension_texts_[i], value)) {
+        dimensions_.emplace_back(dimension_texts_[i]);
       } else {
         dimensions_.emplace_back(std::nullopt);
       }
     }
   }
-  return set_->tables[*table]->find(dimensions_);
+  return work_.set->tables[*table]->find(dimensions_);
 }
 
 }  // namespace weir::policies

@@ -1,12 +1,10 @@
+#include "policies/judge/pattern_judging.h"
+
 #include <algorithm>
-#include <utility>
 
 #include "core/assert.h"
-#include "policies/judge/evaluator.h"
+#include "limiter/memory/frame.h"
 
-/// Patterns in a judgement: what the request is to each, whether it completes a match, and, once it
-/// is known to be passed, that the pattern hears of it. Where the answer tells part of it, the
-/// whole of it waits for the answer: one event has all its parts at once.
 namespace weir::policies {
 namespace {
 
@@ -16,18 +14,18 @@ bool is_pair(const Pattern& pattern) {
 
 }  // namespace
 
-Evaluator::Parts Evaluator::parts_of(const Policy& policy, const Pattern& pattern,
-                                     std::uint16_t binding_index) {
+PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Pattern& pattern,
+                                               std::uint16_t binding_index) {
   Parts out;
   const Binding& binding = policy.bindings[binding_index];
-  const bool sure = happened(binding.event);
-  if (!sure && !may_happen(binding.event)) return out;
-  frame_.set_event(set_->events[binding.event].name);
+  const bool sure = matching_.happened(binding.event);
+  if (!sure && !matching_.may_happen(binding.event)) return out;
+  work_.frame.set_event(work_.set->events[binding.event].name);
   enum class Holds : std::uint8_t { no, yes, open };
   const auto holds = [&](const std::optional<Expression>& condition) {
     if (!condition) return Holds::yes;
-    if (condition->side() == Side::answer && frame_.answer() == nullptr) return Holds::open;
-    return condition->eval(frame_).is_true() ? Holds::yes : Holds::no;
+    if (condition->side() == Side::answer && work_.frame.answer() == nullptr) return Holds::open;
+    return condition->eval(work_.frame).is_true() ? Holds::yes : Holds::no;
   };
   const Holds common = holds(binding.when);
   for (std::size_t k = 0; k < pattern.steps.size(); ++k) {
@@ -45,33 +43,34 @@ Evaluator::Parts Evaluator::parts_of(const Policy& policy, const Pattern& patter
   return out;
 }
 
-void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
-  const Pattern& pattern = set_->patterns[*policy.pattern];
-  const std::size_t first = plan_.patterns.size();
+void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
+  const Pattern& pattern = work_.set->patterns[*policy.pattern];
+  const std::size_t first = work_.plan.patterns.size();
   bool looked_at_lists = false;
   bool any = false;
   for (std::uint16_t b = 0; b < policy.bindings.size(); ++b) {
     const Parts parts = parts_of(policy, pattern, b);
     if (!parts.any()) continue;
     any = true;
-    if (!load_policy_key(policy, policy.bindings[b], trace)) {
-      if (plan_.defect) return;
+    if (!planning_.load_policy_key(policy, policy.bindings[b], trace)) {
+      if (work_.plan.defect) return;
       continue;
     }
     // Bindings of steps stand first: an event that is only `among` is not what its list acts on.
     if (!looked_at_lists && policy.bindings[b].counts) {
       looked_at_lists = true;
-      if (own_lists_refuse(policy, at)) {
+      if (lists_.own_lists_refuse(policy, at)) {
         if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
         return;
       }
     }
-    const Hash128 key = hash_.owned_by(pattern.identity);
-    auto planned = std::find_if(plan_.patterns.begin() + static_cast<std::ptrdiff_t>(first),
-                                plan_.patterns.end(), [&](const auto& p) { return p.key == key; });
-    if (planned == plan_.patterns.end()) {
-      plan_.patterns.push_back({*policy.pattern, b, key});
-      planned = std::prev(plan_.patterns.end());
+    const Hash128 key = keys_.hash().owned_by(pattern.identity);
+    auto planned =
+        std::find_if(work_.plan.patterns.begin() + static_cast<std::ptrdiff_t>(first),
+                     work_.plan.patterns.end(), [&](const auto& p) { return p.key == key; });
+    if (planned == work_.plan.patterns.end()) {
+      work_.plan.patterns.push_back({*policy.pattern, b, key});
+      planned = std::prev(work_.plan.patterns.end());
       plan_asking(pattern, policy.bindings[b], *planned);
     }
     planned->steps |= parts.steps;
@@ -81,8 +80,8 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
   }
   if (!any && trace != nullptr) trace->skipped(policy, Skip::when_false, {}, MissReason::none);
 
-  for (std::size_t i = first; i < plan_.patterns.size(); ++i) {
-    PlannedPattern& planned = plan_.patterns[i];
+  for (std::size_t i = first; i < work_.plan.patterns.size(); ++i) {
+    PlannedPattern& planned = work_.plan.patterns[i];
     if (planned.shared_key != PlannedCounter::kNone) {
       must_ask(pattern, planned, trace != nullptr);
       continue;
@@ -90,7 +89,7 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
     limiter::PatternView view;
     if (pattern_bank_ != nullptr) {
       view = pattern_bank_->peek(pattern.id, planned.key,
-                                 {happened_, line_, planned.steps, planned.among, {}});
+                                 {work_.happened, work_.line, planned.steps, planned.among, {}});
     }
     planned.completes = view.completes;
     if (trace != nullptr) trace->pattern(policy, planned, view);
@@ -99,45 +98,45 @@ void Evaluator::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
 }
 
 /// Its rungs are judged, as those of a policy that counts, in the order of the file.
-void Evaluator::judge_pattern(const Policy& policy, const Pattern& pattern,
-                              const PlannedPattern& planned) {
+void PatternJudging::judge_pattern(const Policy& policy, const Pattern& pattern,
+                                   const PlannedPattern& planned) {
   PlannedPolicy judged;
   judged.policy = policy.index;
   judged.binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
   judged.counts = false;
-  judged.first_limit = static_cast<std::uint32_t>(plan_.limits.size());
-  plan_.limits.resize(plan_.limits.size() + policy.rungs.size());
-  auto at = plan_.policies.end();
-  while (at != plan_.policies.begin() && std::prev(at)->policy > judged.policy) --at;
-  plan_.policies.insert(at, judged);
+  judged.first_limit = static_cast<std::uint32_t>(work_.plan.limits.size());
+  work_.plan.limits.resize(work_.plan.limits.size() + policy.rungs.size());
+  auto at = work_.plan.policies.end();
+  while (at != work_.plan.policies.begin() && std::prev(at)->policy > judged.policy) --at;
+  work_.plan.policies.insert(at, judged);
 }
 
 /// Whether the rung that this match brought about refuses the request.
-bool Evaluator::own_rung_refuses(const PlannedPattern& planned) const {
-  const Policy& policy = set_->policies[set_->patterns[planned.pattern].policy];
-  for (std::size_t i = 0; planned.completes && i < plan_.policies.size(); ++i) {
-    if (plan_.policies[i].policy != policy.index) continue;
-    const Won* const won = won_by(i);
+bool PatternJudging::own_rung_refuses(const PlannedPattern& planned) const {
+  const Policy& policy = work_.set->policies[work_.set->patterns[planned.pattern].policy];
+  for (std::size_t i = 0; planned.completes && i < work_.plan.policies.size(); ++i) {
+    if (work_.plan.policies[i].policy != policy.index) continue;
+    const Won* const won = ladder_.won_by(i);
     return won != nullptr && refuses((policy.shadow ? won->shadow : won->enforced).effect);
   }
   return false;
 }
 
 /// After the verdict: an event that is not passed upstream has not happened, as for counters.
-void Evaluator::feed_patterns() {
-  if (plan_.patterns.empty() || plan_.defect || pattern_bank_ == nullptr) return;
-  const bool refused = verdict_.kind == Verdict::Kind::refuse;
-  for (const PlannedPattern& planned : plan_.patterns) {
-    const Pattern& pattern = set_->patterns[planned.pattern];
-    const Policy& policy = set_->policies[pattern.policy];
+void PatternJudging::feed_patterns() {
+  if (work_.plan.patterns.empty() || work_.plan.defect || pattern_bank_ == nullptr) return;
+  const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
+  for (const PlannedPattern& planned : work_.plan.patterns) {
+    const Pattern& pattern = work_.set->patterns[planned.pattern];
+    const Policy& policy = work_.set->policies[pattern.policy];
     const bool own = own_rung_refuses(planned);
     if (pattern.always || !(refused || (policy.shadow && own))) {
       if (planned.deferred() && !refused) continue;  // the answer tells
       if (is_shared(pattern)) {
         const bool remembered = refused || (planned.away && planned.completes);
-        tell(planned, planned.steps, planned.among, happened_, line_, remembered);
+        tell(planned, planned.steps, planned.among, work_.happened, work_.line, remembered);
       } else {
-        feed(planned, planned.steps, planned.among, happened_, line_);
+        feed(planned, planned.steps, planned.among, work_.happened, work_.line);
       }
     } else if (own) {
       report_refused(planned, policy);
@@ -146,10 +145,10 @@ void Evaluator::feed_patterns() {
 }
 
 /// Tells the pattern; matches_ are those that it completes.
-void Evaluator::feed(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
-                     std::uint64_t line) {
-  const Pattern& pattern = set_->patterns[planned.pattern];
-  const Policy& policy = set_->policies[pattern.policy];
+void PatternJudging::feed(const PlannedPattern& planned, std::uint8_t steps, bool among,
+                          TimePoint time, std::uint64_t line) {
+  const Pattern& pattern = work_.set->patterns[planned.pattern];
+  const Policy& policy = work_.set->policies[pattern.policy];
   limiter::PatternEvent event{time, line, steps, among, {}};
   const bool waits =
       is_pair(pattern) ||
@@ -160,26 +159,27 @@ void Evaluator::feed(const PlannedPattern& planned, std::uint8_t steps, bool amo
   report_matches(policy, policy.bindings[planned.binding]);
 }
 
-void Evaluator::keep_patterns(Settlement& into) {
-  into.line = line_;
-  for (const PlannedPattern& planned : plan_.patterns) {
+void PatternJudging::keep_patterns(Settlement& into) {
+  into.line = work_.line;
+  for (const PlannedPattern& planned : work_.plan.patterns) {
     if (!planned.deferred()) continue;
     into.patterns.push_back(planned);
-    for (const Binding& binding : set_->policies[set_->patterns[planned.pattern].policy].bindings) {
-      if (!may_happen(binding.event)) continue;
-      for (const SlotId slot : binding.captures) note_capture(slot);
+    for (const Binding& binding :
+         work_.set->policies[work_.set->patterns[planned.pattern].policy].bindings) {
+      if (!matching_.may_happen(binding.event)) continue;
+      for (const SlotId slot : binding.captures) matching_.note_capture(slot);
     }
   }
 }
 
 /// What waited for the answer. told: it is here; else only what was certain without it has
 /// happened.
-void Evaluator::feed_answered(Settlement& settlement, Instant now, bool told) {
-  WEIR_ASSERT(uses_set_of(settlement));
+void PatternJudging::feed_answered(Settlement& settlement, Instant now, bool told) {
+  WEIR_ASSERT(work_.uses_set_of(settlement));
   if (pattern_bank_ == nullptr) return;
   for (const PlannedPattern& planned : settlement.patterns) {
-    const Pattern& pattern = set_->patterns[planned.pattern];
-    const Policy& policy = set_->policies[pattern.policy];
+    const Pattern& pattern = work_.set->patterns[planned.pattern];
+    const Policy& policy = work_.set->policies[pattern.policy];
     std::uint8_t steps = planned.steps;
     bool among = planned.among;
     for (std::size_t k = 0; told && k < pattern.steps.size(); ++k) {
@@ -188,7 +188,7 @@ void Evaluator::feed_answered(Settlement& settlement, Instant now, bool told) {
                                          (1U << k));
     }
     for (const std::uint16_t b : pattern.among) {
-      among = among || (told && planned.open_among && happened(policy.bindings[b].event));
+      among = among || (told && planned.open_among && matching_.happened(policy.bindings[b].event));
     }
     if (is_shared(pattern)) {
       tell(planned, steps, among, settlement.time, settlement.line,
@@ -203,14 +203,15 @@ void Evaluator::feed_answered(Settlement& settlement, Instant now, bool told) {
     PlannedPolicy judged;
     judged.policy = policy.index;
     judged.binding = binding;
-    bool told_row = rows_ == nullptr;
+    bool told_row = work_.rows == nullptr;
     for_winning_rungs(policy, policy.bindings[binding], matches_.front().count, [&](std::size_t r) {
       const Rung& rung = policy.rungs[r];
       if (!std::exchange(told_row, true)) {
-        give_row(*rows_, judged, nullptr, {static_cast<int>(r), rung.effect, value}, {}, true);
+        row_giving_.give_row(*work_.rows, judged, nullptr,
+                             {static_cast<int>(r), rung.effect, value}, {}, true);
       }
-      remember(policy, judged, rung, r, value, std::nullopt, settlement.counters,
-               settlement.counter_refs, now);
+      memory_.remember(policy, judged, rung, r, value, std::nullopt, settlement.counters,
+                       settlement.counter_refs, now);
     });
   }
   settlement.patterns.clear();

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "policies/judge/ladder.h"
+#include "policies/judge/list_checks.h"
+#include "policies/judge/pattern_judging.h"
+#include "policies/judge/planning.h"
+#include "policies/judge/store_calls.h"
+
+namespace weir::policies {
+
+/// Counts what was planned: charges or reserves here, asks the store about counters of all
+/// replicas, takes its replies, and takes back what a refused event is not counted for.
+///
+/// What the store has counted is counted here as well, without limit: this replica's own part,
+/// which `on_error: local` goes on with while the store is away (counting_shared.cc).
+class Counting final {
+ public:
+  Counting(Judging& work, ListChecks& lists, StoreCalls& store, Planning& planning, Ladder& ladder,
+           PatternJudging& patterns) noexcept
+      : work_(work),
+        lists_(lists),
+        store_(store),
+        planning_(planning),
+        ladder_(ladder),
+        patterns_(patterns) {}
+
+  bool charge(Instant at, const JudgeOptions& options);  ///< true: it asks the shared store
+  void take_replies(const JudgeOptions& options);
+  void settle_provisional(Instant at);
+  void take_back(bool all, Instant at);
+  void take_back(PlannedCounter& planned);
+
+ private:
+  bool plan_asks() const;
+  void plan_asked();
+  bool foretell(PlannedCounter& planned, Instant at);
+  void charge_deferred(const JudgeOptions& options);
+  bool charge_here(PlannedCounter& planned, Instant at, bool refused, const JudgeOptions& options);
+  void trace_counters(Trace& trace);
+  void ask(bool refused, const JudgeOptions& options);
+  void go_alone(const JudgeOptions& options);
+  void mirror(PlannedCounter& planned, Instant at);
+
+  Judging& work_;
+  ListChecks& lists_;
+  StoreCalls& store_;
+  Planning& planning_;
+  Ladder& ladder_;
+  PatternJudging& patterns_;
+};
+
+}  // namespace weir::policies

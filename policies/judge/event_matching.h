@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/event.h"
+#include "policies/judge/event_keys.h"
+#include "policies/judge/trace.h"
+
+namespace weir::policies {
+
+/// Says which events a request or a record is: what has happened for certain, what only the answer
+/// can tell, and, once it is here, what it told.
+class EventMatching final {
+ public:
+  EventMatching(Judging& work, EventKeys& keys) noexcept : work_(work), keys_(keys) {}
+
+  const std::shared_ptr<const Loaded>& loaded() const noexcept { return work_.loaded; }
+  /// What gather() found.
+  const std::vector<PolicySet::Watcher>& candidates() const noexcept { return candidates_; }
+  /// The slots to be kept for the answer.
+  std::vector<SlotId>& captures() noexcept { return captures_; }
+  void use(std::shared_ptr<const Loaded> loaded);
+  /// Whether some policy reads the body of such a request before it is judged.
+  bool wants_body(const Request& request);
+  void next_epoch();
+  void match(const Request& request, Trace* trace);
+  void match(const Record& record, Trace* trace);
+  void mark_happened(EventIndex event) noexcept;
+  void happen(const std::vector<EventIndex>& open_events);
+  void mark_planned();  ///< what the plan says has happened
+  bool happened(EventIndex event) const noexcept {
+    return event_marks_.data()[event] == epoch_ * 4 + kHappened;
+  }
+  /// The answer is here, and cannot be read.
+  bool untold(EventIndex event) const noexcept {
+    return event_marks_.data()[event] == epoch_ * 4 + kUntold;
+  }
+  bool may_happen(EventIndex event) const noexcept {
+    return happened(event) || event_marks_.data()[event] == epoch_ * 4 + kOpen;
+  }
+  /// Who watches what has happened, or may have, into candidates_, in the order of the file.
+  void gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
+  void note_capture(SlotId id);
+
+ private:
+  void match_family(EventIndex base, Trace* trace);
+
+  Judging& work_;
+  EventKeys& keys_;
+  // What a mark says of an event, besides the epoch in which it was set.
+  static constexpr std::uint32_t kHappened = 1, kOpen = 2, kUntold = 3;
+  std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
+  std::uint32_t epoch_ = 0;
+  std::vector<PolicySet::Watcher> candidates_;
+  std::vector<SlotId> captures_;
+};
+
+/// The way into everything that continues or ends an earlier judgement: while it lives, the
+/// evaluator works with the set that judged, which a reload may have replaced since. What such a
+/// function asks of the store then belongs to that set, and StoreCalls::errand() keeps the set
+/// alive until the store has answered. Indices of a Plan or a Settlement mean nothing in another
+/// set.
+class SetInUse {
+ public:
+  SetInUse(EventMatching& matching, const std::shared_ptr<const Loaded>& loaded)
+      : matching_(matching) {
+    if (loaded == matching.loaded()) return;  // nearly always
+    before_ = matching.loaded();
+    matching.use(loaded);
+  }
+  ~SetInUse() {
+    if (before_ != nullptr) matching_.use(std::move(before_));
+  }
+  SetInUse(const SetInUse&) = delete;
+  SetInUse& operator=(const SetInUse&) = delete;
+
+ private:
+  EventMatching& matching_;
+  std::shared_ptr<const Loaded> before_;  // null: that one is in use already
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/clock.h"
+#include "core/event.h"
+#include "policies/judge/row_sink.h"
+#include "policies/judge/trace.h"
+
+namespace weir::policies {
+
+/// How an event is to be judged.
+struct JudgeOptions {
+  bool may_wait = true;  ///< a Verdict of kind wait may be given
+  bool can_hold = true;  ///< there is room among the held
+  bool dry = false;      ///< change nothing: what would the verdict be
+  Trace* trace = nullptr;
+  RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
+  /// When the event happened, to patterns and views; none: now. Live their deadlines and windows
+  /// end by the clock, so what is told late happens when it is told; files have their rows'
+  /// times.
+  std::optional<TimePoint> happened;
+  /// When the event says itself that it happened, to policies of `clock: event`; none: it does
+  /// not, so that it happens now. Nothing happens later than now.
+  std::optional<TimePoint> own_time;
+  std::uint64_t line =
+      0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
+  /// The app's answer, where it is in hand already, as in a log: nothing needs to be reserved for
+  /// what it decides, and most answers leave nothing to observe (settled_by()).
+  const Answer* answer = nullptr;
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "limiter/counters/bank.h"
+#include "limiter/lists/lists.h"
+#include "policies/judge/counts.h"
+#include "policies/judge/loaded.h"
+#include "policies/judge/observer.h"
+#include "policies/judge/plan.h"
+#include "policies/judge/row_sink.h"
+#include "policies/judge/settlement.h"
+#include "policies/judge/verdict.h"
+#include "policies/lang/frame.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// What the parts of an Evaluator work on: one event, from the first look to its verdict, or the
+/// answer to an earlier one. One per worker; the parts hold references to it, and to the parts
+/// below them that they use.
+struct Judging {
+  Judging(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& hash_secret,
+          Observer* told) noexcept
+      : bank(counters), counts(counters), list_bank(lists), secret(hash_secret), observer(told) {}
+
+  limiter::Bank& bank;
+  Counts counts;  // by which the bank is read and written
+  limiter::ListBank& list_bank;
+  const HashSecret& secret;
+  Observer* observer;
+  std::shared_ptr<const Loaded> loaded;
+  const PolicySet* set = nullptr;
+  Frame frame;
+  Plan plan;
+  Verdict verdict;
+  RowSink* rows = nullptr;  // of the judgement under way, or before: its answer gives rows too
+  Instant at{};             // of the judgement or settlement under way
+  TimePoint happened{};     // the event under judgement, to patterns and views
+  std::uint64_t line = 0;   // of the record under judgement
+  const ListOracle* oracle = nullptr;  // what `inList()` asks
+
+  bool uses_set_of(const Settlement& settlement) const noexcept {
+    return settlement.loaded == loaded;
+  }
+  // The indices are the compiler's of the set. Hardened vectors would check each of them again, by
+  // a division: an event of five policies has some hundred.
+  const Counter& counter_of(const PlannedCounter& planned) const {
+    return set->counters.data()[planned.counter];
+  }
+  const Policy& policy_of(const PlannedPolicy& planned) const {
+    return set->policies.data()[planned.policy];
+  }
+  const Binding& binding_of(const PlannedPolicy& planned) const {
+    return policy_of(planned).bindings.data()[planned.binding];
+  }
+  /// The k-th of the policy's counters, in the plan.
+  PlannedCounter& planned_counter(const PlannedPolicy& planned, std::size_t k) {
+    return plan.counters.data()[plan.counter_refs.data()[planned.first_counter + k]];
+  }
+};
+
+}  // namespace weir::policies

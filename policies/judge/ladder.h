@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "policies/judge/judge_options.h"
+#include "policies/judge/judging.h"
+#include "policies/judge/trace.h"
+
+namespace weir::policies {
+
+struct Winner {
+  int rung = -1;
+  Action effect = Action::none;
+  Value value;
+};
+
+/// The rungs of one planned policy that won. Most events come under no rung, so only policies
+/// with a winner are kept, and all that follows from winners is free for the others.
+struct Won {
+  std::size_t planned = 0;  // index into Plan::policies
+  Winner enforced;          // what judges this request
+  Winner settled;           // the same without others' reservations: what is remembered
+  Winner shadow;
+  Winner shadow_settled;  // as `settled` is to `enforced`
+};
+
+/// Many outcomes, one verdict. Only here are shadow mode, guards and others' reservations weighed
+/// against each other; a front door sees nothing but the resulting Effect.
+class Ladder final {
+ public:
+  explicit Ladder(Judging& work) noexcept : work_(work) {}
+
+  void forget_winners() noexcept { won_.clear(); }
+  /// The policies with a rung that won, in the order of Plan::policies.
+  const std::vector<Won>& won() const noexcept { return won_; }
+  /// Of the rungs that hold the severest one; of equal ones the later: ladders are written upwards.
+  /// `holds(r, rung, value)` says whether rung r does, and with which value.
+  template <class Holds>
+  static Winner best_rung(const Policy& policy, bool shadow, Holds holds) {
+    Winner best;
+    std::size_t next = 0;
+    for (const Rung& rung : policy.rungs) {
+      const std::size_t r = next++;
+      if (rung.disabled || rung.shadow != shadow) continue;
+      Value value;
+      if (!holds(r, rung, value)) continue;
+      if (best.rung < 0 || severity(rung.effect) >= severity(best.effect))
+        best = {static_cast<int>(r), rung.effect, value};
+    }
+    return best;
+  }
+  const Won* won_by(std::size_t planned) const noexcept;  ///< null: nothing
+  bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung,
+                  const Value& value, std::optional<Number> limit);
+  void set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
+                   const std::vector<PlannedCounter>& counters,
+                   const std::vector<std::uint16_t>& refs, bool settled);
+  void decide(const JudgeOptions& options);
+  void finish_verdict(Instant at);
+  Winner settled_winner(const Settlement& settlement, const PlannedPolicy& planned, bool shadow);
+
+ private:
+  /// What the rungs that won give the request: enforced ones, and enforced and shadow ones
+  /// together; each also by what has settled.
+  struct Scores {
+    std::int64_t enforced = 0, settled = 0, all = 0, all_settled = 0;
+  };
+  Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
+                Trace* trace);
+  void judge_planned(std::size_t planned, const JudgeOptions& options);
+  void add_list_standings();
+  void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
+  bool is_crowded(const Standing& standing) const;
+  void choose_decider();
+
+  Judging& work_;
+  Scores scores_;
+  std::vector<Won> won_;  // in the order of Plan::policies
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,121 @@
+#include "policies/judge/list_checks.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace weir::policies {
+
+/// Whoever solves the captcha must get through to it.
+bool ListChecks::may_release(const List& list) const noexcept {
+  return list.kind != config::ListKind::allow && refuses(list.effect) &&
+         std::any_of(list.releases.begin(), list.releases.end(), [&](const List::Binding& release) {
+           return matching_.may_happen(release.event);
+         });
+}
+
+bool ListChecks::look_at_lists(Instant at, Trace* trace) {
+  if (!work_.set->any_lists) return true;
+  const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
+    const List& list = work_.set->lists[use.list];
+    if (list.fixed.empty() && work_.list_bank.size(list.id) == 0) return std::nullopt;
+    const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
+    if (!keys_.hash_key(slots, list.bindings[use.binding].key_id)) {
+      // Nobody can tell whether a list that refuses has an entry for this request.
+      const SlotId slot = slots[keys_.bad_part()].slot;
+      const MissReason why = work_.frame.why(slot);
+      const bool acts = list.kind != config::ListKind::allow && refuses(list.effect);
+      if (acts && is_unread(why) && !work_.plan.defect) {
+        work_.plan.defect =
+            Defect{{}, use.list, defect_status(why), work_.set->slots[slot].text, why, list.tell};
+      }
+      return std::nullopt;
+    }
+    const Hash128 key = keys_.hash().owned_by(list.identity);
+    const Address* address = nullptr;  // entries of the configuration may be single addresses
+    if (list.of_address && !list.fixed.empty()) {
+      const Value whole = work_.frame.load(slots.front().slot);
+      if (whole.is(Type::address)) address = &whole.as_address();
+    }
+    if (const auto* entry = list.fixed.find(key, address, at.now)) {
+      if (trace != nullptr) trace->list(list, entry->until, entry->why);
+      return entry->until;
+    }
+    const limiter::Listed listed = work_.list_bank.find(list.id, key, at.now);
+    if (!listed.listed) return std::nullopt;
+    if (trace != nullptr) trace->list(list, listed.until, {});
+    return listed.until;
+  };
+  // Allow lists first: an entry there ends judging, whatever other lists say.
+  for (const EventIndex event : work_.plan.events) {
+    for (const auto& use : work_.set->list_uses[event]) {
+      if (work_.set->lists[use.list].kind != config::ListKind::allow) continue;
+      if (const auto until = find(use)) {
+        work_.plan.allowed = ListHit{use.list, *until};
+        return false;
+      }
+    }
+  }
+  bool denied = false;
+  for (const auto* events : {&work_.plan.events, &work_.plan.unread_events}) {
+    for (const EventIndex event : *events) {
+      for (const auto& use : work_.set->list_uses[event]) {
+        const List& list = work_.set->lists[use.list];
+        if (list.kind == config::ListKind::allow || may_release(list)) continue;
+        if (const auto until = find(use)) {
+          work_.plan.lists.push_back({use.list, *until});
+          denied = denied || list.kind == config::ListKind::deny;
+        }
+      }
+    }
+  }
+  if (denied) work_.plan.defect.reset();  // it is certain
+  return !denied && !work_.plan.defect;
+}
+
+bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
+  const List& list = work_.set->lists[list_index];
+  if (list.fixed.empty() && work_.list_bank.size(list.id) == 0) return false;
+  list_builder_.start();
+  const KeySlot* slot = list.bindings.front().key.data();
+  Address whole;  // a text of a request, such as body.ip, may be asked for where addresses stand
+  const Address* address = nullptr;
+  for (const Value& part : key) {
+    Value value = part;
+    if (slot->is_address && part.is(Type::text)) {
+      const auto parsed = Address::parse(part.as_text());
+      if (!parsed) return false;
+      whole = *parsed;
+      value = Value::address(&whole);
+    }
+    if (list.of_address && value.is(Type::address)) address = &value.as_address();
+    Address masked;
+    if (!list_builder_.add(key_part(*slot++, value, masked))) return false;
+  }
+  const Hash128 hash = list_builder_.hash(work_.secret).owned_by(list.identity);
+  return list.fixed.find(hash, address, work_.at.now) != nullptr ||
+         work_.list_bank.find(list.id, hash, work_.at.now).listed;
+}
+
+bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
+  bool refused = false;
+  for (const ListIndex index : policy.own_lists) {
+    const List& list = work_.set->lists[index];
+    if (work_.list_bank.size(list.id) == 0) continue;
+    const limiter::Listed listed =
+        work_.list_bank.find(list.id, keys_.hash().owned_by(list.identity), at.now);
+    if (!listed.listed) continue;
+    work_.plan.lists.push_back({index, listed.until});
+    // What a shadow list would refuse still counts for the enforced rungs of the same policy.
+    if (refuses(list.effect) && list.shadow == policy.shadow) refused = true;
+  }
+  return refused;
+}
+
+bool ListChecks::refused_by_list() const {
+  return std::any_of(work_.plan.lists.begin(), work_.plan.lists.end(), [&](const ListHit& hit) {
+    const List& list = work_.set->lists[hit.list];
+    return !list.shadow && refuses(list.effect);
+  });
+}
+
+}  // namespace weir::policies

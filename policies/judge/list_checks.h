@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+
+#include "policies/judge/event_keys.h"
+#include "policies/judge/event_matching.h"
+
+namespace weir::policies {
+
+/// Asks the lists about an event: the lists that the event's fields belong to, a policy's own
+/// lists, and `inList()` of expressions.
+class ListChecks final : public ListOracle {
+ public:
+  ListChecks(Judging& work, EventKeys& keys, EventMatching& matching) noexcept
+      : work_(work), keys_(keys), matching_(matching) {}
+
+  bool look_at_lists(Instant at, Trace* trace);
+  bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
+  bool own_lists_refuse(const Policy& policy, Instant at);
+  bool refused_by_list() const;
+
+ private:
+  bool may_release(const List& list) const noexcept;
+
+  Judging& work_;
+  EventKeys& keys_;
+  EventMatching& matching_;
+  mutable KeyBuilder list_builder_;  // inList(): an expression may ask while a key is half built
+};
+
+}  // namespace weir::policies

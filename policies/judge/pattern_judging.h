@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "limiter/patterns/pattern_bank.h"
+#include "policies/judge/event_keys.h"
+#include "policies/judge/event_matching.h"
+#include "policies/judge/ladder.h"
+#include "policies/judge/list_checks.h"
+#include "policies/judge/memory.h"
+#include "policies/judge/pattern_sink.h"
+#include "policies/judge/planning.h"
+#include "policies/judge/row_giving.h"
+#include "policies/judge/store_calls.h"
+#include "policies/judge/telling.h"
+
+namespace weir::limiter {
+class Reader;
+}
+
+namespace weir::policies {
+
+/// Patterns in a judgement: what the request is to each, whether it completes a match, and, once it
+/// is known to be passed, that the pattern hears of it. Where the answer tells part of it, the
+/// whole of it waits for the answer: one event has all its parts at once.
+///
+/// pattern_judging.cc is about the event at hand, pattern_messages.cc about patterns of all
+/// replicas, pattern_firing.cc about matches that no request completes: deadlines.
+class PatternJudging final {
+ public:
+  PatternJudging(Judging& work, EventKeys& keys, EventMatching& matching, ListChecks& lists,
+                 StoreCalls& store, Planning& planning, Ladder& ladder, Memory& memory,
+                 RowGiving& row_giving) noexcept
+      : work_(work),
+        keys_(keys),
+        matching_(matching),
+        lists_(lists),
+        store_(store),
+        planning_(planning),
+        ladder_(ladder),
+        memory_(memory),
+        row_giving_(row_giving) {}
+
+  /// Where the patterns' open matches are; without it they never match. `sink` may be null.
+  void use_patterns(limiter::PatternBank* bank, PatternSink* sink = nullptr) {
+    pattern_bank_ = bank;
+    pattern_sink_ = sink;
+  }
+  /// Events that shared patterns must hear of: to be told to the store after every call, in their
+  /// order. Who has told one says told_of() and gives it back.
+  std::vector<std::unique_ptr<Telling>>& tellings() noexcept { return tellings_; }
+  /// How many matches of shared patterns their own rungs have refused, since the last call: the
+  /// store, which has only been asked, does not know of them. Those of others count in the bank.
+  std::uint64_t take_refused_matches() noexcept { return std::exchange(refused_matches_, 0); }
+  /// The store has heard. here: the event is still the one that was judged or answered last.
+  void told_of(const Telling& telling, const limiter::PatternReply& reply, Instant now, bool here);
+  /// The store is away. True: meanwhile its pattern knows of it here (`on_error: local`).
+  bool keep_here(Telling& telling, Instant now);
+  void give_back(std::unique_ptr<Telling> telling);
+  /// Asks all shards of a shared pattern what is due at `at`; with a lease, as PatternAsk says.
+  void ask_due(const Loaded& loaded, std::size_t pattern, TimePoint at, milliseconds lease,
+               Asking& into) const;
+  /// One shard's answer, of a pattern of the set in use; when all have been taken, fire_due().
+  void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
+                bool lent);
+  void fire_due();
+  /// At or before the earliest deadline of shared patterns that answers have told of.
+  TimePoint& shared_due() noexcept { return shared_due_; }
+  /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any
+  /// more. Cheap if there are none. What they list is listed at the time of their deadline.
+  void advance(TimePoint watermark);
+  /// After the last event of all files: see PatternBank::end_of_input.
+  void end_of_input(TimePoint last, bool flush);
+  void plan_pattern(const Policy& policy, Instant at, Trace* trace);
+  void feed_patterns();
+  void feed_answered(Settlement& settlement, Instant now, bool told);
+  void keep_patterns(Settlement& into);
+  void ask_about_patterns();
+  void take_pattern_replies(const JudgeOptions& options);
+
+ private:
+  struct Parts {
+    std::uint8_t steps = 0, open_steps = 0;
+    bool among = false, open_among = false;
+    bool any() const noexcept { return steps != 0 || open_steps != 0 || among || open_among; }
+  };
+  Parts parts_of(const Policy& policy, const Pattern& pattern, std::uint16_t binding);
+  void feed(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
+            std::uint64_t line);
+  bool own_rung_refuses(const PlannedPattern& planned) const;
+  void judge_pattern(const Policy& policy, const Pattern& pattern, const PlannedPattern& planned);
+  bool is_shared(const Pattern& pattern) const noexcept;
+  void plan_asking(const Pattern& pattern, const Binding& binding, PlannedPattern& planned);
+  static bool must_ask(const Pattern& pattern, PlannedPattern& planned, bool traced);
+  void report_refused(const PlannedPattern& planned, const Policy& policy);
+  Telling& new_telling();
+  void tell(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
+            std::uint64_t line, bool remembered);
+  void remember_told(const Telling& telling, Instant now, bool here);
+  std::string_view payload_of(const Policy& policy, const PlannedPattern& planned);
+  void fire(const limiter::PatternMatches& matches);
+  void fire_rungs(const Policy& policy, const limiter::PatternMatch& match);
+  static bool read_texts(limiter::Reader& in, std::vector<std::string_view>& texts);
+  void list_from_payload(const Policy& policy, std::size_t rung, std::string_view payload,
+                         std::uint8_t events, Instant at);
+  void for_winning_rungs(const Policy& policy, const Binding& binding, std::uint8_t events,
+                         const std::function<void(std::size_t)>& what);
+  void report_matches(const Policy& policy, const Binding& binding);
+  void report(const Policy& policy, const limiter::PatternMatch& match);
+
+  Judging& work_;
+  EventKeys& keys_;
+  EventMatching& matching_;
+  ListChecks& lists_;
+  StoreCalls& store_;
+  Planning& planning_;
+  Ladder& ladder_;
+  Memory& memory_;
+  RowGiving& row_giving_;
+  limiter::PatternBank* pattern_bank_ = nullptr;
+  PatternSink* pattern_sink_ = nullptr;
+  limiter::PatternMatches matches_;
+  std::string payload_;
+  std::vector<MatchedPattern::Event> matched_events_;
+  std::vector<std::unique_ptr<Telling>> tellings_, spare_tellings_;
+  std::uint64_t refused_matches_ = 0;
+  TimePoint shared_due_ = limiter::kNever;
+  limiter::PatternMatches due_;  // taken, and not fired yet
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+
+#include "policies/judge/event_keys.h"
+#include "policies/judge/ladder.h"
+#include "policies/judge/row_sink.h"
+
+namespace weir::policies {
+
+/// What judgements tell a RowSink. A policy that waits for the answer gives its rows when it is
+/// settled, unless it refuses the request itself: then there will be no answer.
+class RowGiving final {
+ public:
+  RowGiving(Judging& work, EventKeys& keys, Ladder& ladder) noexcept
+      : work_(work), keys_(keys), ladder_(ladder) {}
+
+  void give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
+                const Winner& won, std::optional<Number> limit, bool settled);
+  void give_rows(RowSink& rows);
+  void give_settled_rows(RowSink& rows, const Settlement& settlement);
+
+ private:
+  class RowMaker;
+
+  Judging& work_;
+  EventKeys& keys_;
+  Ladder& ladder_;
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,389 @@
+#include "policies/judge/settling.h"
+
+#include <algorithm>
+
+#include "core/assert.h"
+#include "policies/judge/unread.h"
+#include "policies/lang/expr/program.h"
+
+namespace weir::policies {
+
+bool Settling::must_observe() const noexcept {
+  if (!work_.plan.open_views.empty()) return true;
+  if (work_.plan.allowed) return false;
+  for (const PlannedPolicy& planned : work_.plan.policies) {
+    // Also one that found no room to reserve: its answer counts all the same.
+    if (planned.reserves) return true;
+  }
+  for (const PlannedCounter& planned : work_.plan.counters) {
+    if (!work_.set->any_in_flight) break;
+    if (planned.counted() && work_.counter_of(planned).spec.window == limiter::Window::none) {
+      return true;
+    }
+  }
+  for (const PlannedPattern& planned : work_.plan.patterns) {
+    if (planned.deferred()) return true;
+  }
+  if (!work_.set->any_answer_work) return false;
+  for (const auto* events : {&work_.plan.events, &work_.plan.open_events}) {
+    for (const EventIndex event : *events) {
+      if (!work_.set->resets_of[event].empty() || !work_.set->releases_of[event].empty())
+        return true;
+    }
+  }
+  return false;
+}
+
+bool Settling::settled_by(const Answer& answer) {
+  if (work_.set->any_answer_work || work_.set->any_in_flight || !work_.plan.open_views.empty())
+    return false;
+  const auto waits = [](const PlannedPattern& planned) { return planned.deferred(); };
+  if (std::any_of(work_.plan.patterns.begin(), work_.plan.patterns.end(), waits)) return false;
+  work_.frame.look_at(answer, work_.set->of_answers, work_.set->not_kept);
+  matching_.happen(work_.plan.open_events);
+  return std::none_of(
+      work_.plan.policies.begin(), work_.plan.policies.end(), [&](const PlannedPolicy& planned) {
+        if (!planned.reserves) return false;
+        const bool stored =
+            work_.policy_of(planned).has_metric && work_.planned_counter(planned, 0).counted();
+        return stored || came_true(planned) != Told::no;
+      });
+}
+
+void Settling::keep(Settlement& into) {
+  into.clear();
+  into.loaded = work_.loaded;
+  into.at = work_.at;
+  into.time = work_.happened;
+  into.judged = !work_.plan.allowed;
+  for (const PlannedCounter& planned : work_.plan.counters) {
+    if (!work_.set->any_in_flight) break;
+    if (planned.counted() && work_.counter_of(planned).spec.window == limiter::Window::none)
+      into.in_flight.push_back(planned);
+  }
+  // Everything that the answer side reads of the request is copied now: its buffers will be gone.
+  matching_.captures().clear();
+  for (const PlannedPolicy& planned : work_.plan.policies) {
+    if (!planned.reserves) continue;
+    into.reserved = true;
+    for (const SlotId slot : work_.set->policies[planned.policy].bindings[planned.binding].captures)
+      matching_.note_capture(slot);
+  }
+  for (const auto* events : {&work_.plan.events, &work_.plan.open_events}) {
+    if (!work_.set->any_answer_work) break;
+    for (const EventIndex event : *events) {
+      for (const std::uint16_t reset : work_.set->resets_of[event]) {
+        for (const KeySlot& part : work_.set->resets[reset].key) matching_.note_capture(part.slot);
+      }
+      for (const PolicySet::ListUse& release : work_.set->releases_of[event]) {
+        for (const KeySlot& part : work_.set->lists[release.list].releases[release.binding].key)
+          matching_.note_capture(part.slot);
+      }
+    }
+  }
+  for (const std::uint16_t view : work_.plan.open_views) {
+    for (const View::Binding& binding : work_.set->views[view].bindings) {
+      for (const SlotId slot : binding.captures) matching_.note_capture(slot);
+    }
+  }
+  for (const EventIndex event : work_.plan.open_events) {
+    const auto& when = work_.set->events[event].when;
+    if (!when) continue;
+    for (const SlotId slot : when->captures()) matching_.note_capture(slot);
+  }
+  patterns_.keep_patterns(into);  // more captures
+  work_.frame.capture(matching_.captures(), into.captured);
+  std::swap(into.events, work_.plan.events);
+  std::swap(into.open_events, work_.plan.open_events);
+  std::swap(into.policies, work_.plan.policies);
+  std::swap(into.counters, work_.plan.counters);
+  std::swap(into.counter_refs, work_.plan.counter_refs);
+  std::swap(into.limits, work_.plan.limits);
+  if (!store_.asking().empty()) std::swap(into.asked, store_.asking());
+  std::swap(into.views, work_.plan.open_views);
+}
+
+bool Settling::answer_needs_body(const Settlement& settlement) const {
+  const PolicySet& set = *settlement.loaded->set;
+  const auto needs = [&](EventIndex event) { return set.needs_answer_body[event]; };
+  return std::any_of(settlement.open_events.begin(), settlement.open_events.end(), needs) ||
+         std::any_of(settlement.events.begin(), settlement.events.end(), needs);
+}
+
+bool Settling::wants_readable_answer(const Settlement& settlement) const {
+  const PolicySet& set = *settlement.loaded->set;
+  if (!set.any_readable_answer) return false;
+  const auto wants = [&](EventIndex event) { return set.wants_readable_answer[event]; };
+  return std::any_of(settlement.open_events.begin(), settlement.open_events.end(), wants) ||
+         std::any_of(settlement.events.begin(), settlement.events.end(), wants);
+}
+
+MissReason Settling::unread_answer() const noexcept { return work_.frame.unread_answer(); }
+
+void Settling::answered(Settlement& settlement, const Answer& answer, Instant at) {
+  const Instant now = settlement.answered_at(at);
+  const SetInUse in_use(matching_, settlement.loaded);
+  work_.at = now;
+  work_.frame.resume(work_.set->slots, settlement.captured, answer, settlement.at.now,
+                     work_.oracle);
+
+  matching_.next_epoch();
+  for (const EventIndex event : settlement.events) matching_.mark_happened(event);
+  matching_.happen(settlement.open_events);
+  settle_reserved(settlement, now, false);
+  patterns_.feed_answered(settlement, now, true);
+  if (settlement.judged) apply_resets(settlement, now);
+  view_counting_.observe_answered_views(settlement);
+  keep_for_closing(settlement);
+}
+
+/// Whether the answer says that what a policy reserved for has happened.
+Settling::Told Settling::came_true(const PlannedPolicy& planned) {
+  const Policy& policy = work_.policy_of(planned);
+  const Binding& judged = policy.bindings[planned.binding];
+  Told told = Told::no;
+  for (const Binding& binding : policy.bindings) {
+    const bool event_untold = matching_.untold(binding.event);
+    if (!binding.counts || (!event_untold && !matching_.happened(binding.event))) continue;
+    bool unread = event_untold;
+    const bool has_held =
+        &binding == &judged && binding.when && binding.when->side() == Side::request;
+    if (binding.when && !has_held) {
+      work_.frame.set_event(work_.set->events[binding.event].name);
+      const Value holds = binding.when->eval(work_.frame);
+      if (!holds.is_true() && !hangs_on_unread(work_.frame, *binding.when, holds)) continue;
+      unread = unread || !holds.is_true();
+    }
+    if (!unread) return Told::yes;
+    if (told != Told::unclear)
+      told = is_unclear(work_.frame, *work_.set, binding) ? Told::unclear : Told::unread;
+  }
+  return told;
+}
+
+/// The amount that only the answer tells.
+Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
+  const Policy& policy = work_.policy_of(planned);
+  const Binding& binding = policy.bindings[planned.binding];
+  const Expression& expression = binding.arguments.front();
+  work_.frame.set_event(work_.set->events[binding.event].name);
+  const Value value = spelled(work_.frame, expression.eval(work_.frame));
+  const auto miss = [&] {
+    StatsCells::add(work_.loaded->policy_cells[policy.index]
+                        ->missing[std::min(binding.key.size(), StatsCells::kFields - 1)]);
+    return hangs_on_unread(work_.frame, expression, value) ? Told::unread : Told::no;
+  };
+  if (policy.metric == config::MetricDef::Kind::last) {
+    const limiter::Datum datum = datum_of(value);
+    amount.datum = work_.frame.arena().make(datum);
+    const bool there = datum.type != limiter::Datum::Type::none || value.is(Type::text);
+    return there ? Told::yes : miss();
+  }
+  if (!value.is_number() || !value.as_number().is_finite()) return miss();
+  if (policy.amounts_checked && value.as_number().is_negative()) {
+    StatsCells::add(work_.loaded->policy_cells[policy.index]->amounts_refused);
+    return Told::no;
+  }
+  const bool real = work_.set->counters[policy.counters.front()].spec.real;
+  amount.amount = real ? Number::real(value.as_number().as_real()) : value.as_number();
+  return Told::yes;
+}
+
+/// Whether an answer makes what was reserved a count. What it does not tell follows `missing`, and
+/// what the client has made unreadable in its request counts where the policy can refuse; an
+/// amount that stands in a body which cannot be read counts what was reserved for it in any case,
+/// for the client has that body.
+bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known) {
+  const Policy& policy = work_.policy_of(planned);
+  const Binding& binding = policy.bindings[planned.binding];
+  const bool counts_missing = policy.missing != config::Missing::skip;
+  const Told came = came_true(planned);
+  const bool strict = policy.shadow ? policy.strict_in_shadow : policy.strict;
+  const bool counts = came == Told::yes || counts_missing || (came == Told::unclear && strict);
+  if (came == Told::no || !counts) return false;
+  if (!binding.late_amount) return true;
+  const Told amount = load_late_amount(planned, late);
+  late_known = amount == Told::yes;
+  // Only a sum has an estimate: an average or a smallest value would be somebody else's.
+  const bool has_estimate = policy.metric == config::MetricDef::Kind::sum;
+  return late_known || (has_estimate && (counts_missing || amount == Told::unread));
+}
+
+void Settling::settle_reserved(Settlement& settlement, Instant now, bool every_one_matches) {
+  WEIR_ASSERT(work_.uses_set_of(settlement));
+  if (!settlement.reserved) return;
+  settlement.reserved = false;
+  std::vector<PlannedCounter>& counters = settlement.counters;
+  const auto counter_at = [&](const PlannedPolicy& planned, std::size_t k) -> PlannedCounter& {
+    return counters[settlement.counter_refs[planned.first_counter + k]];
+  };
+  // Counters first, then thresholds: a policy with two windows, or several metrics, sees all
+  // settled.
+  for (PlannedPolicy& planned : settlement.policies) {
+    const Policy& policy = work_.policy_of(planned);
+    if (!planned.reserves) {
+      // What an open policy's rungs only read may have changed since the request.
+      for (std::size_t k = 0; policy.is_meter && k < policy.counters.size(); ++k) {
+        PlannedCounter& counter = counter_at(planned, k);
+        const Counter& of = work_.counter_of(counter);
+        if (counter.counts || of.spec.metric == limiter::Metric::exists) continue;
+        if (counter.asked != PlannedCounter::kNone) {
+          read_in_store(settlement, counter);
+          continue;
+        }
+        counter.reading = work_.counts.peek(of, counter.key, now.moment(of));
+        planning_.keep_datum(counter);
+      }
+      continue;
+    }
+    const Binding& binding = policy.bindings[planned.binding];
+    const bool is_sum = policy.metric == config::MetricDef::Kind::sum;
+    limiter::Amount late;
+    bool late_known = false;
+    if (every_one_matches) {
+      // What `last` remembers of the request is known all the same.
+      late_known = binding.late_amount && load_late_amount(planned, late) == Told::yes;
+      planned.matched = is_sum || late_known || !binding.late_amount;
+    } else {
+      planned.matched = settles_as_match(planned, late, late_known);
+    }
+    for (std::size_t k = 0; k < policy.counters.size(); ++k) {
+      PlannedCounter& counter = counter_at(planned, k);
+      if (!counter.reserves) {  // settled already for a policy that shares it
+        planned.matched = planned.matched && counter.counts;
+        continue;
+      }
+      counter.reserves = false;
+      counter.counts = planned.matched;
+      if (late_known) counter.amount = late;
+      const Counter& of = work_.counter_of(counter);
+      // What looks at the events before this one reads them before this one is among them.
+      const bool looks_back =
+          of.spec.metric == limiter::Metric::exists || of.spec.metric == limiter::Metric::last;
+      if (looks_back && planned.matched) {
+        counter.reading = work_.counts.peek(of, counter.key, now.moment(of), &counter.amount);
+        planning_.keep_datum(counter);
+      }
+      const limiter::Reading settled =
+          work_.counts.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+                              counter.undo, planned.matched);
+      counter.undo = {};
+      if (counter.in_store && planned.matched) {
+        settle_in_store(settlement, counter, looks_back);
+      } else {
+        store_.end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
+        counter.asked = PlannedCounter::kNone;
+      }
+      if (looks_back && planned.matched) continue;
+      counter.reading = settled;
+      planning_.keep_datum(counter);
+    }
+  }
+  if (!settlement.closing.empty()) return;  // closed() goes on
+  for (const PlannedPolicy& planned : settlement.policies) {
+    if (planned.reserves && planned.matched) judge_settled(settlement, planned, now);
+  }
+  if (work_.rows != nullptr) row_giving_.give_settled_rows(*work_.rows, settlement);
+}
+
+/// The rungs of a policy on what is settled now: memory is written from nothing else.
+void Settling::judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now) {
+  WEIR_ASSERT(work_.uses_set_of(settlement));
+  const Policy& policy = work_.policy_of(planned);
+  if (!policy.meters.empty()) {
+    ladder_.set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs,
+                        true);
+  }
+  for (const bool shadow : {false, true}) {
+    const Winner won = ladder_.settled_winner(settlement, planned, shadow);
+    if (won.rung < 0) continue;
+    const auto r = static_cast<std::size_t>(won.rung);
+    const Rung& rung = policy.rungs[r];
+    if (!shadow && policy.has_metric && holds_caller(rung, rung.effect)) {
+      const auto& counter =
+          settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
+      work_.bank.pin(work_.counter_of(counter).id, counter.key);
+    }
+    memory_.remember(policy, planned, rung, r, won.value,
+                     settlement.limits[planned.first_limit + r], settlement.counters,
+                     settlement.counter_refs, now);
+  }
+}
+
+void Settling::apply_resets(Settlement& settlement, Instant) {
+  WEIR_ASSERT(work_.uses_set_of(settlement));
+  if (!work_.set->any_answer_work) return;
+  for (const auto* events : {&settlement.events, &settlement.open_events}) {
+    for (const EventIndex event : *events) {
+      if (!matching_.happened(event)) continue;
+      for (const std::uint16_t index : work_.set->resets_of[event]) {
+        const Reset& reset = work_.set->resets[index];
+        work_.frame.set_event(work_.set->events[event].name);
+        if (!keys_.load_key(reset.key)) {
+          // `missing: same`: those that lack a part are one key, which this event has too.
+          if (work_.set->policies[reset.policy].missing != config::Missing::same) continue;
+          keys_.load_key_with_gaps(reset.key);
+        }
+        for (const std::uint16_t counter : work_.set->policies[reset.policy].counters) {
+          const Counter& of = work_.set->counters[counter];
+          keys_.hash_loaded_key();
+          store_.forget_keys();
+          const limiter::CounterKey key = keys_.counter_key(of, keys_.hash());
+          if (work_.counts.is_synced(of)) store_.touch_synced(of, key, reset.key);
+          work_.counts.reset(of, key, work_.at.moment(of));
+          if (store_.sharing() == nullptr || of.shared == nullptr || work_.counts.is_synced(of))
+            continue;
+          store_.reset_in_store(of, store_.key(store_.spell_key(reset.key)), key.place);
+        }
+      }
+      for (const PolicySet::ListUse& release : work_.set->releases_of[event]) {
+        const List& list = work_.set->lists[release.list];
+        if (keys_.load_key(list.releases[release.binding].key))
+          work_.list_bank.remove(list.id, keys_.key_hash().owned_by(list.identity), work_.at.now);
+      }
+    }
+  }
+}
+
+void Settling::aborted(Settlement& settlement, Instant at) {
+  const Instant now = settlement.answered_at(at);
+  if (!settlement.reserved && settlement.patterns.empty()) return;
+  const SetInUse in_use(matching_, settlement.loaded);
+  work_.at = now;
+  const Answer nothing;
+  work_.frame.resume(work_.set->slots, settlement.captured, nothing, settlement.at.now,
+                     work_.oracle);
+  settle_reserved(settlement, now, true);
+  patterns_.feed_answered(settlement, now, false);
+  keep_for_closing(settlement);
+}
+
+void Settling::released(Settlement& settlement, Instant at) {
+  const Instant now = settlement.answered_at(at);
+  if (!settlement.reserved) return;
+  settlement.reserved = false;
+  const SetInUse in_use(matching_, settlement.loaded);
+  for (PlannedCounter& counter : settlement.counters) {
+    if (!counter.reserves) continue;
+    counter.reserves = false;
+    const Counter& of = work_.counter_of(counter);
+    work_.counts.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+                        counter.undo, false);
+    counter.undo = {};
+    store_.end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
+  }
+}
+
+void Settling::ended(Settlement& settlement) {
+  if (settlement.in_flight.empty()) return;
+  const SetInUse in_use(matching_, settlement.loaded);
+  for (PlannedCounter& counter : settlement.in_flight) {
+    if (counter.undo.what != limiter::Undo::What::nothing) {
+      work_.counts.leave(work_.counter_of(counter), counter.key, counter.amount.amount);
+    }
+    store_.end_in_store(counter, limiter::SharedVerb::take_back, settlement.asked);
+  }
+  settlement.in_flight.clear();
+}
+
+}  // namespace weir::policies

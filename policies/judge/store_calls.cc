@@ -1,0 +1,103 @@
+#include "policies/judge/store_calls.h"
+
+#include "core/assert.h"
+#include "limiter/exchange/shared_key.h"
+
+namespace weir::policies {
+namespace {
+
+using limiter::SharedError;
+using limiter::SharedVerb;
+
+}  // namespace
+
+/// The key just loaded (hash_), as it is spelled in the store: an index into shared_keys_. A place
+/// that counts within a radius is no part of it.
+std::uint16_t StoreCalls::spell_key(const std::vector<KeySlot>& key_slots) {
+  if (shared_keys_used_ == shared_keys_.size()) shared_keys_.emplace_back();
+  std::string& out = shared_keys_[shared_keys_used_];
+  out = sharing_->prefix;
+  const bool near = has_radius(key_slots);
+  if (!sharing_->readable) {
+    limiter::append_hashed_key(out, near ? keys_.hash_without_place() : keys_.hash());
+  } else {
+    keys_.load_key_with_gaps(key_slots);
+    keys_.load_texts();
+    limiter::ReadableKey key(out);
+    for (std::size_t i = 0; i < keys_.parts().size(); ++i) {
+      if (key_slots[i].is_place) continue;
+      keys_.parts()[i].is_null() ? key.add_missing() : key.add_text(keys_.printable()[i]);
+    }
+    key.end();
+  }
+  return static_cast<std::uint16_t>(shared_keys_used_++);
+}
+
+/// This judgement will read or charge the key: it is exchanged at its next interval.
+void StoreCalls::touch_synced(const Counter& counter, const limiter::CounterKey& key,
+                              const std::vector<KeySlot>& key_slots) {
+  if (work_.counts.synced().touch(counter.synced, key)) return;
+  const std::uint16_t spelled = spell_key(key_slots);
+  work_.counts.synced().add(counter.synced, key, shared_keys_[spelled], work_.at.of(counter));
+  forget_last_key();
+}
+
+/// An operation that nobody waits for. Its parts are counters of the set in use, which lives at
+/// least until the store has answered.
+Asking::Item& StoreCalls::errand(SharedVerb verb, std::string_view key,
+                                 const limiter::Amount& event, const limiter::SharedId& id) {
+  errands_.keep(work_.loaded);
+  return errands_.add(verb, key, event, id);
+}
+
+/// The part of an operation that asked for this counter. The counter must be one of the set in use:
+/// an operation of a set that a reload has replaced is continued under SetInUse alone.
+const limiter::SharedPart& StoreCalls::part_of(const PlannedCounter& planned,
+                                               const Asking& asked) const {
+  WEIR_ASSERT(planned.asked < asked.size() && planned.counter < work_.set->counters.size());
+  const limiter::SharedPart& part = asked[planned.asked].op.parts[planned.part];
+  WEIR_ASSERT(part.counter == work_.counter_of(planned).shared.get());
+  return part;
+}
+
+/// An errand for the same event, key and counter as the operation that asked for the counter.
+Asking::Item& StoreCalls::errand_for(const PlannedCounter& planned, SharedVerb verb,
+                                     const Asking& asked) {
+  const limiter::SharedPart& part = part_of(planned, asked);
+  const limiter::SharedOp& from = asked[planned.asked].op;
+  Asking::Item& item = errand(verb, from.key, from.event, from.id);
+  item.op.lifetime = from.lifetime;
+  item.op.place = from.place;
+  Asking::add_part(item, {part.counter, {}, 0});
+  return item;
+}
+
+/// A reply that never came leaves open whether the store holds a place for the event. Nobody will
+/// settle that one, and a few of them would refuse others until its lifetime ends: it is given up.
+void StoreCalls::give_up_place(const PlannedCounter& planned, const Asking& asked) {
+  const Asking::Item& from = asked[planned.asked];
+  const SharedError error = asked.reply(planned.asked).error;
+  if (error != SharedError::timed_out && error != SharedError::lost) return;
+  const bool flies = work_.counter_of(planned).spec.window == limiter::Window::none;
+  const bool holds = from.op.verb == SharedVerb::reserve;
+  if (!holds && !(flies && from.op.verb == SharedVerb::add)) return;
+  errand_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
+}
+
+/// Ends what the store holds of an event, without waiting: release, take_back, or settle at once.
+void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb, const Asking& asked) {
+  if (!planned.in_store) return;
+  planned.in_store = false;
+  const limiter::SharedReply& reply = asked.reply(planned.asked);
+  Asking::Item& item = errand_for(planned, verb, asked);
+  item.op.at = reply.at;
+  item.parts[0].undo = reply.parts[planned.part].undo;
+}
+
+void StoreCalls::reset_in_store(const Counter& counter, std::string_view key, const Place& place) {
+  Asking::Item& item = errand(SharedVerb::reset, key, {}, next_id());
+  item.op.place = place;
+  Asking::add_part(item, {counter.shared.get(), {}, 0});
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "policies/judge/event_keys.h"
+#include "policies/judge/event_matching.h"
+
+namespace weir::policies {
+
+/// Counts in views what has happened, after the policies have judged it, whatever they said.
+class ViewCounting final {
+ public:
+  ViewCounting(Judging& work, EventKeys& keys, EventMatching& matching) noexcept
+      : work_(work), keys_(keys), matching_(matching) {}
+
+  void observe_views(Instant at);
+  void observe_answered_views(const Settlement& settlement);
+
+ private:
+  bool count_in_view(const View& view, const View::Binding& binding, TimePoint time, Instant at);
+  bool load_view_value(const View& view, const View::Binding& binding, limiter::ViewEvent& event);
+
+  Judging& work_;
+  EventKeys& keys_;
+  EventMatching& matching_;
+};
+
+}  // namespace weir::policies
