@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "admin/operations.h"
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 
 namespace weir::admin {
 

@@ -14,8 +14,8 @@
 #include "core/number.h"
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
-#include "policies/judge/plan.h"
-#include "policies/judge/stats.h"
+#include "policies/judgement/plan.h"
+#include "policies/judgement/stats.h"
 #include "policies/set/policy_set.h"
 #include "telemetry/metrics.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/text.h"
 #include "limiter/lists/lists.h"
-#include "policies/judge/pattern_text.h"
+#include "policies/explain/pattern_text.h"
 #include "policies/set/describe.h"
 
 namespace weir::api {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gate/gate.h"
-#include "policies/judge/trace.h"
+#include "policies/judgement/trace.h"
 #include "policies/lang/frame.h"
 #include "policies/lang/record.h"
 

@@ -7,7 +7,7 @@
 #include "gate/judge.h"
 #include "limiter/exchange/synced_bank.h"
 #include "net/wheel.h"
-#include "policies/judge/asking.h"
+#include "policies/judgement/asking.h"
 #include "store/shared_store.h"
 
 namespace weir::gate {

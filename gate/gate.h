@@ -15,8 +15,8 @@
 #include "gate/recorder.h"
 #include "gate/settlements.h"
 #include "gate/wait_queue.h"
+#include "policies/explain/verdict_text.h"
 #include "policies/judge/evaluator.h"
-#include "policies/judge/verdict_text.h"
 #include "policies/set/sharing.h"
 #include "telemetry/metrics.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/judge/pattern_sink.h"
-#include "policies/judge/row_sink.h"
+#include "policies/judgement/pattern_sink.h"
+#include "policies/judgement/row_sink.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::replay {

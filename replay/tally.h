@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "policies/judge/pattern_sink.h"
-#include "policies/judge/row_sink.h"
-#include "policies/judge/verdict.h"
+#include "policies/judgement/pattern_sink.h"
+#include "policies/judgement/row_sink.h"
+#include "policies/judgement/verdict.h"
 #include "policies/set/policy_set.h"
 #include "replay/key_maxima.h"
 #include "replay/timeline.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "policies/judge/verdict.h"
+#include "policies/judgement/verdict.h"
 
 namespace weir::replay {
 

@@ -29,7 +29,9 @@ ROOMS = {
     "store": ["limiter", "net", *BASE],
     "policies/lang": ["config", *BASE],
     "policies/set": ["policies/lang", "config", "limiter", *BASE],
-    "policies/judge": ["policies/set", "policies/lang", "config", "limiter", *BASE],
+    "policies/judgement": ["policies/set", "policies/lang", "config", "limiter", *BASE],
+    "policies/judge": ["policies/judgement", "policies/set", "policies/lang", "config", "limiter", *BASE],
+    "policies/explain": ["policies/judge", "policies/judgement", "policies/set", "policies/lang", "config", "limiter", *BASE],
     "replay": ["policies", "config", "limiter", "net", *BASE],
     "gate": ["policies", "store", "config", "limiter", "net", *BASE],
     "authz": ["gate", "policies", "config", "limiter", "net", *BASE],
@@ -53,7 +55,6 @@ CLASS_FILES_MOST = 3  # sources that define members of one class
 
 # Classes over these limits, with what each may have at most. The numbers may fall; a class that fits leaves the table.
 LARGE_CLASSES = {
-    "Evaluator": (181, 13),
     "Session": (82, 6),
     "Compiler": (51, 9),
     "SyncedBank": (47, 5),

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "admin/keys.h"
-#include "policies/judge/counts.h"
+#include "policies/judgement/counts.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::admin {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "policies/judge/asking.h"
+#include "policies/judgement/asking.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::app {

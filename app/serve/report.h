@@ -15,7 +15,7 @@
 #include "app/support/log.h"
 #include "app/support/news.h"
 #include "core/key.h"
-#include "policies/judge/observer.h"
+#include "policies/judgement/observer.h"
 #include "telemetry/metrics.h"
 
 namespace weir::app {

@@ -4,7 +4,7 @@
 #include "app/tools/case_flight.h"
 #include "app/tools/case_run.h"
 #include "config/text/units.h"
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 #include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
 

@@ -5,7 +5,7 @@
 #include "app/tools/case_flight.h"
 #include "config/text/units.h"
 #include "core/text.h"
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 #include "policies/set/compile.h"
 #include "policies/set/describe.h"
 

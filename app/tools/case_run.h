@@ -12,9 +12,9 @@
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
 #include "limiter/patterns/pattern_bank.h"
+#include "policies/explain/verdict_text.h"
 #include "policies/judge/evaluator.h"
-#include "policies/judge/pattern_sink.h"
-#include "policies/judge/verdict_text.h"
+#include "policies/judgement/pattern_sink.h"
 
 namespace weir::app {
 

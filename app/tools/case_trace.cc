@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/judge/pattern_text.h"
+#include "policies/explain/pattern_text.h"
 #include "policies/set/describe.h"
 
 namespace weir::app {

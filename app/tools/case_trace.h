@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/judge/trace.h"
+#include "policies/judgement/trace.h"
 
 namespace weir::app {
 

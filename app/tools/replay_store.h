@@ -4,7 +4,7 @@
 #include <string>
 
 #include "net/worker_pool.h"
-#include "policies/judge/asking.h"
+#include "policies/judgement/asking.h"
 #include "policies/set/sharing.h"
 #include "store/redis/redis_store.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "policies/judge/planning.h"
-#include "policies/judge/unread.h"
+#include "policies/judgement/unread.h"
 
 namespace weir::policies {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "core/event.h"
-#include "policies/judge/aside.h"
 #include "policies/judge/counting.h"
-#include "policies/judge/judge_options.h"
 #include "policies/judge/settling.h"
+#include "policies/judgement/aside.h"
+#include "policies/judgement/judge_options.h"
 
 namespace weir::policies {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/judge/unread.h"
+#include "policies/judgement/unread.h"
 #include "policies/lang/expr/program.h"
 
 namespace weir::policies {

@@ -7,7 +7,7 @@
 
 #include "core/event.h"
 #include "policies/judge/event_keys.h"
-#include "policies/judge/trace.h"
+#include "policies/judgement/trace.h"
 
 namespace weir::policies {
 

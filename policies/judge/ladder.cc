@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/judge/unread.h"
+#include "policies/judgement/unread.h"
 
 namespace weir::policies {
 namespace {

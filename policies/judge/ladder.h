@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "policies/judge/judge_options.h"
 #include "policies/judge/judging.h"
-#include "policies/judge/trace.h"
+#include "policies/judgement/judge_options.h"
+#include "policies/judgement/trace.h"
 
 namespace weir::policies {
 

@@ -14,11 +14,11 @@
 #include "policies/judge/ladder.h"
 #include "policies/judge/list_checks.h"
 #include "policies/judge/memory.h"
-#include "policies/judge/pattern_sink.h"
 #include "policies/judge/planning.h"
 #include "policies/judge/row_giving.h"
 #include "policies/judge/store_calls.h"
-#include "policies/judge/telling.h"
+#include "policies/judgement/pattern_sink.h"
+#include "policies/judgement/telling.h"
 
 namespace weir::limiter {
 class Reader;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policies/judge/unread.h"
+#include "policies/judgement/unread.h"
 
 namespace weir::policies {
 namespace {

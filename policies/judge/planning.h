@@ -7,10 +7,10 @@
 
 #include "policies/judge/event_keys.h"
 #include "policies/judge/event_matching.h"
-#include "policies/judge/judge_options.h"
 #include "policies/judge/list_checks.h"
 #include "policies/judge/store_calls.h"
-#include "policies/judge/trace.h"
+#include "policies/judgement/judge_options.h"
+#include "policies/judgement/trace.h"
 
 namespace weir::policies {
 

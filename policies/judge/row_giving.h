@@ -4,7 +4,7 @@
 
 #include "policies/judge/event_keys.h"
 #include "policies/judge/ladder.h"
-#include "policies/judge/row_sink.h"
+#include "policies/judgement/row_sink.h"
 
 namespace weir::policies {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/assert.h"
-#include "policies/judge/unread.h"
+#include "policies/judgement/unread.h"
 #include "policies/lang/expr/program.h"
 
 namespace weir::policies {

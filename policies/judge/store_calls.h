@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/judge/asking.h"
 #include "policies/judge/event_keys.h"
+#include "policies/judgement/asking.h"
 #include "policies/set/sharing.h"
 
 namespace weir::policies {

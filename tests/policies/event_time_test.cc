@@ -1,7 +1,7 @@
 // `clock: event` with `late`: policies that count by the times which events bring.
 #include <gmock/gmock.h>
 
-#include "policies/judge/row_sink.h"
+#include "policies/judgement/row_sink.h"
 #include "policies/set/actions.h"
 #include "tests/policies/world.h"
 

@@ -1,4 +1,4 @@
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 
 #include "tests/policies/world.h"
 #include "tests/support/golden.h"

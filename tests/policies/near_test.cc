@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/geo.h"
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 #include "policies/lang/place_text.h"
 #include "policies/set/text_keys.h"
 #include "tests/policies/world.h"

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 #include "policies/set/describe.h"
 #include "tests/limiter/naive_patterns.h"
 #include "tests/policies/world.h"

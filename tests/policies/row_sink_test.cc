@@ -1,4 +1,4 @@
-#include "policies/judge/row_sink.h"
+#include "policies/judgement/row_sink.h"
 
 #include <gmock/gmock.h>
 

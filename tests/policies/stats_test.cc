@@ -1,4 +1,4 @@
-#include "policies/judge/stats.h"
+#include "policies/judgement/stats.h"
 
 #include <gtest/gtest.h>
 

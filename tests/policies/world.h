@@ -11,8 +11,8 @@
 #include "core/key.h"
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
+#include "policies/explain/verdict_text.h"
 #include "policies/judge/evaluator.h"
-#include "policies/judge/verdict_text.h"
 #include "policies/set/compile.h"
 
 namespace weir::policies {

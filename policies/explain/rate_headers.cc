@@ -1,4 +1,4 @@
-#include "policies/judge/rate_headers.h"
+#include "policies/explain/rate_headers.h"
 
 #include <algorithm>
 #include <charconv>

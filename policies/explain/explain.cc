@@ -1,11 +1,11 @@
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include "core/json_numbers.h"
-#include "policies/judge/pattern_text.h"
-#include "policies/judge/verdict_text.h"
+#include "policies/explain/pattern_text.h"
+#include "policies/explain/verdict_text.h"
 #include "policies/set/describe.h"
 
 namespace weir::policies {

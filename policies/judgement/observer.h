@@ -4,7 +4,7 @@
 
 #include "core/event.h"
 #include "limiter/lists/lists.h"
-#include "policies/judge/verdict.h"
+#include "policies/judgement/verdict.h"
 #include "policies/lang/record.h"
 #include "policies/set/policy_set.h"
 

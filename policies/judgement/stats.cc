@@ -1,4 +1,4 @@
-#include "policies/judge/stats.h"
+#include "policies/judgement/stats.h"
 
 #include "policies/set/actions.h"
 #include "telemetry/metrics.h"

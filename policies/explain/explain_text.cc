@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "policies/judge/explain.h"
+#include "policies/explain/explain.h"
 #include "policies/set/describe.h"
 
 /// The human form of an explanation.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "limiter/patterns/pattern_bank.h"
-#include "policies/judge/plan.h"
+#include "policies/judgement/plan.h"
 
 namespace weir::policies {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "core/effect.h"
-#include "policies/judge/plan.h"
-#include "policies/judge/verdict.h"
+#include "policies/judgement/plan.h"
+#include "policies/judgement/verdict.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::policies {

@@ -1,4 +1,4 @@
-#include "policies/judge/loaded.h"
+#include "policies/judgement/loaded.h"
 
 #include <algorithm>
 #include <string>

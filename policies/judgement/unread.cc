@@ -1,4 +1,4 @@
-#include "policies/judge/unread.h"
+#include "policies/judgement/unread.h"
 
 namespace weir::policies {
 

@@ -1,6 +1,6 @@
-#include "policies/judge/telling.h"
+#include "policies/judgement/telling.h"
 
-#include "policies/judge/evaluator.h"
+#include "policies/judgement/loaded.h"
 
 namespace weir::policies {
 

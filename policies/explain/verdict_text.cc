@@ -1,11 +1,11 @@
-#include "policies/judge/verdict_text.h"
+#include "policies/explain/verdict_text.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/http_status.h"
 #include "core/text.h"
-#include "policies/judge/rate_headers.h"
+#include "policies/explain/rate_headers.h"
 
 namespace weir::policies {
 namespace {

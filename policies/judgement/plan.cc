@@ -1,4 +1,4 @@
-#include "policies/judge/plan.h"
+#include "policies/judgement/plan.h"
 
 #include <cmath>
 

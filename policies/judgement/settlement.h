@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "policies/judge/asking.h"
-#include "policies/judge/loaded.h"
-#include "policies/judge/plan.h"
+#include "policies/judgement/asking.h"
+#include "policies/judgement/loaded.h"
+#include "policies/judgement/plan.h"
 #include "policies/lang/frame.h"
 
 namespace weir::policies {

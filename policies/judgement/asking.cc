@@ -1,4 +1,4 @@
-#include "policies/judge/asking.h"
+#include "policies/judgement/asking.h"
 
 #include "core/assert.h"
 

@@ -5,8 +5,8 @@
 
 #include "core/clock.h"
 #include "core/event.h"
-#include "policies/judge/row_sink.h"
-#include "policies/judge/trace.h"
+#include "policies/judgement/row_sink.h"
+#include "policies/judgement/trace.h"
 
 namespace weir::policies {
 

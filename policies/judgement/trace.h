@@ -5,7 +5,7 @@
 
 #include "core/value.h"
 #include "limiter/kinds/kind.h"
-#include "policies/judge/plan.h"
+#include "policies/judgement/plan.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/policy_set.h"
 

@@ -1,4 +1,4 @@
-#include "policies/judge/pattern_text.h"
+#include "policies/explain/pattern_text.h"
 
 namespace weir::policies {
 namespace {

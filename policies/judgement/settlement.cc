@@ -1,4 +1,4 @@
-#include "policies/judge/settlement.h"
+#include "policies/judgement/settlement.h"
 
 namespace weir::policies {
 

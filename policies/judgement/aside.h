@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "policies/judge/asking.h"
-#include "policies/judge/loaded.h"
-#include "policies/judge/plan.h"
+#include "policies/judgement/asking.h"
+#include "policies/judgement/loaded.h"
+#include "policies/judgement/plan.h"
 
 namespace weir::policies {
 

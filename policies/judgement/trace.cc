@@ -1,4 +1,4 @@
-#include "policies/judge/trace.h"
+#include "policies/judgement/trace.h"
 
 namespace weir::policies {
 

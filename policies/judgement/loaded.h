@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "policies/judge/stats.h"
+#include "policies/judgement/stats.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::policies {

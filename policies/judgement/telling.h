@@ -6,7 +6,7 @@
 
 #include "core/key.h"
 #include "limiter/exchange/shared_op.h"
-#include "policies/judge/asking.h"
+#include "policies/judgement/asking.h"
 
 namespace weir::policies {
 
