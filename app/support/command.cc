@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "app/support/exit_code.h"
 #include "app/support/files.h"
 #include "core/visible.h"
 
@@ -33,6 +34,11 @@ boost::system::error_code lost_output() { return lost; }
 void complain(std::string_view message) {
   const std::string line = "weir: " + escape_hidden(message) + "\n";  // it may quote anybody
   static_cast<void>(write_all(STDERR_FILENO, line).has_value());
+}
+
+int complain_usage(std::string_view message) {
+  complain(message);
+  return kUsage;
 }
 
 }  // namespace weir::app

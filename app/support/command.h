@@ -48,6 +48,8 @@ void print(std::string_view text);
 boost::system::error_code lost_output();
 /// `weir: message`, on stderr.
 void complain(std::string_view message);
+/// The same of a command line that makes no sense. Returns kUsage.
+int complain_usage(std::string_view message);
 
 inline constexpr std::string_view kVersion = WEIR_VERSION;
 

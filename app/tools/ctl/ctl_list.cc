@@ -23,11 +23,6 @@ constexpr std::size_t kPieceRows = 400;
 constexpr std::size_t kFileBytes = std::size_t{64} << 20;
 constexpr int kPageRows = 1000;
 
-int complain_usage(const std::string& what) {
-  complain(what);
-  return kUsage;
-}
-
 int complain_of_list(const AdminDoor& door, const AdminAnswer& answer, const std::string& name) {
   return complain_of_name(door, answer, name, "/v1/lists", "lists");
 }

@@ -15,11 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-int complain_usage(const std::string& what) {
-  complain(what);
-  return kUsage;
-}
-
 /// Reads `over=20` words into `set`. What is wrong, or an empty text.
 std::string read_settings(const std::vector<std::string>& words, json::object& set) {
   if (words.size() < 2) return "say which threshold: weir ctl policy NAME set over=20 --for 10m";

@@ -7,7 +7,7 @@
 #include "app/support/columns.h"
 #include "app/support/command.h"
 #include "app/support/recipes.h"
-#include "app/tools/ctl_call.h"
+#include "app/tools/ctl/ctl_call.h"
 #include "app/tools/ctl_text.h"
 
 namespace weir::app {

@@ -13,7 +13,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-void append_plain(std::string_view text, std::string& out) {
+void append_roff(std::string_view text, std::string& out) {
   for (const char c : text) {
     if (c == '\\') {
       out += "\\e";
@@ -38,7 +38,7 @@ std::string inline_text(std::string_view text) {
       std::string code(text.substr(i + 1, end - i - 1));
       for (std::size_t at = 0; (at = code.find("\\|", at)) != std::string::npos;) code.erase(at, 1);
       out += "\\fB";
-      append_plain(code, out);
+      append_roff(code, out);
       out += "\\fR";
       i = end;
     } else if (c == '[') {
@@ -58,11 +58,11 @@ std::string inline_text(std::string_view text) {
         continue;
       }
       out += "\\fI";
-      append_plain(text.substr(i + 1, end - i - 1), out);
+      append_roff(text.substr(i + 1, end - i - 1), out);
       out += "\\fR";
       i = end;
     } else {
-      append_plain(text.substr(i, 1), out);
+      append_roff(text.substr(i, 1), out);
     }
   }
   // A control character at the beginning of a line would be a request.
@@ -108,7 +108,7 @@ void append_row(const std::vector<std::string_view>& heads,
 
 std::string roff_text(std::string_view text) {
   std::string out;
-  append_plain(text, out);
+  append_roff(text, out);
   if (out.starts_with('.') || out.starts_with('\'')) out.insert(0, "\\&");
   return out;
 }
