@@ -8,7 +8,7 @@
 #include "app/support/command.h"
 #include "app/support/recipes.h"
 #include "app/tools/ctl/ctl_call.h"
-#include "app/tools/ctl_text.h"
+#include "app/tools/ctl/ctl_text.h"
 
 namespace weir::app {
 namespace {
