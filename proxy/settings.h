@@ -26,7 +26,7 @@ struct Settings {
 
   net::HeadLimits head;  ///< of requests and of answers
   net::ChunkLimits chunks;
-  PathRules path;  ///< until Server::use()
+  PathRules path;                         ///< until Server::use()
   std::size_t body_bytes_max = 64 << 10;  ///< that a policy may read, of a request or an answer
   /// That one worker's connections keep, in bytes: BlockPool::set_limit().
   std::size_t buffer_bytes = std::size_t{64} << 20;
