@@ -1,0 +1,81 @@
+{{- define "weir.fullname" -}}
+{{- if contains "weir" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name (default "weir" .Values.nameOverride) | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "weir.selectorLabels" -}}
+app.kubernetes.io/name: weir
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "weir.labels" -}}
+{{ include "weir.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "weir.image" -}}
+{{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}{{ end }}
+{{- end }}
+
+{{- define "weir.policies" -}}
+{{ default (printf "%s-policies" (include "weir.fullname" .)) .Values.existingPolicies }}
+{{- end }}
+
+{{/* An entry of initContainers: a native sidecar, which the restricted Pod Security Standard admits. */}}
+{{- define "weir.sidecar" -}}
+- name: weir
+  image: {{ include "weir.image" . }}
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  restartPolicy: Always
+  args: [serve, --config=/etc/weir/config/weir.yaml]
+  ports:
+    - {name: weir-proxy, containerPort: 8480, protocol: TCP}
+    - {name: weir-health, containerPort: 8482, protocol: TCP}
+  startupProbe:
+    httpGet: {path: /startupz, port: 8482}
+    periodSeconds: 1
+    failureThreshold: 30
+  readinessProbe:
+    httpGet: {path: /readyz, port: 8482}
+    periodSeconds: 2
+    failureThreshold: 2
+  livenessProbe:
+    httpGet: {path: /livez, port: 8482}
+    periodSeconds: 10
+    timeoutSeconds: 2
+    failureThreshold: 6
+  lifecycle:
+    preStop:
+      exec: {command: [/usr/bin/weir, ctl, drain, --begin]}
+  resources:
+    {{- toYaml .Values.resources | nindent 4 }}
+  securityContext:
+    allowPrivilegeEscalation: false
+    capabilities: {drop: [ALL]}
+    readOnlyRootFilesystem: true
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    seccompProfile: {type: RuntimeDefault}
+  volumeMounts:
+    - {name: weir-config, mountPath: /etc/weir/config, readOnly: true}
+    - {name: weir-policies, mountPath: /etc/weir/policies, readOnly: true}
+    - {name: weir-run, mountPath: /run/weir}
+    {{- if .Values.redis.url }}
+    - {name: weir-redis, mountPath: /etc/weir/redis, readOnly: true}
+    {{- end }}
+{{- end }}
+
+{{- define "weir.volumes" -}}
+- name: weir-config
+  configMap: {name: {{ include "weir.fullname" . }}-config}
+- name: weir-policies
+  configMap: {name: {{ include "weir.policies" . }}}
+- name: weir-run
+  emptyDir: {medium: Memory, sizeLimit: 16Mi}
+{{- if .Values.redis.url }}
+- name: weir-redis
+  secret: {secretName: {{ .Values.redis.existingSecret }}, defaultMode: 0440}
+{{- end }}
+{{- end }}
