@@ -55,8 +55,8 @@ bool Exchange::begin_reading_on() {
 }
 
 void Exchange::read_on() {
-  for (int round = 0; upstream_->readable(); ++round) {
-    if (round == kReadsPerTurn) return upstream_->look_again();
+  for (std::size_t taken = 0; upstream_->readable();) {
+    if (taken >= kTurnBytes) return upstream_->look_again();
     const std::span<char> into = upstream_->scratch_in();
     const net::IoResult result = upstream_->receive(into);
     if (result.bytes == 0) {
@@ -65,6 +65,7 @@ void Exchange::read_on() {
       if (!broken) answer_body_.end();
       return end_reading_on(answer_body_.done());
     }
+    taken += result.bytes;
     const auto piece = answer_body_.take(into.first(result.bytes));
     if (piece.malformed()) return end_reading_on(false);
     tap_.add(ctx_.worker.blocks(), piece.data, ctx_.settings.body_bytes_max);

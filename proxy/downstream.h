@@ -15,7 +15,9 @@
 
 namespace weir::proxy {
 
-inline constexpr int kReadsPerTurn = 16;  ///< of one body; then the others get their turn
+/// Bytes of one stream, in one direction, in one round of the loop; then the others get their turn.
+/// What a small request waits for is this times the streams that are busy. One read of 64 KiB.
+inline constexpr std::size_t kTurnBytes = 64 << 10;
 inline constexpr std::size_t kReadMore = 4 << 10;
 
 /// The client's end of a session: its socket, the bytes that were received and are not dealt with,

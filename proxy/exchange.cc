@@ -3,6 +3,8 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+
 namespace weir::proxy {
 namespace {
 
@@ -47,6 +49,7 @@ std::size_t Exchange::begin_exchange(std::string_view upstream_lines,
   answer_bytes_ = answer_started_ = tapping_ = end_passed_ = sent_ = progress_ = false;
   interims_ = 0;
   progress_out_ = {};
+  body_due_ = ctx_.worker.now() + ctx_.settings.body_time;
 
   const auto piece = body_.take(input.subspan(head_bytes_ + decoded_));
   if (piece.malformed()) {
@@ -89,8 +92,17 @@ void Exchange::update_deadline() noexcept {
   } else if (body_.done() || !upstream_->writable() || expects_continue_) {
     expect(Phase::answer, settings.answer);
   } else {
-    expect(Phase::body, settings.body_time);
+    const TimePoint now = ctx_.worker.now();
+    // While others were waited for, the client could not send.
+    if (phase_ != Phase::body) body_due_ = now + settings.body_time;
+    expect(Phase::body, std::clamp(body_due_ - now, milliseconds{1}, settings.body_time));
   }
+}
+
+void Exchange::credit_body(std::size_t bytes) noexcept {
+  const TimePoint most = ctx_.worker.now() + ctx_.settings.body_time;
+  const milliseconds earned{static_cast<std::int64_t>(bytes * 1'000 / kLeastRate)};
+  body_due_ = std::min(body_due_ + earned, most);
 }
 
 void Exchange::on_upstream(std::uint32_t events) {
@@ -131,21 +143,21 @@ void Exchange::relay() {
 }
 
 void Exchange::pump_request() {
-  for (int round = 0; !body_.done() && upstream_->writable(); ++round) {
+  for (std::size_t taken = 0; !body_.done() && upstream_->writable();) {
     const bool kept = !in_.empty();
     std::span<char> raw = ctx_.worker.scratch_in();
     if (kept) {
       raw = {in_.data(), in_.size()};
     } else {
       if (!readable_) return;
-      if (round == kReadsPerTurn) {
-        return look_again();
-      }
+      if (taken >= kTurnBytes) return look_again();
       const std::size_t n = receive(raw);
       if (n == 0) return;
+      taken += n;
       raw = raw.first(n);
     }
     expects_continue_ = false;
+    credit_body(raw.size());
     const auto piece = body_.take(raw);
     if (piece.malformed()) {
       if (!answer_started_) {
@@ -182,9 +194,9 @@ void Exchange::pass_client_end() {
 }
 
 void Exchange::pump_answer() {
-  for (int round = 0; state_ == State::exchanging && out_.empty() && upstream_->readable();
-       ++round) {
-    if (round == kReadsPerTurn) return upstream_->look_again();
+  for (std::size_t taken = 0;
+       state_ == State::exchanging && out_.empty() && upstream_->readable();) {
+    if (taken >= kTurnBytes) return upstream_->look_again();
     net::Bytes& in = upstream_->in;
     const bool kept = !in.empty();
     std::span<char> into =
@@ -194,6 +206,7 @@ void Exchange::pump_answer() {
       if (result.would_block) return;
       return upstream_ended(result.error != 0 || upstream_->broken());
     }
+    taken += result.bytes;
     answer_bytes_ = true;
     progress_ = true;
     std::span<char> input = into.first(result.bytes);

@@ -15,6 +15,8 @@ namespace weir::proxy {
 /// What is left of a body after a local answer is read and thrown away if it is no more than this:
 /// that is cheaper for both sides than a new connection.
 inline constexpr std::uint32_t kDrainBytes = 64 << 10;
+/// Bytes a second that a body must bring. Kestrel's default.
+inline constexpr std::size_t kLeastRate = 240;
 
 /// The app's half of a session: a request on its way to the app, and the answer on its way back.
 /// What comes before (head, judgement) and after it is the session's, which provides the functions
@@ -74,16 +76,20 @@ class Exchange : public Downstream, UpstreamUser {
   bool tapping_ : 1 = false;       // a policy reads the answer's body, and has not got it yet
   bool end_passed_ : 1 = false;    // the client's end has been passed on to the app
   bool sent_ : 1 = false;          // a byte of the request has reached an app
+  // The tunnel; here is room.
+  bool up_shut_ : 1 = false;    // the client's end has been passed on to the app
+  bool down_shut_ : 1 = false;  // the app's end has been passed on to the client
   BodyState body_state_ = BodyState::not_read;
   net::Framing answer_framing_ = net::Framing::none;  // towards the client
   std::uint8_t interims_ = 0;
   std::uint8_t peer_text_size_ = 0;
   std::uint8_t key_bytes_ = 0;  // of the websocket key at the front of kept_
   std::uint32_t head_bytes_ = 0;
+  std::uint32_t decoded_ = 0;  // body bytes behind the head in in_ that are decoded already
   net::HeadProgress progress_out_;
-  std::size_t decoded_ = 0;  // body bytes behind the head in in_ that are decoded already
   Peer peer_;
   char peer_text_[46];
+  TimePoint body_due_{};  // when a body that streams to the app falls under kLeastRate
   gate::Ticket* ticket_ = nullptr;
   UpstreamConnection* upstream_ = nullptr;
   BodyReader body_;
@@ -94,6 +100,7 @@ class Exchange : public Downstream, UpstreamUser {
 
  private:
   void build_upstream_head(std::string_view extra_lines);
+  void credit_body(std::size_t bytes) noexcept;
   void on_upstream(std::uint32_t events) override;
   void take_upstream(std::uint32_t events);
   bool will_read_upstream() const noexcept override;

@@ -11,9 +11,6 @@ namespace {
 
 using telemetry::Metric;
 
-// Bytes a second that a body must bring over its whole length if a policy reads it, or if it is
-// thrown away. Kestrel's default.
-constexpr std::size_t kLeastRate = 240;
 constexpr std::string_view kAllow = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -156,7 +153,7 @@ bool Session::want_body(Request& request, std::span<char> input) {
     }
     if (input.size() - head_bytes_ >= head.content_length) {
       const auto piece = body_.take(input.subspan(head_bytes_));
-      decoded_ = piece.data.size();
+      decoded_ = static_cast<std::uint32_t>(piece.data.size());
       request.body = piece.data;
       return true;
     }
@@ -175,7 +172,7 @@ bool Session::want_body(Request& request, std::span<char> input) {
 
 // in_ holds the head, then the body as far as it is decoded, then raw bytes.
 bool Session::read_body() {
-  for (;;) {
+  for (std::size_t taken = 0;;) {
     const std::size_t before = head_bytes_ + decoded_;
     if (in_.size() > before) {
       const std::span<char> raw{in_.data() + before, in_.size() - before};
@@ -184,7 +181,7 @@ bool Session::read_body() {
         refuse(piece.refusal);
         return true;
       }
-      decoded_ += piece.data.size();
+      decoded_ += static_cast<std::uint32_t>(piece.data.size());
       const std::size_t gap = piece.used - piece.data.size();
       if (gap != 0) {
         std::memmove(raw.data() + piece.data.size(), raw.data() + piece.used,
@@ -202,8 +199,13 @@ bool Session::read_body() {
       return judge_kept(true);
     }
     if (!readable_) return false;
+    if (taken >= kTurnBytes) {
+      look_again();
+      return false;
+    }
     const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
     if (n == 0) return false;
+    taken += n;
     in_.added(n);
     expect_body(in_.size());
   }

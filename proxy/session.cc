@@ -75,17 +75,15 @@ int Session::reads_ahead() const noexcept {
 
 void Session::advance() {
   for (int step = 0;; ++step) {
-    if (step == kStepsPerTurn &&
-        state_ != State::reading_on) {  // re-arming looks again, after the others
-      look_again();
+    if (step == kStepsPerTurn && state_ != State::reading_on) {
       readable_ = true;
-      return;
+      return look_again();
     }
     switch (state_) {
       case State::reading_head:
         if (!out_.empty()) return;
         if (!read_head()) {
-          const bool idle = state_ == State::reading_head && served_ && in_.empty();
+          const bool idle = state_ == State::reading_head && in_.empty();
           if (idle && ctx_.stopping) begin_close();
           return;
         }
@@ -225,14 +223,16 @@ void Session::finish_close() {
 }
 
 void Session::discard_input() {
-  for (int i = 0; i < kStepsPerTurn && readable_; ++i) {
-    if (receive(ctx_.worker.scratch_in()) == 0) return;
+  for (std::size_t taken = 0; readable_;) {
+    if (taken >= kTurnBytes) return look_again();
+    const std::size_t n = receive(ctx_.worker.scratch_in());
+    if (n == 0) return;
+    taken += n;
   }
-  if (readable_) look_again();
 }
 
 void Session::stop_if_idle() {
-  if (state_ != State::reading_head || !served_) return;
+  if (state_ != State::reading_head) return;
   readable_ = true;  // a request that has arrived but has not been delivered yet is served
   guarded([&] { advance(); });
 }

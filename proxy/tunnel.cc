@@ -36,7 +36,7 @@ void Tunnel::tunnel() {
 
 // From the client to the app. False: the session is closed.
 bool Tunnel::tunnel_up() {
-  for (int round = 0; !up_shut_ && upstream_->writable(); ++round) {
+  for (std::size_t taken = 0; !up_shut_ && upstream_->writable();) {
     Parts parts;
     if (!in_.empty()) {
       parts.add(in_.view());
@@ -46,7 +46,7 @@ bool Tunnel::tunnel_up() {
       continue;
     }
     if (!readable_) break;
-    if (round == kReadsPerTurn) {
+    if (taken >= kTurnBytes) {
       look_again();
       break;
     }
@@ -64,6 +64,7 @@ bool Tunnel::tunnel_up() {
       break;
     }
     if (result.bytes < scratch.size() && !peer_ended_) readable_ = false;
+    taken += result.bytes;
     parts.add({scratch.data(), result.bytes});
     upstream_->send(parts);
     progress_ = true;
@@ -73,8 +74,8 @@ bool Tunnel::tunnel_up() {
 
 // From the app to the client. False: the session is closed.
 bool Tunnel::tunnel_down() {
-  for (int round = 0; !down_shut_ && out_.empty() && upstream_->readable(); ++round) {
-    if (round == kReadsPerTurn) {
+  for (std::size_t taken = 0; !down_shut_ && out_.empty() && upstream_->readable();) {
+    if (taken >= kTurnBytes) {
       upstream_->look_again();
       break;
     }
@@ -94,6 +95,7 @@ bool Tunnel::tunnel_down() {
       ::shutdown(fd_.get(), SHUT_WR);
       break;
     }
+    taken += result.bytes;
     Parts parts;
     parts.add({scratch.data(), result.bytes});
     if (!send(parts)) return false;

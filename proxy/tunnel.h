@@ -20,9 +20,6 @@ class Tunnel : public Exchange {
  private:
   bool tunnel_up();
   bool tunnel_down();
-
-  bool up_shut_ = false;    // the client's end has been passed on to the app
-  bool down_shut_ = false;  // the app's end has been passed on to the client
 };
 
 }  // namespace weir::proxy

@@ -233,6 +233,38 @@ TEST_F(Judging, a_judged_body_that_trickles_is_a_408) {
   EXPECT_EQ(c.read().status, 408);
 }
 
+TEST_F(Judging, a_body_that_streams_to_the_app_and_trickles_is_a_408) {
+  settings.body_time = milliseconds(500);
+  echo_app();
+  judge().decide = hold_by_path;
+  start();
+  auto c = client();
+  c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+  auto clock = client();
+  for (int i = 0; i < 150 && metric(Metric::timeout_body) == 0; ++i) {
+    c.send("x");  // often enough between two reads, and too little in all
+    clock.get("/hold/20");
+  }
+  EXPECT_EQ(metric(Metric::timeout_body), 1) << "while it was still sending";
+  EXPECT_EQ(c.read().status, 408);
+}
+
+TEST_F(Judging, a_body_that_streams_to_the_app_fast_enough_may_take_its_time) {
+  settings.body_time = milliseconds(200);
+  echo_app();
+  judge().decide = hold_by_path;
+  start();
+  auto c = client();
+  const std::string piece(50, 'x');  // for each a fifth of a second
+  c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+  auto clock = client();
+  for (int i = 0; i < 20; ++i) {
+    c.send(piece);
+    clock.get("/hold/30");
+  }
+  EXPECT_EQ(c.read().body.size(), 1000U);
+}
+
 TEST_F(Judging, how_long_a_request_was_held_leaves_its_body_time_to_be_thrown_away) {
   settings.body_time = milliseconds(400);
   origin([](Stream& s, int) {

@@ -155,6 +155,25 @@ TEST_F(Steady, large_bodies_pass_both_ways_under_a_slow_reader_in_bounded_memory
 }
 
 /// Random bodies, framings, cuts and delays on both sides; every byte is compared.
+// What another request waits for is 64 KiB of each stream: a stream that is there as a whole takes
+// as many rounds of the loop as it has shares.
+TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
+  constexpr std::size_t kBytes = 16 << 20;
+  origin([&](Stream& s, int) {
+    if (!s.read_head()) return;
+    s.write("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(kBytes) + "\r\n\r\n" +
+            std::string(kBytes, 'd'));
+  });
+  start();
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  on_worker([&] { before = (*pool)[0].reactor().turn(); });
+  auto c = client();
+  EXPECT_EQ(c.get("/down").body.size(), kBytes);
+  on_worker([&] { after = (*pool)[0].reactor().turn(); });
+  EXPECT_GE(after - before, kBytes / (64 << 10));
+}
+
 TEST_F(Steady, random_cuts_and_partial_writes_change_no_byte) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
