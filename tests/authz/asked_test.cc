@@ -48,10 +48,10 @@ TEST(Asked, EnvoysCheckIsTheRequestBehindThePrefix) {
 
 TEST(Asked, SaysWhetherAPathCanBeReadInDifferentWays) {
   const auto read = [](const std::string& path) {
-    const Read read(kEnvoy, "GET /ext_authz" + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
-    return !read.asked.trouble.empty()       ? "refused"
-           : read.room.target.is_ambiguous() ? "ambiguous"
-           : read.room.target.is_plain()     ? "plain"
+    const Read seen(kEnvoy, "GET /ext_authz" + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return !seen.asked.trouble.empty()       ? "refused"
+           : seen.room.target.is_ambiguous() ? "ambiguous"
+           : seen.room.target.is_plain()     ? "plain"
                                              : "folded";
   };
   EXPECT_STREQ(read("/a/b"), "plain");
