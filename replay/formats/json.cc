@@ -37,7 +37,7 @@ class JsonLines final : public Format {
     body_.reset();
     text_ = text;
     const Extracted time = find(time_path_);
-    if (time.value.is_null()) return refuse(time.why);
+    if (time.why != policies::MissReason::none) return refuse(time.why);
     const auto at = time.value.is_number() ? time_.from_number(time.value.as_number().as_real())
                     : time.value.is(Type::text) ? time_.read(time.value.as_text())
                                                 : std::nullopt;

@@ -25,7 +25,7 @@ TEST(Completion, offers_commands_flags_and_values) {
   };
   const Case kCases[] = {
       {{"repl"}, "replay\tJudge yesterday's traffic"},
-      {{"ctl", "rel"}, "reload\tLoad the configuration again, now\n"},
+      {{"ctl", "rel"}, "reloads\tThe last loads, and what they changed\nreload\tLoad"},
       {{"--outp"}, "--output\t"},
       {{"serve", "--record-sa"}, "--record-sample\t"},
       {{"ctl", "list", "--col"}, "--color\t"},  // a flag of all commands

@@ -57,7 +57,7 @@ TEST(Asked, SaysWhetherAPathCanBeReadInDifferentWays) {
   EXPECT_STREQ(read("/a/b"), "plain");
   EXPECT_STREQ(read("/a;x=1/b"), "folded");
   EXPECT_STREQ(read("/a%2fb"), "ambiguous");
-  EXPECT_STREQ(read("/a%00"), "ambiguous");
+  EXPECT_STREQ(read("/a%00"), "refused");
   EXPECT_STREQ(read("/%zz"), "refused");
 }
 
