@@ -303,10 +303,12 @@ std::string Replay::read_error() const {
 
 std::string Replay::summary_json() const {
   const auto number = [](std::uint64_t n) { return std::to_string(n); };
-  std::string out =
-      "{\"type\":\"summary\",\"rows\":" + number(rows_) + ",\"bad\":" + number(bad()) +
-      ",\"refused_paths\":" + number(tally_.refused_paths()) + ",\"late\":" + number(late()) +
-      ",\"dropped\":" + number(dropped()) + ",\"policies\":{";
+  const std::string refused = tally_.refused_paths() == 0
+                                  ? std::string()
+                                  : ",\"refused_paths\":" + number(tally_.refused_paths());
+  std::string out = "{\"type\":\"summary\",\"rows\":" + number(rows_) +
+                    ",\"bad\":" + number(bad()) + refused + ",\"late\":" + number(late()) +
+                    ",\"dropped\":" + number(dropped()) + ",\"policies\":{";
   const policies::PolicySet& set = engine_.set();
   bool first = true;
   for (const policies::Policy& policy : set.policies) {

@@ -188,7 +188,7 @@ std::string report_json(const Report& report) {
   j.begin('{');
   j.key("rows").number(report.rows);
   j.key("bad").number(report.bad);
-  j.key("refused_paths").number(report.refused_paths);
+  if (report.refused_paths > 0) j.key("refused_paths").number(report.refused_paths);
   j.key("late").number(report.late);
   j.key("dropped").number(report.dropped);
   j.key("events").number(report.events);

@@ -15,7 +15,7 @@ using config::LogFormat;
 
 constexpr std::string_view kNoRequest = "no HTTP request";
 constexpr std::string_view kNoAddress = "the caller is no address";
-constexpr std::string_view kBadPath = "no path, and no URL that has one";
+constexpr std::string_view kBadPath = "a path that the proxy refuses";
 constexpr std::string_view kBadStatus = "this is no status";
 
 class AccessLog final : public Format {

@@ -23,7 +23,7 @@ constexpr std::string_view kNoMappedTime = "it has no time that is read here";
 constexpr std::string_view kNoMappedRequest = "it has no method and path";
 constexpr std::string_view kNoMappedAddress = "the caller is no address";
 constexpr std::string_view kNoMappedStatus = "this is no status";
-constexpr std::string_view kBadPath = "no path, and no URL that has one";
+constexpr std::string_view kBadPath = "a path that the proxy refuses";
 constexpr std::string_view kNoMappedJson = "this is no JSON object";
 
 class Mapped final : public Format {

@@ -38,10 +38,10 @@ RequestTarget::Taken RequestTarget::take(Request& request) {
   }
   net::NormalTarget normal;
   if (net::normalise_target(request.target, set_.path_rules, path_room_, normal) !=
-          net::HttpRefusal::none ||
-      set_.refuses_path(request.method, normal)) {
-    return Taken::refused;
+      net::HttpRefusal::none) {
+    return Taken::none;
   }
+  if (set_.refuses_path(request.method, normal)) return Taken::refused;
   request.target = normal.target;
   request.path = normal.path;
   request.query = normal.query;

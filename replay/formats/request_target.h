@@ -18,8 +18,8 @@ class RequestTarget {
 
   enum class Taken : std::uint8_t {
     good,
-    refused,  ///< the proxy would answer 400 for its path
-    none,     ///< it is no target
+    refused,  ///< the proxy would answer 400 under these policies (proxy.path)
+    none,     ///< it is no target, or has a broken escape: the proxy always refuses it
   };
   /// Brings `request.target` into normal form, and takes path and query from it; of a whole URL the
   /// host as well.
