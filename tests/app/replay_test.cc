@@ -48,7 +48,7 @@ TEST_F(ReplayCommandTest, rows_go_to_stdout_and_bad_ones_to_stderr) {
   EXPECT_THAT(
       out.out,
       EndsWith(
-          R"({"type":"summary","rows":4,"bad":1,"refused_paths":0,"late":0,"dropped":0,"policies":{"per-user":{"events":4,"keys":2,"keys_hit":1,"verdicts":2,"rungs":[1,1]}}})"
+          R"({"type":"summary","rows":4,"bad":1,"late":0,"dropped":0,"policies":{"per-user":{"events":4,"keys":2,"keys_hit":1,"verdicts":2,"rungs":[1,1]}}})"
           "\n"));
   EXPECT_EQ(out.err, "weir: logins.csv:4:4: fewer values than columns\n");
 }
@@ -65,7 +65,7 @@ TEST_F(ReplayCommandTest, reports_for_people_programs_and_browsers) {
   EXPECT_THAT(
       json.out,
       StartsWith(
-          R"({"rows":4,"bad":1,"refused_paths":0,"late":0,"dropped":0,"events":4,"first":1000,"last":3000,"verdicts":{"pass":2,"flag":1,)"));
+          R"({"rows":4,"bad":1,"late":0,"dropped":0,"events":4,"first":1000,"last":3000,"verdicts":{"pass":2,"flag":1,)"));
 }
 
 TEST_F(ReplayCommandTest, another_configuration_judges_beside) {

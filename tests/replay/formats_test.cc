@@ -234,10 +234,8 @@ TEST(Requests, what_is_no_request_is_a_bad_row) {
           "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /%zz HTTP/1.1\" 400 17 \"-\" \"-\"\n"
           "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" abc 17 \"-\" \"-\"\n"
           "nonsense\n"),
-      // A path that the proxy refuses is a request all the same: the replay says how many there
-      // are.
-      ElementsAre("1431857103000 GET ? 1.2.3.4 (no host) 400 <content-length=17",
-                  "1!1 no HTTP request", "2!1 the caller is no address", "4!59 this is no status",
+      ElementsAre("1!1 no HTTP request", "2!1 the caller is no address",
+                  "3!47 a path that the proxy refuses", "4!59 this is no status",
                   "5!9 the line ends too early"));
 }
 
