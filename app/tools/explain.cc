@@ -1,11 +1,17 @@
-#include "policies/explain/explain.h"
+#include "app/tools/explain.h"
 
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <memory>
 
 #include "app/serve/door_settings.h"
+#include "app/support/columns.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
@@ -14,6 +20,7 @@
 #include "app/tools/check_json.h"
 #include "authz/check_request.h"
 #include "config/text/render.h"
+#include "policies/explain/explain.h"
 
 namespace weir::app {
 namespace {
@@ -24,15 +31,12 @@ constexpr std::string_view kExplainExamples =
     "/api/login\n"
     "  weir explain -H 'X-User-Id: 17' -H 'X-Os: android' http://shop.example/api/items?page=2\n"
     "  weir explain --door ext_authz check.json      what Envoy asks, as JSON\n"
+    "  weir explain --live -X POST --ip 203.0.113.7 /api/login      by the running weir's "
+    "counters\n"
     "\n"
     "Nothing is sent: the request is judged as the first one of a weir that has just started, and "
     "what\n"
     "only the app's answer can tell stays open. Exit codes: 0 it passes, 1 it is refused.";
-
-struct ExplainFlags {
-  std::string config, method, body, ip = "127.0.0.1", url, door;
-  std::vector<std::string> headers;
-};
 
 /// The header lines of the flags as names and values; `wrong` says what is wrong with one.
 std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& flags,
@@ -92,6 +96,13 @@ struct CheckDraft {
 };
 
 int explain(const ExplainFlags& flags, const Globals& globals) {
+  if (flags.live) {
+    if (!flags.door.empty()) {
+      complain("--door reads a file: --live takes a request as its flags say it");
+      return kUsage;
+    }
+    return explain_live(flags, flags.admin, globals);
+  }
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment)) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
@@ -140,24 +151,86 @@ std::function<int()> declare_explain(CLI::App& app, const Globals& globals) {
   app.add_option("-c,--config", flags->config,
                  "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
       ->type_name("FILE");
-  app.add_option("-X,--request", flags->method, "The method; GET, or POST with -d")
-      ->type_name("METHOD");
-  app.add_option("-H,--header", flags->headers, "A header, 'Name: value'; may be repeated")
-      ->type_name("HEADER")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("-d,--data", flags->body, "The body, or @FILE")->type_name("BODY");
-  app.add_option("--ip", flags->ip, "Who asks")->type_name("ADDRESS")->capture_default_str();
+  declare_request_flags(app, *flags, "What is asked for: a URL or a path; with --door a file");
+  flags->admin = default_door();
+  app.add_flag("--live", flags->live,
+               "Ask the running weir: its counters, lists and overrides; nothing is counted");
+  app.add_option("--admin", flags->admin.address,
+                 "With --live: the admin door; else $WEIR_ADMIN_LISTEN")
+      ->type_name("ADDRESS");
+  app.add_option("--token-file", flags->admin.token_file,
+                 "With --live: its token; else $WEIR_ADMIN_TOKEN_FILE")
+      ->type_name("FILE");
   app.add_option("--door", flags->door,
                  "Through which door the request comes: then it is read from a file, as JSON")
       ->type_name("ext_authz")
       ->check(CLI::IsMember({"ext_authz"}).description(""));
-  app.add_option("URL", flags->url, "What is asked for: a URL or a path; with --door a file")
-      ->required();
   return [flags, &globals] { return explain(*flags, globals); };
 }
 
 }  // namespace
+
+void declare_request_flags(CLI::App& app, ExplainFlags& flags, const char* url_help) {
+  app.add_option("-X,--request", flags.method, "The method; GET, or POST with -d")
+      ->type_name("METHOD");
+  app.add_option("-H,--header", flags.headers, "A header, 'Name: value'; may be repeated")
+      ->type_name("HEADER")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("-d,--data", flags.body, "The body, or @FILE")->type_name("BODY");
+  app.add_option("--ip", flags.ip, "Who asks")->type_name("ADDRESS")->capture_default_str();
+  app.add_option("URL", flags.url, url_help)->required();
+}
+
+int explain_live(const ExplainFlags& flags, const AdminDoor& door, const Globals& globals) {
+  std::string wrong, body = flags.body;
+  const auto headers = headers_of(flags, wrong);
+  if (wrong.empty() && body.starts_with('@')) {
+    auto read = read_file(body.substr(1), std::size_t{1} << 20);
+    if (!read) wrong = body.substr(1) + ": " + read.error().message();
+    if (read) body = std::move(*read);
+  }
+  if (wrong.empty() && !Address::parse(flags.ip))
+    wrong = "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
+  if (!wrong.empty()) {
+    complain(wrong);
+    return kUsage;
+  }
+  boost::json::object fields;
+  for (const auto& [name, value] : headers) {
+    boost::json::value& field = fields[name];
+    if (!field.is_array()) field = boost::json::array();
+    field.as_array().emplace_back(value);
+  }
+  const bool posts = flags.method.empty() && !flags.body.empty();
+  boost::json::object description;
+  description["url"] = flags.url;
+  description["method"] = posts ? "POST" : flags.method.empty() ? "GET" : flags.method;
+  description["ip"] = flags.ip;
+  if (!flags.body.empty()) {
+    // As curl sends it; a body that is JSON is most often meant as JSON.
+    boost::system::error_code broken;
+    boost::json::parse(body, broken);
+    if (!broken && fields.if_contains("Content-Type") == nullptr)
+      fields["Content-Type"] = "application/json";
+    description["body"] = body;
+  }
+  description["headers"] = std::move(fields);
+  const std::string text = boost::json::serialize(description);
+  const AdminAnswer answer = ask_admin(door, "POST", "/v1/explain", text);
+  if (answer.code != kOk) return complain_of(answer);
+  if (globals.output == Output::human) {
+    AdminDoor readable = door;
+    readable.accept = "text/plain";
+    const AdminAnswer shown = ask_admin(readable, "POST", "/v1/explain", text);
+    if (shown.code != kOk) return complain_of(shown);
+    show(globals, answer.body, shown.text);
+  } else {
+    show(globals, answer.body, {});
+  }
+  const boost::json::value* const verdict = member(answer.body, "verdict");
+  return verdict != nullptr && count_of(*verdict, "status") != 0 ? kNo : kOk;
+}
 
 const Command kExplain{"explain",
                        "Say which policies a request meets, with which values and verdict",

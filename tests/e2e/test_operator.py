@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import threading
 import unittest
 
 from http_client import once
@@ -61,6 +62,31 @@ class Operator(unittest.TestCase):
 
     def tries(self, times, ip, user=None):
         return [self.status(ip, "/login", "POST", user) for _ in range(times)]
+
+    def test_the_hour(self):
+        """An attack begins, is found and explained; one victim is forgiven; the policy is silenced and enforced again; a
+        threshold is tried; and all of it stands in the log."""
+        for host in range(1, 6):
+            self.tries(11, f"203.0.113.{host}")
+        self.assertEqual(len(self.json("list", "login-per-ip")["entries"]), 5)
+        victim = "203.0.113.3"
+        self.assertIn("is on login-per-ip:deny (deny) until ", self.ctl("why", victim))
+        self.assertIn("login-per-ip", self.ctl("explain", "-X", "POST", "--ip", victim, "/login", code=1))
+        self.ctl("list", "login-per-ip", victim, "--forgive")
+        self.assertEqual(self.status(victim, "/login", "POST"), 401)
+        self.assertEqual(self.status("203.0.113.4", "/login", "POST"), 403)
+        self.ctl("policy", "login-per-ip", "shadow", "--for", "10m", "--reason", "ticket 4711")
+        self.assertEqual(self.status("203.0.113.4", "/login", "POST"), 401)
+        self.ctl("policy", "login-per-ip", "restore")
+        self.assertEqual(self.status("203.0.113.4", "/login", "POST"), 403)
+        self.ctl("policy", "login-per-ip", "set", "deny.over=7", "--for", "10m", "--reason", "try seven")
+        self.assertEqual(self.tries(8, "203.0.113.77"), [401] * 7 + [429])
+        self.ctl("list", "login-per-ip", "--remove", "--all")
+        noted = eventually(lambda: (lines := self.weir.logged("changed by an operator")) and len(lines) == 5 and lines)
+        self.assertEqual([line["method"] for line in noted], ["DELETE", "PUT", "DELETE", "PUT", "DELETE"])
+        self.assertEqual([line.get("reason") for line in noted], [None, "ticket 4711", None, "try seven", None])
+        self.assertEqual(noted[0]["key"], self.json("hash", victim)["hashes"][0]["hash"])
+        self.assertEqual({line["by"] for line in noted}, {"local"})
 
     def test_why_says_what_stands_against_an_address_and_its_commands_lift_it(self):
         self.assertEqual(self.tries(12, "203.0.113.9")[-1], 403)
@@ -216,6 +242,46 @@ class Operator(unittest.TestCase):
         self.assertIn("login-per-ip", dump["config"]["files"][0]["text"])
         self.assertIn("per_minute: 2", self.ctl("reloads"))
         self.assertNotIn("hunter", self.ctl("config"))
+
+    def test_verdicts_are_watched_by_policy_verdict_and_key(self):
+        for command, ended in ((("tail", "-n", "1", "--policy", "login-per-ip", "--verdict", "deny", "--interval", "100ms"),
+                                lambda out: "login-per-ip" in out and "flag" not in out),
+                               (("-o", "json", "top", "keys", "-n", "1", "--interval", "1s"),
+                                lambda out: "203.0.113.9" in [row["key"] for row in json.loads(out)["keys"]])):
+            with self.subTest(command=command):
+                shown = []
+                watch = threading.Thread(target=lambda: shown.append(self.ctl(*command)))
+                watch.start()
+                eventually(lambda: self.tries(12, "203.0.113.9") and not watch.is_alive(), 30, "what is watched for")
+                watch.join()
+                self.assertTrue(ended(shown[0]), shown[0])
+                self.ctl("list", "login-per-ip", "203.0.113.9", "--forgive")
+        self.assertIn("is none of", self.ctl("tail", "--verdict", "denied", code=2))
+
+    def test_a_request_is_explained_by_the_running_weir(self):
+        asked = ("-X", "POST", "--ip", "203.0.113.9", "/login")
+        self.assertIn("login-per-ip", self.ctl("explain", *asked))
+        self.tries(12, "203.0.113.9")
+        self.assertIn("deny", self.ctl("explain", "--live", *asked, code=1))
+        self.assertEqual(self.json("explain", *asked, code=1)["verdict"]["effect"], "deny")
+        done = subprocess.run([self.weir.binary, "explain", "--live", "--admin", f"127.0.0.1:{self.weir.admin_port}", *asked],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("deny", done.stdout)
+
+    def test_a_command_runs_at_several_replicas(self):
+        other = self.enterContext(Weir(POLICIES + "# another text\n", self.origin.port))
+        doors = f"127.0.0.1:{self.weir.admin_port},127.0.0.1:{other.admin_port}"
+        self.assertRegex(self.ctl("status", "--replicas", doors), r"(?s)behind.*in force")
+        self.ctl("policy", "login-per-ip", "shadow", "--for", "1m", "--replicas", doors)
+        self.assertEqual(self.ctl("status", "--replicas", doors).count("login-per-ip shadow"), 2)
+        self.ctl("list", "banned", "198.51.100.1", "--add", "--until", "2099-01-01T00:00:00Z", "--replicas", doors)
+        data = self.json("list", "banned", "198.51.100.1", "--replicas", doors)
+        self.assertEqual([each["answer"]["listed"] for each in data["replicas"]], [True, True])
+        self.assertIn(f"== {doors.replace(',', ', ')}\nname", self.ctl("policy", "everybody", "--replicas", doors))
+        other.stop()
+        self.assertIn("does not answer", self.ctl("status", "--replicas", doors, code=4))
+        self.assertIn("one replica at a time", self.ctl("top", "--replicas", doors, code=2))
 
     def test_the_hash_of_a_key_is_what_the_log_has(self):
         self.tries(11, "203.0.113.9")

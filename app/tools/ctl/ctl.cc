@@ -13,10 +13,12 @@
 #include "app/tools/ctl/ctl_dump.h"
 #include "app/tools/ctl/ctl_list.h"
 #include "app/tools/ctl/ctl_policy.h"
+#include "app/tools/ctl/ctl_replicas.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "app/tools/ctl/ctl_view.h"
 #include "app/tools/ctl/ctl_watch.h"
 #include "app/tools/ctl/ctl_why.h"
+#include "app/tools/explain.h"
 #include "app/tools/outline.h"
 #include "config/text/units.h"
 
@@ -29,7 +31,9 @@ constexpr std::string_view kCtlExamples =
     "Examples:\n"
     "  weir ctl status\n"
     "  weir ctl top                     which policies are busy, every two seconds\n"
+    "  weir ctl top keys                who is in the verdicts most often\n"
     "  weir ctl tail                    verdicts as they come\n"
+    "  weir ctl tail --policy login-per-ip --verdict deny\n"
     "  weir ctl policy login-per-ip\n"
     "  weir ctl policy login-per-ip shadow --for 10m --reason 'ticket 4711'\n"
     "  weir ctl policy login-per-ip set deny.over=80 --for 10m      restore ends it before\n"
@@ -43,6 +47,8 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl list banned --import banned.csv\n"
     "  weir ctl why 203.0.113.7         every list, counter and policy that concerns it\n"
     "  weir ctl undo                    what can be taken back; with its token: take it back\n"
+    "  weir ctl explain -X POST --ip 203.0.113.7 /api/login\n"
+    "  weir ctl status --replicas weir.shop.svc      every address of a headless Service\n"
     "  weir ctl hash 203.0.113.7        what the log prints for it\n"
     "  weir ctl view hot-pages\n"
     "  weir ctl reload\n"
@@ -64,7 +70,9 @@ struct CtlFlags {
   bool reset = false, here = false;
   ListFlags list;
   PolicyFlags policy;
-  std::string token;
+  std::string token, replicas;
+  std::string top;
+  ExplainFlags explain;
   bool begin = false, end = false;
   std::string hold;
   unsigned windows = 12;
@@ -218,6 +226,13 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
     return run_support_dump(f.door, f.name, g);
   });
   dump->add_option("file", flags->name, "Where to; else stdout")->type_name("FILE");
+  CLI::App* explain =
+      app.add_subcommand("explain", "How the running weir would judge a request; counts nothing");
+  declare_request_flags(*explain, flags->explain, "What is asked for: a URL or a path");
+  explain->add_flag("--live", flags->explain.live, "As it is asked here always");
+  runs.emplace_back(explain, [](const CtlFlags& f, const Globals& g) {
+    return explain_live(f.explain, f.door, g);
+  });
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });
@@ -226,8 +241,13 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
 
 void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
   CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
-  runs.emplace_back(
-      top, [](const CtlFlags& f, const Globals& g) { return watch_top(f.door, f.watch, g); });
+  runs.emplace_back(top, [](const CtlFlags& f, const Globals& g) {
+    return f.top == "keys" ? watch_keys(f.door, f.watch, g) : watch_top(f.door, f.watch, g);
+  });
+  top->add_option("what", flags->top, "policies, or keys: who is in the verdicts most often")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"policies", "keys"}))
+      ->default_str("policies");
   CLI::App* tail = app.add_subcommand("tail", "Verdicts and listings as they come");
   runs.emplace_back(
       tail, [](const CtlFlags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });
@@ -240,6 +260,15 @@ void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
                                  : "So many verdicts; else until Ctrl-C")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000));
+    each->add_option("--policy", flags->watch.policy,
+                     each == top ? "Of keys: only in verdicts of this policy"
+                                 : "Only verdicts of this policy and of its lists")
+        ->type_name("NAME");
+    each->add_option("--verdict", flags->watch.verdict,
+                     each == top ? "Of keys: only in these verdicts"
+                                 : "Only these: flag, graylist, delay, challenge, deny; several "
+                                   "with commas")
+        ->type_name("EFFECT");
   }
 }
 
@@ -251,6 +280,10 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
       ->capture_default_str();
   app.add_option("--token-file", flags->door.token_file, "Its token; else $WEIR_ADMIN_TOKEN_FILE")
       ->type_name("FILE");
+  app.add_option("--replicas", flags->replicas,
+                 "Several admin doors, separated by commas, or a name with several addresses (a "
+                 "headless Service): the command runs at each")
+      ->type_name("ADDRESSES");
   app.require_subcommand(1);
   app.fallthrough();
   Runs runs;
@@ -272,7 +305,18 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   for (const auto& [command, run] : runs) command->footer(examples_of(command->get_name()));
   return [flags, runs, &globals] {
     for (const auto& [command, run] : runs) {
-      if (command->parsed()) return run(*flags, globals);
+      if (!command->parsed()) continue;
+      if (flags->replicas.empty()) return run(*flags, globals);
+      const std::string name = command->get_name();
+      if (name == "top" || name == "tail" || name == "support-dump" || flags->list.exports) {
+        complain("--replicas does not go with this: ask one replica at a time");
+        return int{kUsage};
+      }
+      return run_on_replicas(flags->replicas, globals, [&, run = run](const std::string& door) {
+        CtlFlags there = *flags;
+        there.door.address = door;
+        return run(there, globals);
+      });
     }
     return int{kUsage};
   };

@@ -73,7 +73,7 @@ AdminDoor default_door() {
     return found == environment.end() || found->second.empty() ? std::string(otherwise)
                                                                : found->second;
   };
-  return {from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481"), from("WEIR_ADMIN_TOKEN_FILE", "")};
+  return {from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481"), from("WEIR_ADMIN_TOKEN_FILE", ""), {}};
 }
 
 AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,
@@ -88,6 +88,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
     while (!token->empty() && static_cast<unsigned char>(token->back()) <= ' ') token->pop_back();
     lines += "Authorization: Bearer " + *token + "\r\n";
   }
+  if (!door.accept.empty()) lines += "Accept: " + door.accept + "\r\n";
   // The admin door wants it of every change, with a body or without.
   if (method != "GET") lines += "Content-Type: application/json\r\n";
   const auto ask = [&] {
@@ -110,7 +111,8 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
     out.body = nullptr;
     out.text = answer->body;
   }
-  if (out.status / 100 == 2 && (!broken || target == "/v1/metrics")) return out;
+  if (out.status / 100 == 2 && (!broken || !door.accept.empty() || target == "/v1/metrics"))
+    return out;
   out.code = kNo;
   if (out.status == 401 || out.status == 403) out.code = kRefused;
   if (out.status == 504) out.code = kUnreachable;  // weir is there, and what it asked is not
@@ -172,7 +174,21 @@ std::string admin_target(std::string_view path, std::string_view part,
   return out;
 }
 
+namespace {
+
+Gathered* gathered = nullptr;
+
+}  // namespace
+
+Gathered::Gathered() { gathered = this; }
+Gathered::~Gathered() { gathered = nullptr; }
+
 void show(const Globals& globals, const boost::json::value& body, const std::string& text) {
+  if (gathered != nullptr) {
+    gathered->body = body;
+    gathered->text += text;
+    return;
+  }
   print(globals.output == Output::human
             ? text
             : escape_hidden(plain_numbers(boost::json::serialize(body))) + "\n");

@@ -14,6 +14,7 @@ namespace weir::app {
 struct AdminDoor {
   std::string address;     ///< HOST:PORT, :PORT or unix:/path
   std::string token_file;  ///< empty: none
+  std::string accept;      ///< a media type other than JSON; empty: JSON
 };
 
 struct AdminAnswer {
@@ -47,6 +48,19 @@ int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::strin
 /// A path with `part` in the place of its `{}`, and a parameter for each key; both percent-encoded.
 std::string admin_target(std::string_view path, std::string_view part = {},
                          const std::vector<std::string>& keys = {});
+
+/// What show() was given while one of these exists, instead of on stdout: to put the answers of
+/// several replicas together. One at a time; not for threads.
+class Gathered {
+ public:
+  Gathered();
+  ~Gathered();
+  Gathered(const Gathered&) = delete;
+  Gathered& operator=(const Gathered&) = delete;
+
+  boost::json::value body;
+  std::string text;
+};
 
 /// JSON on one line for programs, `text` for people.
 void show(const Globals& globals, const boost::json::value& body, const std::string& text);
