@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "app/serve/door_settings.h"
+
 namespace weir::app {
 namespace {
 
@@ -11,9 +13,6 @@ constexpr std::uint64_t kConnections = 4'096;
 constexpr std::uint64_t kBytesOfCall = 8 << 10;
 constexpr std::uint32_t kStreamsLeast = 100;
 
-/// Full services that are served, besides health.
-std::vector<std::string_view> services() { return {}; }
-
 std::uint64_t connections_of_grpc(std::uint64_t open_files) {
   return open_files == 0 ? kConnections
                          : std::clamp<std::uint64_t>(open_files / 8, 16, kConnections);
@@ -22,7 +21,7 @@ std::uint64_t connections_of_grpc(std::uint64_t open_files) {
 }  // namespace
 
 GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers, std::uint64_t open_files)
-    : connections(connections_of_grpc(open_files)) {
+    : connections(connections_of_grpc(open_files)), checks(check_rules(server)) {
   // Half of them: the other half is always left to the proxy.
   settings.buffer_bytes = buffers / 2;
   settings.message_bytes = std::min<std::uint64_t>(server.grpc.message, buffers / 4);
@@ -32,10 +31,19 @@ GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers, std::uin
   settings.age = server.grpc.connection_age;
 }
 
-GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& /*gate*/,
-                       telemetry::MetricCells& cells)
-    : health_(services()), server_(in, door.settings, cells) {
+GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Judge& judge,
+                       gate::Unsettled& unsettled, telemetry::MetricCells& cells)
+    : health_({}),
+      checks_(door.checks, judge, unsettled, in.wheel(), cells),
+      server_(in, door.settings, cells) {
   server_.add(health_);
+  add(checks_);
+}
+
+void GrpcWorker::add(net::grpc::Method& method) {
+  server_.add(method);
+  const std::string_view path = method.path().substr(1);
+  health_.add(path.substr(0, path.find('/')));
 }
 
 void GrpcWorker::begin_drain(bool draining) {

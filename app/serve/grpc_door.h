@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <functional>
 
+#include "authz/check_request.h"
+#include "authz/check_service.h"
 #include "authz/health_service.h"
 #include "config/model.h"
-#include "gate/gate.h"
+#include "gate/judge.h"
+#include "gate/unsettled.h"
 #include "net/grpc/server.h"
 #include "net/listener.h"
 #include "net/worker_pool.h"
@@ -21,14 +24,20 @@ struct GrpcDoor {
 
   net::ConnectionBudget connections;
   net::grpc::Settings settings;
+  authz::CheckRules checks;
 };
 
 /// The gRPC server of one worker, with its services. On the worker's thread, but for construction
 /// and destruction.
 class GrpcWorker {
  public:
-  GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& gate, telemetry::MetricCells& cells);
+  /// Judges by `judge`, and leaves to `unsettled` what it let pass.
+  GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Judge& judge, gate::Unsettled& unsettled,
+             telemetry::MetricCells& cells);
 
+  /// Serves this method as well, and says so to who asks for the health of its service. Before
+  /// listen(); the method must outlive this.
+  void add(net::grpc::Method& method);
   Result<void> listen(net::Fd fd) { return server_.listen(std::move(fd)); }
   /// Health says no, and peers are told to go elsewhere. `draining` false: health says yes again.
   void begin_drain(bool draining);
@@ -39,6 +48,7 @@ class GrpcWorker {
 
  private:
   authz::HealthService health_;
+  authz::CheckService checks_;
   net::grpc::Server server_;  // goes before the services that it calls
 };
 

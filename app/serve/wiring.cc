@@ -133,7 +133,7 @@ int Wiring::load() {
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, first_);
   log_.flush(kBeforeWords);  // before what else is said on stderr
-  if (!settings_.proxy.upstream && !has_doors(settings_)) {
+  if (!settings_.proxy.upstream && !has_doors(settings_) && !settings_.grpc.listen) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
                 "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM; without it "

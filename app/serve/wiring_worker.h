@@ -29,7 +29,7 @@ struct Wiring::Worker {
         lines(gate, cells) {
     lines.settle_by(unsettled, index, workers);
     if (!doors_wanted.doors.empty()) doors.emplace(in, doors_wanted, gate, unsettled, cells);
-    if (grpc_wanted != nullptr) grpc.emplace(in, *grpc_wanted, gate, cells);
+    if (grpc_wanted != nullptr) grpc.emplace(in, *grpc_wanted, gate, unsettled, cells);
     if (store == nullptr) return;
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
