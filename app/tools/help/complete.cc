@@ -15,39 +15,39 @@ namespace {
 
 constexpr milliseconds kAskTimeout{500};
 
-enum class Kind : std::uint8_t { words, files, directories, recipes, policies, lists, views };
+enum class ValueKind : std::uint8_t { words, files, directories, recipes, policies, lists, views };
 
 /// What a flag's value or a positional can be, where its type's name does not say it.
 struct Values {
   std::string_view command;  ///< "ctl list"; empty: of all commands
   std::string_view option;   ///< a long flag without its dashes, or a positional
-  Kind kind;
+  ValueKind kind;
   std::string_view words = {};
 };
 constexpr Values kValues[] = {
-    {"", "output", Kind::words, "human json ndjson raw csv"},
-    {"", "color", Kind::words, "auto always never"},
-    {"serve", "log-level", Kind::words, "trace debug info warn error"},
-    {"dev", "recipe", Kind::recipes},
-    {"init", "RECIPE", Kind::recipes},
-    {"check", "PATH", Kind::files},
-    {"check", "against", Kind::files},
-    {"check", "token-file", Kind::files},
-    {"test", "PATH", Kind::files},
-    {"replay", "order", Kind::words, "arrival"},
-    {"replay", "readings", Kind::policies},
-    {"replay", "sweep", Kind::policies},
-    {"completion", "SHELL", Kind::words, "bash zsh fish"},
-    {"man", "PAGE", Kind::words, "weir weir.yaml"},
-    {"inject", "filename", Kind::files},
-    {"ctl policy", "name", Kind::policies},
-    {"ctl counter", "policy", Kind::policies},
-    {"ctl list", "name", Kind::lists},
-    {"ctl list", "effect", Kind::words, "flag none delay challenge deny"},
-    {"ctl view", "name", Kind::views},
+    {"", "output", ValueKind::words, "human json ndjson raw csv"},
+    {"", "color", ValueKind::words, "auto always never"},
+    {"serve", "log-level", ValueKind::words, "trace debug info warn error"},
+    {"dev", "recipe", ValueKind::recipes},
+    {"init", "RECIPE", ValueKind::recipes},
+    {"check", "PATH", ValueKind::files},
+    {"check", "against", ValueKind::files},
+    {"check", "token-file", ValueKind::files},
+    {"test", "PATH", ValueKind::files},
+    {"replay", "order", ValueKind::words, "arrival"},
+    {"replay", "readings", ValueKind::policies},
+    {"replay", "sweep", ValueKind::policies},
+    {"completion", "SHELL", ValueKind::words, "bash zsh fish"},
+    {"man", "PAGE", ValueKind::words, "weir weir.yaml"},
+    {"inject", "filename", ValueKind::files},
+    {"ctl policy", "name", ValueKind::policies},
+    {"ctl counter", "policy", ValueKind::policies},
+    {"ctl list", "name", ValueKind::lists},
+    {"ctl list", "effect", ValueKind::words, "flag none delay challenge deny"},
+    {"ctl view", "name", ValueKind::views},
 };
 
-std::string path_of(const CLI::App* app) {
+std::string command_path(const CLI::App* app) {
   std::string out;
   for (; app != nullptr && app->get_parent() != nullptr; app = app->get_parent()) {
     out = app->get_name() + (out.empty() ? "" : " " + out);
@@ -56,13 +56,13 @@ std::string path_of(const CLI::App* app) {
 }
 
 /// `--config`, or the name of a positional.
-std::string name_of(const CLI::Option& option) {
+std::string option_name(const CLI::Option& option) {
   return option.get_lnames().empty() ? option.get_name(true) : option.get_lnames().front();
 }
 
 const Values* values_of(const CLI::App* app, const CLI::Option& option) {
-  const std::string path = path_of(app);
-  const std::string name = name_of(option);
+  const std::string path = command_path(app);
+  const std::string name = option_name(option);
   const auto found = std::find_if(std::begin(kValues), std::end(kValues), [&](const Values& v) {
     return v.command == path && v.option == name;
   });
@@ -76,9 +76,9 @@ std::vector<const CLI::Option*> positionals_of(const CLI::App& app) {
 }
 
 /// Where a command line has come to.
-class Reader {
+class LineReader {
  public:
-  explicit Reader(const CLI::App& root) : app_(&root) {}
+  explicit LineReader(const CLI::App& root) : app_(&root) {}
 
   void take(const std::string& word) {
     if (pending_ != nullptr) {
@@ -142,7 +142,7 @@ class Reader {
   std::string door_, token_file_;
 };
 
-void add_words(std::string_view words, std::vector<Candidate>& out) {
+void add_value_words(std::string_view words, std::vector<Candidate>& out) {
   while (!words.empty()) {
     const std::size_t end = std::min(words.find(' '), words.size());
     out.push_back({std::string(words.substr(0, end)), {}});
@@ -150,42 +150,42 @@ void add_words(std::string_view words, std::vector<Candidate>& out) {
   }
 }
 
-void add_values(const CLI::App* of, const CLI::Option& option, const Reader& reader,
+void add_values(const CLI::App* of, const CLI::Option& option, const LineReader& reader,
                 const AskNames& ask, std::vector<Candidate>& out) {
   const Values* const values = values_of(of, option);
   const std::string type = option.get_type_name();
-  Kind kind = Kind::words;
+  ValueKind kind = ValueKind::words;
   if (values != nullptr) {
     kind = values->kind;
   } else if (type == "FILE" || type == "NAME=FILE") {
-    kind = Kind::files;
+    kind = ValueKind::files;
   } else if (type == "DIR") {
-    kind = Kind::directories;
+    kind = ValueKind::directories;
   }
   const auto add_names = [&](AdminNames what) {
     for (std::string& name : ask(what, reader.door(), reader.token_file()))
       out.push_back({std::move(name), {}});
   };
   switch (kind) {
-    case Kind::words:
-      if (values != nullptr) add_words(values->words, out);
+    case ValueKind::words:
+      if (values != nullptr) add_value_words(values->words, out);
       break;
-    case Kind::files:
+    case ValueKind::files:
       out.push_back({":files", {}});
       break;
-    case Kind::directories:
+    case ValueKind::directories:
       out.push_back({":dirs", {}});
       break;
-    case Kind::recipes:
+    case ValueKind::recipes:
       for (const Recipe& recipe : recipes()) out.push_back({recipe.name, recipe.about});
       break;
-    case Kind::policies:
+    case ValueKind::policies:
       add_names(AdminNames::policies);
       break;
-    case Kind::lists:
+    case ValueKind::lists:
       add_names(AdminNames::lists);
       break;
-    case Kind::views:
+    case ValueKind::views:
       add_names(AdminNames::views);
       break;
   }
@@ -210,7 +210,7 @@ std::vector<Candidate> complete(const CLI::App& root, const std::vector<std::str
                                 const AskNames& ask) {
   std::vector<Candidate> out;
   if (words.empty()) return out;
-  Reader reader(root);
+  LineReader reader(root);
   for (std::size_t i = 0; i + 1 < words.size(); ++i) reader.take(words[i]);
   std::string begun = words.back();
   std::string before;  // the part of the last word that stays: `--flag=`

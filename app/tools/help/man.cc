@@ -18,7 +18,7 @@ constexpr std::string_view kManExamples =
     "  weir man weir.yaml > weir.yaml.5     weir.yaml(5)\n"
     "  weir man weir.yaml | man -l -        read it at once";
 
-std::string title(std::string_view name, int section, std::string_view about) {
+std::string page_title(std::string_view name, int section, std::string_view about) {
   std::string upper(name);
   for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return "." + std::string("TH ") + roff_text(upper) + " " + std::to_string(section) +
@@ -61,7 +61,7 @@ void append_examples(const std::string& text, std::string& out) {
   out += ".EE\n";
 }
 
-std::string usage_of(const CLI::App& app, const std::string& path) {
+std::string synopsis_of(const CLI::App& app, const std::string& path) {
   std::string out = "\\fB" + roff_text(path) + "\\fR [\\fIOPTIONS\\fR]";
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
@@ -74,7 +74,7 @@ std::string usage_of(const CLI::App& app, const std::string& path) {
 
 void append_command(const CLI::App& app, const std::string& path, std::string& out) {
   out += ".SS \"" + roff_text(path) + "\"\n" + roff_text(app.get_description()) + ".\n.PP\n" +
-         usage_of(app, path) + "\n";
+         synopsis_of(app, path) + "\n";
   append_options(app, out);
   if (const std::string examples = app.get_footer(); !examples.empty())
     append_examples(examples, out);
@@ -83,7 +83,7 @@ void append_command(const CLI::App& app, const std::string& path, std::string& o
 }
 
 std::string man_weir(const CLI::App& root) {
-  std::string out = title("weir", 1, "rate limiter and counter that stands before an app");
+  std::string out = page_title("weir", 1, "rate limiter and counter that stands before an app");
   out += ".SH SYNOPSIS\n\\fBweir\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n";
   out += ".SH DESCRIPTION\n" + roff_of_markdown(root.get_description()).substr(4);  // without .PP
   append_examples(root.get_footer(), out);
@@ -114,7 +114,7 @@ std::string man_weir(const CLI::App& root) {
 }
 
 std::string man_configuration() {
-  return title("weir.yaml", 5, "configuration and policies of weir") + ".SH DESCRIPTION\n" +
+  return page_title("weir.yaml", 5, "configuration and policies of weir") + ".SH DESCRIPTION\n" +
          roff_of_markdown(config::reference_markdown()).substr(4) +
          roff_of_markdown(policies::language_reference()) + ".SH \"SEE ALSO\"\nweir(1)\n";
 }

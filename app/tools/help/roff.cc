@@ -7,7 +7,7 @@
 namespace weir::app {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
@@ -79,7 +79,7 @@ std::vector<std::string_view> cells_of(std::string_view row) {
     if (row[i] == '`') code = !code;
     const bool escaped = i > 0 && row[i - 1] == '\\';
     if (row[i] != '|' || escaped) continue;
-    out.push_back(trimmed(row.substr(from, i - from)));
+    out.push_back(without_blanks(row.substr(from, i - from)));
     from = i + 1;
   }
   return out;
@@ -154,7 +154,7 @@ std::string roff_of_markdown(std::string_view markdown) {
       out += ".SH \"" + inline_text(head) + "\"\n";
       in_paragraph = false;
     } else if (line.starts_with("###")) {
-      out += ".SS \"" + inline_text(trimmed(line.substr(line.find(' ')))) + "\"\n";
+      out += ".SS \"" + inline_text(without_blanks(line.substr(line.find(' ')))) + "\"\n";
       in_paragraph = false;
     } else if (line.starts_with("- ")) {
       out += ".IP \\(bu 2\n" + inline_text(line.substr(2)) + "\n";
@@ -162,7 +162,7 @@ std::string roff_of_markdown(std::string_view markdown) {
     } else {
       if (!in_paragraph) out += ".PP\n";
       in_paragraph = true;
-      out += inline_text(trimmed(line)) + "\n";
+      out += inline_text(without_blanks(line)) + "\n";
     }
   }
   return out;

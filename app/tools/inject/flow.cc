@@ -22,7 +22,7 @@ bool is_plain(const std::string& text) {
                               "0123456789-_./=") == std::string::npos;
 }
 
-std::string scalar(const YAML::Node& node) {
+std::string scalar_text(const YAML::Node& node) {
   if (is_literal(node) || (node.Tag() != "!" && is_plain(node.Scalar()))) return node.Scalar();
   std::string out;
   append_json(out, node.Scalar());
@@ -43,7 +43,7 @@ std::string to_short(const YAML::Node& node) {
     for (const YAML::Node& item : node) out += (out.empty() ? "" : ", ") + to_short(item);
     return "[" + out + "]";
   }
-  return scalar(node);
+  return scalar_text(node);
 }
 
 std::string to_flow(const YAML::Node& node) {
@@ -66,7 +66,7 @@ std::string to_flow(const YAML::Node& node) {
 }
 
 std::string to_block(const YAML::Node& node, std::size_t indent) {
-  if (!node.IsMap() && !node.IsSequence()) return scalar(node);
+  if (!node.IsMap() && !node.IsSequence()) return scalar_text(node);
   const std::string line = "\n" + std::string(indent, ' ');
   std::string out;
   const auto append_value = [&](const YAML::Node& value, std::size_t deeper, bool own_line) {

@@ -26,7 +26,7 @@ struct Pod {
   std::string title() const { return kind + "/" + name; }
 };
 
-std::string text_of(const YAML::Node& node) {
+std::string scalar_of(const YAML::Node& node) {
   return node.IsDefined() && node.IsScalar() ? node.Scalar() : std::string();
 }
 
@@ -44,7 +44,7 @@ bool has_container(const YAML::Node& spec, const char* list, std::string_view na
   const YAML::Node containers = at_path(spec, {list});
   if (!containers.IsDefined() || !containers.IsSequence()) return false;
   return std::any_of(containers.begin(), containers.end(), [&](const YAML::Node& each) {
-    return text_of(at_path(each, {"name"})) == name;
+    return scalar_of(at_path(each, {"name"})) == name;
   });
 }
 
@@ -53,8 +53,8 @@ void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML:
   const YAML::Node containers = at_path(spec, {"containers"});
   if (!containers.IsDefined() || !containers.IsSequence() || containers.size() == 0) return;
   Pod pod;
-  pod.kind = text_of(at_path(document, {"kind"}));
-  pod.name = text_of(at_path(document, {"metadata", "name"}));
+  pod.kind = scalar_of(at_path(document, {"kind"}));
+  pod.name = scalar_of(at_path(document, {"metadata", "name"}));
   std::transform(pod.kind.begin(), pod.kind.end(), pod.kind.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   pod.metadata.reset(metadata);
@@ -65,13 +65,13 @@ void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML:
 }
 
 /// Whatever has a pod template has it in one of these places; kinds of others (Argo's Rollout) too.
-void collect(const YAML::Node& document, std::vector<Pod>& pods,
-             std::vector<YAML::Node>& services) {
+void collect_pods(const YAML::Node& document, std::vector<Pod>& pods,
+                  std::vector<YAML::Node>& services) {
   if (!document.IsDefined() || !document.IsMap()) return;
-  const std::string kind = text_of(at_path(document, {"kind"}));
+  const std::string kind = scalar_of(at_path(document, {"kind"}));
   const YAML::Node items = at_path(document, {"items"});
   if (kind.ends_with("List") && items.IsDefined() && items.IsSequence()) {
-    for (const YAML::Node& item : items) collect(item, pods, services);
+    for (const YAML::Node& item : items) collect_pods(item, pods, services);
     return;
   }
   if (kind == "Service") {
@@ -91,38 +91,38 @@ void collect(const YAML::Node& document, std::vector<Pod>& pods,
 }
 
 /// Whether the Service's selector takes this pod.
-bool selects(const YAML::Node& service, const Pod& pod) {
+bool selects_pod(const YAML::Node& service, const Pod& pod) {
   const YAML::Node selector = at_path(service, {"spec", "selector"});
   const YAML::Node labels = at_path(pod.metadata, {"labels"});
   if (!selector.IsDefined() || !selector.IsMap() || selector.size() == 0) return false;
   for (const auto& member : selector) {
     const std::string key = member.first.Scalar();
-    if (text_of(at_path(labels, {key.c_str()})) != text_of(member.second)) return false;
+    if (scalar_of(at_path(labels, {key.c_str()})) != scalar_of(member.second)) return false;
   }
   return true;
 }
 
-bool is_number(const std::string& text) {
+bool is_port_number(const std::string& text) {
   return !text.empty() && text.size() <= 5 &&
          text.find_first_not_of("0123456789") == std::string::npos;
 }
 
 /// Of a text that is no number: more than anybody could miss.
-int seconds(const std::string& text) {
+int whole_seconds(const std::string& text) {
   int out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc{} && end == text.data() + text.size() ? out : INT_MAX;
 }
 
 /// A container's port by its name, as a Service's targetPort may say it; a number is one.
-std::string resolve(const Pod& pod, const std::string& port) {
-  if (is_number(port)) return port;
+std::string port_number(const Pod& pod, const std::string& port) {
+  if (is_port_number(port)) return port;
   for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
     const YAML::Node ports = at_path(container, {"ports"});
     if (!ports.IsDefined() || !ports.IsSequence()) continue;
     for (const YAML::Node& each : ports) {
-      if (text_of(at_path(each, {"name"})) == port)
-        return text_of(at_path(each, {"containerPort"}));
+      if (scalar_of(at_path(each, {"name"})) == port)
+        return scalar_of(at_path(each, {"containerPort"}));
     }
   }
   return {};
@@ -132,14 +132,14 @@ std::string first_port(const Pod& pod) {
   for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
     const YAML::Node ports = at_path(container, {"ports"});
     if (ports.IsDefined() && ports.IsSequence() && ports.size() != 0)
-      return text_of(at_path(ports[0], {"containerPort"}));
+      return scalar_of(at_path(ports[0], {"containerPort"}));
   }
   return {};
 }
 
 std::string target_of(const YAML::Node& port) {
-  const std::string target = text_of(at_path(port, {"targetPort"}));
-  return target.empty() ? text_of(at_path(port, {"port"})) : target;
+  const std::string target = scalar_of(at_path(port, {"targetPort"}));
+  return target.empty() ? scalar_of(at_path(port, {"port"})) : target;
 }
 
 /// What the manifests say of the app's port: the first one of a Service, else the first of a
@@ -147,16 +147,16 @@ std::string target_of(const YAML::Node& port) {
 std::string port_of(const Pod& pod, const std::vector<YAML::Node>& services) {
   for (const YAML::Node& service : services) {
     const YAML::Node ports = at_path(service, {"spec", "ports"});
-    if (!selects(service, pod) || !ports.IsDefined() || !ports.IsSequence()) continue;
+    if (!selects_pod(service, pod) || !ports.IsDefined() || !ports.IsSequence()) continue;
     for (const YAML::Node& port : ports) {
-      const std::string number = resolve(pod, target_of(port));
+      const std::string number = port_number(pod, target_of(port));
       if (!number.empty() && number != kPort) return number;
     }
   }
   return first_port(pod);
 }
 
-std::string filled(std::string text, const std::string& word, const std::string& with) {
+std::string filled_in(std::string text, const std::string& word, const std::string& with) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += with.size())
     text.replace(at, word.size(), with);
   return text;
@@ -165,9 +165,9 @@ std::string filled(std::string text, const std::string& word, const std::string&
 /// The container and its volumes, for one pod.
 YAML::Node sidecar_for(const Pod& pod, const InjectOptions& options) {
   std::string text(embedded::sidecar::k_sidecar_yaml);
-  text = filled(text, "$IMAGE", options.image);
-  text = filled(text, "$PORT", pod.port);
-  text = filled(text, "$CONFIG_MAP", options.config_map);
+  text = filled_in(text, "$IMAGE", options.image);
+  text = filled_in(text, "$PORT", pod.port);
+  text = filled_in(text, "$CONFIG_MAP", options.config_map);
   YAML::Node out = YAML::Load(text);
   if (!options.classic) return out;
   YAML::Node container = out["native"];
@@ -190,8 +190,8 @@ class Injector {
       edits_.add_key(pod.spec, "containers", "terminationGracePeriodSeconds",
                      YAML::Node(kGraceSeconds));
     } else if (const std::string grace =
-                   text_of(at_path(pod.spec, {"terminationGracePeriodSeconds"}));
-               seconds(grace) < kGraceSeconds) {
+                   scalar_of(at_path(pod.spec, {"terminationGracePeriodSeconds"}));
+               whole_seconds(grace) < kGraceSeconds) {
       note(pod, "terminationGracePeriodSeconds is " + grace + "; weir and the app may need " +
                     std::to_string(kGraceSeconds));
     }
@@ -214,14 +214,14 @@ class Injector {
     for (const YAML::Node& port : ports) {
       const std::string target = target_of(port);
       if (target == kPort) return;
-      if (resolve(pod, target) != pod.port && ports.size() != 1) continue;
+      if (port_number(pod, target) != pod.port && ports.size() != 1) continue;
       const YAML::Node given = at_path(port, {"targetPort"});
       if (given.IsDefined()) {
         edits_.replace(given, std::string(kPort));
       } else {
         edits_.add_key(port, "port", "targetPort", YAML::Node(8480));
       }
-      out_.notes.push_back("service/" + text_of(at_path(service, {"metadata", "name"})) +
+      out_.notes.push_back("service/" + scalar_of(at_path(service, {"metadata", "name"})) +
                            ": targetPort is weir's, " + std::string(kPort));
       return;
     }
@@ -294,7 +294,7 @@ std::string null_list(const Pod& pod) {
   return {};
 }
 
-std::string refusal(const std::vector<Pod>& pods, const InjectOptions& options) {
+std::string why_refused(const std::vector<Pod>& pods, const InjectOptions& options) {
   if (pods.empty()) return "no pod and nothing with a pod template in it";
   for (const Pod& pod : pods) {
     if (pod.there) continue;
@@ -304,7 +304,7 @@ std::string refusal(const std::vector<Pod>& pods, const InjectOptions& options) 
     if (std::string problem = null_list(pod); !problem.empty()) return problem;
     if (pod.port == kPort)
       return pod.title() + ": the app listens on 8480, which is weir's; let it listen elsewhere";
-    if (!is_number(pod.port))
+    if (!is_port_number(pod.port))
       return pod.title() + ": on which port does the app listen? Say --app-port";
   }
   return {};
@@ -314,7 +314,7 @@ std::string refusal(const std::vector<Pod>& pods, const InjectOptions& options) 
 std::string check_result(const std::string& text, std::size_t pods) {
   std::vector<Pod> after;
   std::vector<YAML::Node> services;
-  for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, after, services);
+  for (const YAML::Node& document : YAML::LoadAll(text)) collect_pods(document, after, services);
   const bool all =
       std::all_of(after.begin(), after.end(), [](const Pod& pod) { return pod.there; });
   return all && after.size() == pods
@@ -334,10 +334,10 @@ Injected inject(const std::string& text, std::string_view name, const InjectOpti
   try {
     std::vector<Pod> pods;
     std::vector<YAML::Node> services;
-    for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, pods, services);
+    for (const YAML::Node& document : YAML::LoadAll(text)) collect_pods(document, pods, services);
     for (Pod& pod : pods)
       pod.port = options.app_port.empty() ? port_of(pod, services) : options.app_port;
-    if (const std::string why = refusal(pods, options); !why.empty()) return failed(why);
+    if (const std::string why = why_refused(pods, options); !why.empty()) return failed(why);
     Injector injector(text, options, out);
     for (const Pod& pod : pods) {
       if (pod.there) {
@@ -350,7 +350,7 @@ Injected inject(const std::string& text, std::string_view name, const InjectOpti
     }
     for (const YAML::Node& service : services) {
       const auto pod = std::find_if(pods.begin(), pods.end(), [&](const Pod& each) {
-        return !each.there && selects(service, each);
+        return !each.there && selects_pod(service, each);
       });
       if (pod != pods.end()) injector.point(service, *pod);
     }
