@@ -42,6 +42,8 @@ ROOMS = {
     "app/serve": ["app/support", "admin", "api", "proxy", "authz", "replay", "gate", "store", "policies", "config", "limiter", "net", *BASE],
     "app/tools": ["app/serve", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
                   "net", *BASE],
+    "app/doctor": ["app/serve", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
+                   "net", *BASE],
     "app": ["app/support", "config", *BASE],
 }
 

@@ -23,11 +23,6 @@
 namespace weir::app {
 namespace {
 
-// The program itself and its lists: beside the counters and the connections' buffers.
-constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
-// What the default of limits.memory shrinks to at most, in a small cgroup.
-constexpr std::uint64_t kLeastCounters = std::uint64_t{4} << 20;
-
 // Longer than a connection takes with TLS and a login to another zone, shorter than a start may
 // seem stuck.
 constexpr milliseconds kMeetRedis{300};
@@ -147,7 +142,7 @@ int Wiring::fit_into_machine() {
   open_files_ = raise_open_files();
   const bool patterns = !first_.set->patterns.empty();
   buffers_ = buffer_bytes(settings_.limits, machine_.memory);
-  const std::uint64_t fixed = kProgram + buffers_;
+  const std::uint64_t fixed = memory_beside(settings_.limits, machine_.memory);
   const std::uint64_t beside =
       fixed + (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
   if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {

@@ -34,7 +34,8 @@ struct Command {
   std::function<int()> (*declare)(CLI::App& app, const Globals& globals);
 };
 
-extern const Command kServe, kDev, kInit, kCheck, kTest, kExplain, kReplay, kSchema, kHealth, kCtl;
+extern const Command kServe, kDev, kInit, kCheck, kTest, kExplain, kReplay, kSchema, kHealth,
+    kDoctor, kCtl;
 extern const Command kInject, kMan, kCompletion;
 
 /// The first word by which the completion scripts of shells ask: `weir __complete -- WORD...`.

@@ -11,6 +11,9 @@
 namespace weir::app {
 namespace {
 
+// The program itself and its lists: beside the counters and the connections' buffers.
+constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
+
 /// Of a key's name in the store: 22 letters, unless keys are readable.
 constexpr std::size_t kNameBytes = 32;
 
@@ -37,6 +40,11 @@ std::uint64_t buffer_bytes(const config::Server::Limits& limits,
   const std::uint64_t bytes =
       limits.buffers.value_or(granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost);
   return std::max(bytes, 2 * least_buffer_bytes(limits));
+}
+
+std::uint64_t memory_beside(const config::Server::Limits& limits,
+                            std::optional<std::uint64_t> granted) noexcept {
+  return kProgram + buffer_bytes(limits, granted);
 }
 
 std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept {

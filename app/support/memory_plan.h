@@ -40,6 +40,13 @@ struct MemoryPlan {
 std::uint64_t buffer_bytes(const config::Server::Limits& limits,
                            std::optional<std::uint64_t> granted) noexcept;
 
+/// What weir needs beside counters and patterns: the program, its lists, connections' buffers.
+std::uint64_t memory_beside(const config::Server::Limits& limits,
+                            std::optional<std::uint64_t> granted) noexcept;
+
+/// What the default of limits.memory shrinks to at most, in a small cgroup.
+inline constexpr std::uint64_t kLeastCounters = std::uint64_t{4} << 20;
+
 /// What counters may take at most of the `granted` bytes, beside `fixed` ones for all else;
 /// patterns take an eighth of it besides. 0: there is no room.
 std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept;

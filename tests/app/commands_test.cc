@@ -54,7 +54,7 @@ struct CommandsTest : testing::Test {
 TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
   expect_golden("app/help.txt", run({"--help"}).out);
   for (const char* command : {"serve", "dev", "init", "check", "test", "explain", "replay",
-                              "schema", "health", "ctl", "inject", "man", "completion"}) {
+                              "schema", "health", "doctor", "ctl", "inject", "man", "completion"}) {
     const Outcome help = run({command, "--help"});
     EXPECT_EQ(help.code, 0) << command;
     expect_golden(("app/help_" + std::string(command) + ".txt").c_str(), help.out);

@@ -1,0 +1,68 @@
+#include "app/doctor/listeners.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+namespace weir::app::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The inode of a listening socket, from /proc/net/tcp or tcp6; empty: there is none.
+std::string inode_of(const char* table, std::uint16_t port) {
+  std::ifstream file(table);
+  std::string line;
+  std::getline(file, line);  // the heading
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string number, local, remote, state, queues, timer, retransmits, uid, timeout, inode;
+    words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid >>
+        timeout >> inode;
+    const std::size_t colon = local.find(':');
+    if (state != "0A" || colon == std::string::npos) continue;  // TCP_LISTEN
+    unsigned found = 0;
+    std::from_chars(local.data() + colon + 1, local.data() + local.size(), found, 16);
+    if (found == port) return inode;
+  }
+  return {};
+}
+
+bool has_socket(const fs::path& process, const std::string& inode) {
+  std::error_code failed;
+  for (fs::directory_iterator it(process / "fd", failed), end; !failed && it != end;
+       it.increment(failed)) {
+    std::error_code gone;
+    if (fs::read_symlink(it->path(), gone).string() == "socket:[" + inode + "]") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Listener> listener_of(std::uint16_t port) {
+  std::string inode = inode_of("/proc/net/tcp", port);
+  if (inode.empty()) inode = inode_of("/proc/net/tcp6", port);
+  if (inode.empty()) return std::nullopt;
+  Listener out;
+  std::error_code failed;
+  for (fs::directory_iterator it("/proc", failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    std::int64_t pid = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) continue;
+    if (!has_socket(it->path(), inode)) continue;
+    out.pid = pid;
+    std::ifstream comm(it->path() / "comm");
+    std::getline(comm, out.name);
+    break;
+  }
+  return out;
+}
+
+}  // namespace weir::app::doctor

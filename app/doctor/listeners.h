@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weir::app::doctor {
+
+/// Who listens on a port of TCP.
+struct Listener {
+  std::int64_t pid = 0;  ///< 0: not to be seen, for another user's or another container's
+  std::string name;      ///< of the process
+};
+/// None: nobody does. Reads /proc/net and /proc/PID.
+std::optional<Listener> listener_of(std::uint16_t port);
+
+}  // namespace weir::app::doctor

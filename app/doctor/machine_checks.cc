@@ -1,0 +1,184 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+
+#include "app/doctor/checks.h"
+#include "app/serve/state.h"
+#include "app/support/files.h"
+#include "app/support/memory_plan.h"
+#include "core/text.h"
+#include "limiter/patterns/pattern_bank.h"
+
+namespace weir::app::doctor {
+namespace {
+
+// A snapshot is written beside the one before it.
+constexpr std::uint64_t kStateRoom = std::uint64_t{16} << 20;
+
+std::string quoted_path(const std::string& path) { return "\"" + path + "\""; }
+
+/// The words of a line of mountinfo; the fifth is the mount point, with `\040` for a blank.
+std::string mount_point(std::string_view line) {
+  for (int word = 0; word < 4; ++word) {
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string_view::npos) return {};
+    line.remove_prefix(blank + 1);
+  }
+  const std::string_view escaped = line.substr(0, line.find(' '));
+  std::string out;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    if (escaped[i] == '\\' && i + 3 < escaped.size()) {
+      int code = 0;
+      for (std::size_t k = 1; k <= 3; ++k) code = code * 8 + (escaped[i + k] - '0');
+      out += static_cast<char>(code);
+      i += 3;
+    } else {
+      out += escaped[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void check_memory(const config::Server& server, const Machine& machine, bool patterns,
+                  Findings& out) {
+  const config::Server::Limits& limits = server.limits;
+  const std::uint64_t fixed = memory_beside(limits, machine.memory);
+  const std::uint64_t beside =
+      fixed + (patterns ? limiter::pattern_memory(limits.memory) : std::uint64_t{0});
+  const std::uint64_t wanted = limits.memory + beside;
+  if (!machine.memory) {
+    return out.ok("memory", "no limit of a cgroup; limits.memory is " + human_size(limits.memory) +
+                                ", in all weir may take " + human_size(wanted));
+  }
+  const std::string seen = "the cgroup grants " + human_size(*machine.memory) +
+                           "; limits.memory is " + human_size(limits.memory) + ", and weir needs " +
+                           human_size(beside) + " beside it";
+  if (wanted <= *machine.memory) return out.ok("memory", seen);
+  const std::uint64_t room = counter_room(*machine.memory, fixed, patterns);
+  if (!limits.memory_given && room >= kLeastCounters) {
+    return out.ok("memory", "the cgroup grants " + human_size(*machine.memory) +
+                                "; limits.memory is not set, and will be " + human_size(room));
+  }
+  out.problem("memory", seen,
+              "weir would not start: set limits.memory to " + human_size(room) +
+                  " or less, or raise the container's memory limit");
+}
+
+void check_threads(const config::Server& server, const Machine& machine, Findings& out) {
+  const auto configured =
+      server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt;
+  const unsigned threads = worker_threads(configured, machine.affinity, machine.quota);
+  std::string seen =
+      counted(threads, "worker", "workers") + " on " + counted(machine.affinity, "core", "cores");
+  if (machine.quota) {
+    std::string quota = std::to_string(*machine.quota);
+    quota.resize(std::min(quota.size(), quota.find('.') + 3));
+    seen += ", the cgroup grants " + quota + " of CPU time";
+  }
+  if (machine.quota && threads > std::max(1.0, std::ceil(*machine.quota))) {
+    return out.warning("threads", seen,
+                       "workers that share a quota are stopped together when it is used up, in "
+                       "the middle of requests: leave `threads` out, or raise the CPU limit");
+  }
+  if (threads > machine.affinity) {
+    return out.warning("threads", seen, "workers take turns on a core: leave `threads` out");
+  }
+  if (machine.quota && *machine.quota < 1) {
+    return out.warning("threads", seen,
+                       "with less than a core requests wait for the quota: leave the CPU limit "
+                       "out and set a CPU request");
+  }
+  out.ok("threads", seen);
+}
+
+void check_descriptors(const config::Server& server, const Machine& machine,
+                       std::uint64_t open_files, Findings& out) {
+  const auto configured =
+      server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt;
+  const unsigned threads = worker_threads(configured, machine.affinity, machine.quota);
+  const std::uint64_t connections =
+      connections_within(server.limits.connections, open_files, threads);
+  const std::string seen = (open_files == 0 ? std::string("unknown") : std::to_string(open_files)) +
+                           " open files at most, limits.connections is " +
+                           std::to_string(server.limits.connections);
+  if (connections >= server.limits.connections) return out.ok("descriptors", seen);
+  out.warning("descriptors", seen + ": there is room for " + std::to_string(connections),
+              "each connection may need two: raise the limit of open files (ulimit -n, LimitNOFILE "
+              "of systemd, the container's runtime) to " +
+                  std::to_string(2 * server.limits.connections + 256) +
+                  ", or lower limits.connections");
+}
+
+std::vector<std::string> mounted_alone(std::string_view mountinfo,
+                                       const std::vector<std::string>& files) {
+  std::vector<std::string> points;
+  while (!mountinfo.empty()) {
+    const std::size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
+    points.push_back(mount_point(mountinfo.substr(0, end)));
+    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
+  }
+  std::vector<std::string> out;
+  for (const std::string& file : files) {
+    if (std::find(points.begin(), points.end(), file) != points.end()) out.push_back(file);
+  }
+  return out;
+}
+
+void check_mounts(const std::vector<std::string>& files, Findings& out) {
+  std::vector<std::string> absolute;
+  for (const std::string& file : files) {
+    std::error_code failed;
+    const auto path = std::filesystem::absolute(file, failed);
+    if (!failed) absolute.push_back(path.lexically_normal().string());
+  }
+  const auto mountinfo = read_file("/proc/self/mountinfo", std::size_t{1} << 20);
+  const auto alone = mountinfo ? mounted_alone(*mountinfo, absolute) : std::vector<std::string>{};
+  for (const std::string& file : alone) {
+    out.warning("reload", quoted_path(file) + " is a mount of its own (subPath)",
+                "it never shows a changed ConfigMap: mount the whole volume as a directory");
+  }
+  if (alone.empty() && !absolute.empty()) {
+    out.ok("reload", counted(absolute.size(), "file", "files") +
+                         " in directories that can be watched for changes");
+  }
+}
+
+void check_state(const config::Server& server, Findings& out) {
+  if (!server.state.dir) {
+    return out.ok("state", "no state.dir: a restart begins with empty counters and lists");
+  }
+  const std::string& path = server.state.dir->value;
+  std::string obstacle = state_obstacle(path);
+  if (::access(path.c_str(), F_OK) != 0) {  // it is made at the start
+    std::string parent = std::filesystem::path(path).parent_path().string();
+    if (parent.empty()) parent = ".";
+    if (::access(parent.c_str(), W_OK | X_OK) != 0)
+      obstacle = quoted_path(path) + " can't be made: " + std::generic_category().message(errno);
+  }
+  if (!obstacle.empty()) {
+    return out.problem("state", obstacle,
+                       "weir runs without it, and a restart forgets all counts and list entries: "
+                       "make it writable for user " +
+                           std::to_string(::geteuid()) + " (in Kubernetes: an emptyDir, fsGroup)");
+  }
+  struct statvfs disk {};
+  if (::statvfs(path.c_str(), &disk) == 0) {
+    const std::uint64_t room = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+    if (room < kStateRoom) {
+      return out.warning("state", quoted_path(path) + " has " + human_size(room) + " left",
+                         "a snapshot is written beside the one before it: make room");
+    }
+  }
+  out.ok("state", quoted_path(path) + " can be written");
+}
+
+}  // namespace weir::app::doctor
