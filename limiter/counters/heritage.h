@@ -13,7 +13,7 @@ struct Heritage {
   Metric metric = Metric::count;
   Window window = Window::ring;
   bool real = false;
-  std::uint32_t quantum = 1;
+  std::int64_t quantum = 1;
   std::int64_t kept = 0;  ///< ms: how far back it has every event
 
   static Heritage of(const Counter& counter) noexcept;

@@ -16,6 +16,12 @@ constexpr std::uint8_t kKeys = 'K';
 constexpr std::uint8_t kEnd = 'E';
 constexpr std::int64_t kLatest = std::int64_t{1} << 46;  // ms: the year 4199
 
+/// In 32 bits; windows that are longer are `every`, whose length stands there besides.
+std::uint32_t told_quantum(const Rule& rule) noexcept {
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(rule.quantum, kMost));
+}
+
 void put_definition(std::string& out, const Counter& c) {
   put(out, c.index);
   put(out, c.identity.lo);
@@ -23,7 +29,7 @@ void put_definition(std::string& out, const Counter& c) {
   put(out, static_cast<std::uint8_t>(c.spec.metric));
   put(out, static_cast<std::uint8_t>(c.spec.window));
   put(out, static_cast<std::uint8_t>(c.spec.real));
-  put(out, c.rule.quantum);
+  put(out, told_quantum(c.rule));
   put(out, c.rule.length);
   put(out, c.spec.what.lo);
   put(out, c.spec.what.hi);
@@ -252,7 +258,7 @@ Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimeP
       Counter& c = it->second->counter;
       const bool same = metric == static_cast<std::uint8_t>(c.spec.metric) &&
                         window == static_cast<std::uint8_t>(c.spec.window) && real == c.spec.real &&
-                        quantum == c.rule.quantum && length == c.rule.length;
+                        quantum == told_quantum(c.rule) && length == c.rule.length;
       if (same) d.counter = &c;
     }
     defined[index] = d;

@@ -42,6 +42,8 @@ enum class Window : std::uint8_t {
 
 inline constexpr milliseconds kWindowMin{1};
 inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};
+/// Fixed windows of counts and sums.
+inline constexpr milliseconds kEveryMax{std::int64_t{366} * 24 * 3600 * 1000};
 inline constexpr milliseconds kLateMax{std::int64_t{24} * 3600 * 1000};
 inline constexpr unsigned kBucketsMax = 3600;
 inline constexpr std::uint32_t kDrainsMax = 1'000'000;
@@ -54,8 +56,8 @@ inline constexpr std::size_t kNearKeepMax = 10'000;
 struct CounterSpec {
   Metric metric = Metric::count;
   Window window = Window::ring;
-  milliseconds length{60'000};  ///< kWindowMin .. kWindowMax; ignored by Window::none and leaky;
-                                ///< events: 0 = however old
+  milliseconds length{60'000};  ///< kWindowMin .. kWindowMax (`every`: see kEveryMax); ignored by
+                                ///< Window::none and leaky; events: 0 = however old
   unsigned buckets = 60;        ///< ring: 1 .. kBucketsMax
   bool real = false;            ///< amounts are doubles, else 64-bit integers; of in_flight: the
                                 ///< store's events are replicas, the amounts what each has open

@@ -194,6 +194,9 @@ std::span<const Kind> kinds() noexcept { return kTable; }
 
 namespace {
 
+/// Fixed windows of it are one number, without times.
+bool is_total(Metric metric) noexcept { return metric == Metric::count || metric == Metric::sum; }
+
 bool length_fits(const CounterSpec& spec) noexcept {
   switch (spec.window) {
     case Window::none:
@@ -202,6 +205,9 @@ bool length_fits(const CounterSpec& spec) noexcept {
       return true;
     case Window::events:
       return spec.length >= milliseconds(0) && spec.length <= kWindowMax;
+    case Window::every:
+      return spec.length >= kWindowMin &&
+             spec.length <= (is_total(spec.metric) ? kEveryMax : kWindowMax);
     default:
       return spec.length >= kWindowMin && spec.length <= kWindowMax;
   }

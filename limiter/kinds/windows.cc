@@ -42,7 +42,7 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
       if (keeps_times(spec.metric)) {
         rule.aligned = true;
       } else {
-        rule.quantum = static_cast<std::uint32_t>(rule.length);
+        rule.quantum = rule.length;
         rule.span = 0;
         rule.merge = Merge::newest;
       }

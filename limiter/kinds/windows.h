@@ -29,8 +29,8 @@ struct Rule {
     equal,   ///< events of one quantum are one entry
     newest,  ///< all events of the window are one entry, stamped with its beginning
   };
-  std::int64_t length = 0;    // ms
-  std::uint32_t quantum = 1;  // ms
+  std::int64_t length = 0;   // ms
+  std::int64_t quantum = 1;  // ms
   std::int64_t span = 0;
   Merge merge = Merge::none;
   bool aligned = false;      // the span is what has passed of the current window, but for `every`

@@ -260,7 +260,7 @@ void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint
   double a = length, b = 0, c = 0, d = 0, e = 0;
   if (form == SharedForm::members) e = keep;
   if (form == SharedForm::ring) {
-    a = part.counter->rule.quantum;
+    a = static_cast<double>(part.counter->rule.quantum);
     b = static_cast<double>(part.counter->rule.span);
   } else if (form == SharedForm::log) {
     b = spec.window == Window::events ? static_cast<double>(spec.events) : keep;
