@@ -1,10 +1,10 @@
 #include "policies/explain/verdict_text.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/http_status.h"
 #include "core/text.h"
+#include "policies/explain/quota.h"
 #include "policies/explain/rate_headers.h"
 
 namespace weir::policies {
@@ -54,22 +54,6 @@ std::pair<std::string_view, std::string_view> body_of(const PolicySet& set,
   if (standing.rung < 0) return {};
   const Rung& rung = set.policies[*standing.policy].rungs[static_cast<std::size_t>(standing.rung)];
   return {rung.body, rung.content_type};
-}
-
-/// How many a threshold admits: `over: 5` admits 5, `at: 5` admits 4.
-std::int64_t admitted(Number limit, config::Rung::Compare compare) {
-  const double floor = std::floor(limit.as_real());
-  std::int64_t whole = !limit.is_real()  ? limit.integer()
-                       : floor >= 0x1p62 ? std::int64_t{1} << 62
-                                         : static_cast<std::int64_t>(floor);
-  if (compare == config::Rung::Compare::at && Number{whole} == limit) --whole;
-  return std::max<std::int64_t>(0, whole);
-}
-
-/// How much of that a reading has taken: part of one is one.
-std::int64_t taken(Number reading) {
-  return admitted(reading.is_real() ? Number::real(std::ceil(reading.as_real())) : reading,
-                  config::Rung::Compare::over);
 }
 
 /// Of a request that passes it is the first who has a say.
@@ -236,35 +220,10 @@ void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, I
   quota_limits_.clear();
   for (const PlannedPolicy& planned : plan.policies) {
     const Policy& policy = set.policies[planned.policy];
-    if (!policy.announce || policy.shadow || !policy.has_metric || !planned.applies) continue;
-    // The quota that people care about is the one that refuses; a policy without one announces its
-    // last.
-    const Rung* told = nullptr;
-    std::size_t told_index = 0;
-    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
-      const Rung& rung = policy.rungs[r];
-      const std::optional<Number>& limit = plan.limits[planned.first_limit + r];
-      if (rung.shadow || rung.disabled || !limit || !limit->is_finite()) continue;
-      if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
-        continue;
-      if (told == nullptr || refuses(rung.effect)) {
-        told = &rung;
-        told_index = r;
-      }
-      if (refuses(rung.effect)) break;
+    if (!policy.announce || policy.shadow || !planned.applies) continue;
+    if (const auto quota = quota_of(set, plan, planned, at)) {
+      append_quota(quota_policies_, quota_limits_, *quota);
     }
-    if (told == nullptr) continue;
-    const auto& counter = plan.counters[plan.counter_refs[planned.first_counter + told->counter]];
-    const Counter& of = set.counters[counter.counter];
-    Quota quota;
-    quota.name = policy.name;
-    quota.allowed = admitted(*plan.limits[planned.first_limit + told_index], told->compare);
-    quota.remaining = quota.allowed - taken(counter.reading.value);
-    quota.window = at.window_length(of);
-    const bool ends_for_all =
-        of.spec.window == limiter::Window::every || of.spec.window == limiter::Window::calendar;
-    quota.reset = ends_for_all ? at.window_left(of) : quota.window;
-    append_quota(quota_policies_, quota_limits_, quota);
   }
   if (quota_policies_.empty()) return;
   response_.append("RateLimit-Policy: ").append(quota_policies_).append("\r\n");

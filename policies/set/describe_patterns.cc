@@ -3,7 +3,7 @@
 namespace weir::policies {
 namespace {
 
-using Kind = limiter::PatternSpec::Kind;
+using PatternKind = limiter::PatternSpec::Kind;
 
 std::string step_text(const PolicySet& set, const Policy& policy, const Pattern::Step& step) {
   std::string out = set.events[policy.bindings[step.binding].event].name;
@@ -25,11 +25,11 @@ std::string pattern_text(const PolicySet& set, const Policy& policy) {
   const Pattern& pattern = set.patterns[*policy.pattern];
   const limiter::PatternSpec& spec = pattern.spec;
   std::string out = step_text(set, policy, pattern.steps[0]);
-  if (spec.kind == Kind::pair) {
+  if (spec.kind == PatternKind::pair) {
     return out + " paired with " + step_text(set, policy, pattern.steps[1]) + bounds_text(spec);
   }
   for (std::size_t k = 1; k < pattern.steps.size(); ++k) {
-    out += spec.kind == Kind::absence ? ", and no " : ", then ";
+    out += spec.kind == PatternKind::absence ? ", and no " : ", then ";
     out += step_text(set, policy, pattern.steps[k]);
   }
   out += " within " + duration_text(spec.within);
