@@ -100,6 +100,39 @@ void read_answer(Reader& reader, const Member& m, CaseAnswer& out) {
   }
 }
 
+void read_call_descriptors(Reader& reader, const Member& m, CaseStep& out) {
+  const auto one = [&](const Node& node) {
+    auto& entries = out.descriptors.emplace_back();
+    const auto add = [&](const Member& entry) {
+      if (!entry.value->is_scalar()) {
+        return reader.error(*entry.value, "the value of a descriptor's entry is a text");
+      }
+      entries.emplace_back(Text{std::string(entry.key->text), entry.key->where},
+                           Text{std::string(entry.value->text), entry.value->where});
+    };
+    for (const Member& entry : node.items) {
+      if (node.is_map()) {
+        add(entry);
+      } else if (entry.value->is_map() && entry.value->items.size() == 1) {
+        add(entry.value->items[0]);  // a key that stands twice
+      } else {
+        reader.error(*entry.value, "an entry is a map with one key",
+                     "write [{path: /a}, {path: /b}]");
+      }
+    }
+  };
+  if (m.value->is_map()) return one(*m.value);
+  if (!m.value->is_list() || m.value->items.empty())
+    return reader.error(*m.value, "\"descriptors\" is a map, or a list of maps");
+  for (const Member& item : m.value->items) {
+    if (item.value->is_map() || item.value->is_list()) {
+      one(*item.value);
+    } else {
+      reader.error(*item.value, "a descriptor is a map of its entries");
+    }
+  }
+}
+
 constexpr Row<CaseStep> kCaseStep[] = {
     {{"at", kCaseTime, "duration since the case's start, or a time", "as the step before",
       "When it happens: `90s`, `2026-01-05T10:00:00Z`."},
@@ -147,6 +180,18 @@ constexpr Row<CaseStep> kCaseStep[] = {
                                  Text{json_of(*field.value), field.value->where});
        }
      }},
+    {{"domain", shape::kText, "text", "", "A call of the rate limit service, of this domain."},
+     [](Reader& r, const Member& m, CaseStep& out) { out.domain = r.text(m); }},
+    {{"descriptors", R"({"type":["object","array"]})", "map key: value, or a list of such maps",
+      "required with `domain`",
+      "Of the call: the entries of its descriptor, or of each of several, in their order. What is "
+      "expected is of the first that is refused, else of the last."},
+     read_call_descriptors},
+    {{"hits_addend", R"({"type":"integer","minimum":0})", "0 to 4294967295", "1",
+      "Of the call: how many hits it adds."},
+     [](Reader& r, const Member& m, CaseStep& out) {
+       set(r.integer(m, 0, 4'294'967'295), out.hits_addend);
+     }},
     {{"repeat", R"({"type":"integer","minimum":1,"maximum":1000000})", "1 to 1000000", "1",
       "So many times; `<n>` in the step's texts is the number of each, from 1."},
      [](Reader& r, const Member& m, CaseStep& out) {
@@ -168,10 +213,15 @@ void read_step(Reader& reader, const Node& node, Case& out) {
   const Seen seen = reader.walk(node, "a step", kCaseStep, step);
   if (reader.problems().errors() != errors) return;
   const auto stands = [&](std::string_view name) { return Reader::has(seen, kCaseStep, name); };
-  if (step.request && step.event) {
-    reader.error(node, "a step has \"request\" or \"event\", not both");
-  } else if (!step.request && !step.event && !step.expect) {
-    reader.error(node, "a step needs \"request\", \"event\" or \"expect\"");
+  const int kinds =
+      int{step.request.has_value()} + int{step.event.has_value()} + int{step.domain.has_value()};
+  if (kinds > 1) {
+    reader.error(node, "a step has one of \"request\", \"event\" and \"domain\"");
+  } else if (kinds == 0 && !step.expect) {
+    reader.error(node, "a step needs \"request\", \"event\", \"domain\" or \"expect\"");
+  }
+  if (step.domain.has_value() == step.descriptors.empty()) {
+    reader.error(node, "\"domain\" and \"descriptors\" go together");
   }
   if (step.at && step.after) reader.error(node, "a step has \"at\" or \"after\", not both");
   if (int{stands("json")} + int{stands("form")} + int{stands("body")} > 1) {
@@ -187,8 +237,8 @@ void read_step(Reader& reader, const Node& node, Case& out) {
   if (!step.event && !step.fields.empty()) {
     reader.error(node, "\"fields\" belongs to a step with \"event\"");
   }
-  if (!step.request && !step.event && step.expect && step.expect->asks_event()) {
-    reader.error(node, "a step without \"request\" and \"event\" has no verdict",
+  if (kinds == 0 && step.expect && step.expect->asks_event()) {
+    reader.error(node, "a step without \"request\", \"event\" and \"domain\" has no verdict",
                  "it may expect listed, not_listed, notified, patterns and views");
   }
   out.steps.push_back(std::move(step));

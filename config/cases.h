@@ -100,6 +100,10 @@ struct CaseStep {
   // ... or an event by its name.
   std::optional<Text> event;
   std::vector<std::pair<Text, Text>> fields;  ///< of it: name and value as JSON text
+  // ... or a call of the rate limit service.
+  std::optional<Text> domain;
+  std::vector<std::vector<std::pair<Text, Text>>> descriptors;  ///< keys and values, in order
+  std::int64_t hits_addend = 1;
   std::int64_t repeat = 1;
   milliseconds every{0};  ///< between repetitions
   std::optional<CaseExpect> expect;

@@ -176,11 +176,11 @@ struct Included {
   std::vector<SourceText> texts;
 };
 
-void include(const std::string& main_path, const std::vector<Text>& patterns, Included& out,
-             Places& places, Problems& problems) {
+/// `rate_limits`: the patterns name files of envoyproxy/ratelimit.
+void include(const std::string& main_path, const std::vector<Text>& patterns, bool rate_limits,
+             std::set<std::pair<dev_t, ino_t>>& seen, Included& out, Places& places,
+             Problems& problems) {
   const std::string directory = directory_of(main_path);
-  std::set<std::pair<dev_t, ino_t>> seen;
-  if (const auto main = identity(main_path)) seen.insert(*main);
   for (const Text& pattern : patterns) {
     places.add(would_be_match(directory, pattern.value));
     const std::vector<std::string> paths = expand(directory, pattern.value);
@@ -194,7 +194,7 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, In
         problems.error(pattern.where, "more than " + std::to_string(kFilesAtMost) + " files");
         return;
       }
-      SourceText file{path, {}};
+      SourceText file{path, {}, rate_limits};
       if (const std::string why = read_regular(path, file.text); !why.empty()) {
         problems.error(pattern.where, "cannot read " + quoted(path) + ": " + why);
         continue;
@@ -269,7 +269,7 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   Problems problems;
   Places places;
   places.add(path);
-  SourceText main{path, {}};
+  SourceText main{path, {}, false};
   if (const std::string why = read_regular(path, main.text); !why.empty()) {
     Loaded out;
     out.files.push_back({path, {}, {}});
@@ -279,7 +279,11 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   }
   drop_mark(main.text);
   Included included;
-  include(path, included_patterns(main.text), included, places, problems);
+  const FilePatterns patterns = file_patterns(main.text);
+  std::set<std::pair<dev_t, ino_t>> seen;
+  if (const auto id = identity(path)) seen.insert(*id);
+  include(path, patterns.included, false, seen, included, places, problems);
+  include(path, patterns.rate_limits, true, seen, included, places, problems);
   std::vector<SourceText> texts;
   texts.push_back(std::move(main));
   std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));
@@ -291,7 +295,7 @@ Loaded load_file(const std::string& path, const Environment& environment) {
 }
 
 Loaded load_text(std::string_view name, std::string_view text) {
-  return load_texts({{std::string(name), std::string(text)}});
+  return load_texts({{std::string(name), std::string(text), false}});
 }
 
 Loaded load_texts(std::vector<SourceText> texts, const Environment& environment) {

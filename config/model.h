@@ -11,6 +11,7 @@
 #include "core/body_kind.h"
 #include "core/calendar.h"
 #include "core/clock.h"
+#include "core/descriptor.h"
 #include "core/number.h"
 #include "core/path_readings.h"
 #include "core/redis_url.h"
@@ -68,12 +69,49 @@ struct SourceDef {
   Where where;
 };
 
+/// What a rate limit call must ask about to be an event: `domain` and `descriptors`.
+struct DescriptorDef {
+  struct Entry {
+    enum class Kind : std::uint8_t {
+      value,    ///< this value
+      pattern,  ///< a text in which each `*` stands for any characters
+      any,
+    };
+    Text key;
+    Text value;
+    Kind kind = Kind::value;
+  };
+  /// What a rule of envoyproxy/ratelimit says beside its policy.
+  struct Rule {
+    std::string name;  ///< as its rule names it; may be empty
+    std::string path;  ///< `domain.key_value.key2`: in its metrics
+    std::uint32_t requests = 0;
+    RateUnit unit = RateUnit::unknown;
+    bool has_limit = false;
+    bool unlimited = false;
+    bool detailed_metric = false;
+    bool value_to_metric = false;
+    std::vector<bool> shared;  ///< by entry: whether all values of its pattern share the counter
+    std::string metadata;      ///< a JSON object; empty: none
+  };
+  Text domain;
+  bool whole_domain = false;  ///< without `descriptors`: whatever is asked in the domain
+  std::vector<Entry> entries;
+  bool ordered = false;        ///< a list: the entries in this order; else in any
+  std::vector<Text> replaces;  ///< events that a call with this one does not make
+  bool quota = false;          ///< refuses a call only where all its events with quota refuse
+  /// Built in: a descriptor that brings a limit of this unit along, whatever its entries.
+  std::optional<RateUnit> brings;
+  std::optional<Rule> rule;
+};
+
 struct EventDef {
   Text name;
-  std::optional<Text> match;        ///< "POST /api/login"; exactly one of match, is and source
+  std::optional<Text> match;        ///< "POST /api/login"; exactly one of match, is, source, domain
   std::optional<Text> is;           ///< another event's name
   std::optional<SourceDef> source;  ///< records instead of requests
-  std::optional<Text> when;         ///< expression
+  std::optional<DescriptorDef> descriptor;  ///< a rate limit call's
+  std::optional<Text> when;                 ///< expression
   std::vector<FieldDef> fields;
   Located<BodyKind> body;  ///< the only kind of body that its fields read; none: by Content-Type
   std::string spelling;    ///< of the definition (config/text/merge.h)
@@ -127,6 +165,7 @@ struct NearDef {
 struct KeyPart {
   Text field;  ///< a field of the event or `ip`; empty with `near`
   std::optional<NearDef> near;
+  std::optional<unsigned> entry;    ///< the value of this entry of the descriptor, from 0
   std::optional<unsigned> v4_bits;  ///< `ip/24,56`
   std::optional<unsigned> v6_bits;
 };
@@ -214,6 +253,7 @@ struct Rung {
 struct NamedMetricDef {
   Text name;
   std::vector<Text> watch;
+  std::vector<EventDef> described;  ///< events that `watch` describes in place
   std::optional<Text> when;
   bool has_key = false;  ///< false: the policy's
   std::vector<KeyPart> key;
@@ -264,6 +304,7 @@ struct PolicyDef {
   Text name;
   bool sound = true;  ///< else what is wrong with it has been told: nothing more is looked at
   std::vector<Text> watch;
+  std::vector<EventDef> described;  ///< events that `watch` and `guard` describe in place
   std::optional<Text> when;
   std::vector<KeyPart> key;
   std::optional<PatternDef> pattern;
@@ -303,6 +344,7 @@ struct ViewDef {
   Text name;
   bool sound = true;  ///< as a policy's
   std::vector<Text> watch;
+  std::vector<EventDef> described;  ///< as a policy's
   std::optional<Text> when;
   std::vector<KeyPart> by;
   MetricDef metric;
@@ -409,6 +451,18 @@ struct Server {
     bool readable_keys = false;              ///< log keys as text, not as hashes
     std::uint32_t verdicts_per_second = 50;  ///< lines of verdicts, and as many of list entries
   } log;
+  /// `ratelimit:` files of envoyproxy/ratelimit, and how calls of the rate limit service are
+  /// answered.
+  struct RateLimit {
+    std::vector<Text> files;  ///< patterns, as `include`
+    std::optional<ShareDef> share;
+    bool shadow = false;         ///< answers OK whatever the policies say
+    bool quota = false;          ///< every event has quota
+    bool merge_domains = false;  ///< several files may add to one domain
+    bool metadata = false;       ///< dynamic_metadata in answers
+    /// Names of the header fields that tell of the scarcest limit; empty: none.
+    std::string limit_header, remaining_header, reset_header;
+  } ratelimit;
   /// `redis:`; one of url, sentinel and cluster.
   struct Redis {
     Where where;

@@ -2,6 +2,8 @@
 
 #include "config/checks/references.h"
 #include "config/environment.h"
+#include "config/ratelimit/rules.h"
+#include "config/sections/descriptors.h"
 #include "config/sections/sections.h"
 #include "config/text/look_alikes.h"
 #include "config/text/merge.h"
@@ -110,6 +112,9 @@ constexpr Row<FileDraft> kFile[] = {
      read_main_only},
     {{"log", R"({"$ref":"#/$defs/log"})", "map", "", "The log on stderr."}, read_main_only},
     {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."}, read_main_only},
+    {{"ratelimit", R"({"$ref":"#/$defs/ratelimit"})", "map", "",
+      "Files of envoyproxy/ratelimit, and the rate limit service."},
+     read_main_only},
     {{"redis", R"({"$ref":"#/$defs/redis"})", "map", "", "The store of shared counters."},
      read_main_only},
     {{"clock", "", "", "", "Event time."}, nullptr},
@@ -149,10 +154,17 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   Model model;
   set_defaults(model.server);
   Reader reader(problems);
+  std::vector<RateLimitRule> rules;
   bool complete = true;
   std::size_t apart = 0;  // errors that leave what policies rest on whole
   for (std::uint32_t file = 0; file < texts.size(); ++file) {
     model.files.push_back(texts[file].name);
+    if (texts[file].rate_limits) {
+      const Tree tree = parse_tree(texts[file].text, file, problems, rate_limit_file_limits());
+      complete = complete && !tree.broken();
+      read_rate_limit_rules(tree, file, problems, rules);
+      continue;
+    }
     const Tree tree = parse_tree(texts[file].text, file, problems);
     if (file == 0) check_version(reader, tree, file);
     complete = complete && !tree.broken();
@@ -169,6 +181,10 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   };
   Tree settings;
   alone([&] { read_environment(environment, reader, settings, model); });
+  check_rate_limit_rules(rules, model.server.ratelimit.merge_domains, problems);
+  take_described(model);
+  add_rate_limit_rules(rules, model);
+  add_limit_overrides(model);
   merge_equal(model);
   apart += check_references(model, complete, problems);
   alone([&] { check_server(model.server, problems); });
@@ -178,15 +194,20 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   return model;
 }
 
-std::vector<Text> included_patterns(std::string_view main_text) {
+FilePatterns file_patterns(std::string_view main_text) {
   Problems ignored;
   Reader reader(ignored);
+  FilePatterns out;
   const Tree tree = parse_tree(main_text, 0, ignored);
-  if (tree.root() == nullptr || !tree.root()->is_map()) return {};
+  if (tree.root() == nullptr || !tree.root()->is_map()) return out;
   for (const Member& m : tree.root()->items) {
-    if (m.key->text == "include") return reader.texts(m);
+    if (m.key->text == "include") out.included = reader.texts(m);
+    if (m.key->text != "ratelimit" || !m.value->is_map()) continue;
+    for (const Member& inner : m.value->items) {
+      if (inner.key->text == "files") out.rate_limits = reader.texts(inner);
+    }
   }
-  return {};
+  return out;
 }
 
 const std::vector<TableDoc>& all_tables() {

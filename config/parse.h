@@ -15,6 +15,7 @@ namespace weir::config {
 struct SourceText {
   std::string name;  ///< as the user named it
   std::string text;
+  bool rate_limits = false;  ///< a file of envoyproxy/ratelimit, not of weir's words
 };
 
 /// Names and values, as `environ` has them; only WEIR_* are looked at.
@@ -26,8 +27,12 @@ using Environment = std::map<std::string, std::string>;
 Model parse(const std::vector<SourceText>& texts, const Environment& environment,
             Problems& problems);
 
-/// The patterns under `include:` of a main file, as they stand there, with their places. Says
-/// nothing about what is wrong with the text: parse() does.
-std::vector<Text> included_patterns(std::string_view main_text);
+/// The patterns of other files that a main file names, as they stand there, with their places.
+struct FilePatterns {
+  std::vector<Text> included;     ///< `include:`
+  std::vector<Text> rate_limits;  ///< `ratelimit: {files: ...}`
+};
+/// Says nothing about what is wrong with the text: parse() does.
+FilePatterns file_patterns(std::string_view main_text);
 
 }  // namespace weir::config

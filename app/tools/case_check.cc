@@ -51,9 +51,10 @@ void CaseRun::fail(const Flight& flight, const config::Where& where, std::string
   failed_steps_.push_back(flight.step);
   CaseFailure failure{where, std::move(message), {}, {}};
   const config::CaseStep& step = *flight.step;
-  failure.step = step.request ? flight.fill(step.request->value)
-                 : step.event ? "event " + step.event->value
-                              : "the state";
+  failure.step = step.request  ? flight.fill(step.request->value)
+                 : step.event  ? "event " + step.event->value
+                 : step.domain ? "a call of domain " + step.domain->value
+                               : "the state";
   failure.step += " at " + config::format_duration(now_ - start_);
   if (step.repeat > 1) failure.step += ", repetition " + std::to_string(flight.number);
   if (flight.is_event()) {

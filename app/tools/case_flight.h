@@ -19,7 +19,7 @@ struct CaseRun::Flight {
   policies::Settlement settlement;
   TimePoint asked;  ///< when it was sent first
 
-  bool is_event() const noexcept { return step->request || step->event; }
+  bool is_event() const noexcept { return step->request || step->event || step->domain; }
   /// An event may bring its answer along: `status`, or `response`.
   bool says_answer() const noexcept {
     if (reader == nullptr) return false;

@@ -6,6 +6,7 @@
 #include "config/text/units.h"
 #include "core/text.h"
 #include "policies/explain/explain.h"
+#include "policies/explain/rate_limit.h"
 #include "policies/set/compile.h"
 #include "policies/set/describe.h"
 
@@ -13,6 +14,19 @@ namespace weir::app {
 namespace {
 
 constexpr std::string_view kClient = "203.0.113.7";
+
+/// What came of one descriptor; the views of its effect are kept.
+struct Answered {
+  policies::Verdict verdict;
+  Effect effect;
+  std::string upstream, response, body;
+};
+
+Answered kept(const policies::Verdict& verdict, const Effect& effect) {
+  Answered out{verdict, effect, std::string(effect.upstream_headers),
+               std::string(effect.response_headers), std::string(effect.body)};
+  return out;
+}
 
 }  // namespace
 
@@ -103,6 +117,7 @@ void CaseRun::next() {
       due.flight->asked = now_;
       trace_.clear();
       if (!due.flight->is_event()) return check_state(*due.flight);
+      if (due.flight->step->domain) return call(*due.flight);
       if (prepare(*due.flight)) send(due.flight, true);
       return;
     case Due::What::answer:
@@ -204,6 +219,64 @@ bool CaseRun::judge(Flight& flight, bool may_wait) {
   check_event(flight, verdict, effect);
   if (verdict.kind != Kind::refuse && evaluator_.must_observe()) evaluator_.keep(flight.settlement);
   return true;
+}
+
+void CaseRun::call(Flight& flight) {
+  const config::CaseStep& step = *flight.step;
+  std::vector<std::vector<std::string>> texts;
+  std::vector<std::vector<DescriptorEntry>> entries(step.descriptors.size());
+  const std::string domain = flight.fill(step.domain->value);
+  for (const auto& descriptor : step.descriptors) {
+    auto& own = texts.emplace_back();
+    for (const auto& [key, value] : descriptor) {
+      own.push_back(flight.fill(key.value));
+      own.push_back(flight.fill(value.value));
+    }
+  }
+  std::vector<Descriptor> descriptors;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    for (std::size_t k = 0; k < texts[i].size(); k += 2)
+      entries[i].push_back({texts[i][k], texts[i][k + 1]});
+    descriptors.push_back({domain, entries[i], step.hits_addend, {}});
+  }
+  std::vector<policies::FoundDescriptor> found;
+  policies::find_events(*set_, descriptors, found);
+
+  std::vector<policies::DescriptorStatus> statuses;
+  std::optional<Answered> refused, last;
+  policies::Evaluator::Options options;
+  options.may_wait = false;
+  options.trace = &trace_;
+  trace_.clear();
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    if (!found[i].event) {
+      statuses.push_back(policies::status_of(found[i]));
+      continue;
+    }
+    const policies::Record record = policies::record_of(found[i], descriptors[i], now_);
+    const policies::Verdict& verdict = evaluator_.judge(record, instant(), options);
+    const Effect effect = text_.render(*set_, evaluator_.plan(), verdict, instant());
+    statuses.push_back(policies::status_of(*set_, evaluator_.plan(), verdict, found[i], instant()));
+    (statuses.back().over && !refused ? refused : last) = kept(verdict, effect);
+    if (verdict.kind != policies::Verdict::Kind::refuse && evaluator_.must_observe()) {
+      policies::Settlement settlement;
+      evaluator_.keep(settlement);
+      evaluator_.answered(settlement, Answer{}, instant());
+      evaluator_.ended(settlement);
+    }
+  }
+  const bool over = policies::is_over(statuses, set_->ratelimit.quota) && !set_->ratelimit.shadow;
+  Answered came;
+  if (over && refused) {
+    came = std::move(*refused);
+  } else if (last && last->verdict.kind != policies::Verdict::Kind::refuse) {
+    came = std::move(*last);  // a quota that is over refuses nothing by itself
+  }
+  came.effect.upstream_headers = came.upstream;
+  came.effect.response_headers = came.response;
+  came.effect.body = came.body;
+  check_event(flight, came.verdict, came.effect);
+  check_state(flight);
 }
 
 void CaseRun::settle(Flight& flight) {

@@ -52,6 +52,7 @@ class CaseRun final : private policies::Observer, private policies::PatternSink 
   void next();
   void send(const std::shared_ptr<Flight>& flight, bool may_wait);
   bool judge(Flight& flight, bool may_wait);
+  void call(Flight& flight);
   void settle(Flight& flight);
   void wake();
   /// False: it has failed.

@@ -129,6 +129,8 @@ std::size_t check_references(Model& model, bool complete, Problems& problems) {
   if (complete) {
     for (const EventDef& event : model.events) {
       if (event.is) events.check(*event.is, problems);
+      if (!event.descriptor) continue;
+      for (const Text& replaced : event.descriptor->replaces) events.check(replaced, problems);
     }
   }
 

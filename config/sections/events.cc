@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/sections/descriptors.h"
 #include "config/sections/sections.h"
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
@@ -112,6 +113,26 @@ constexpr Row<EventDef> kEvent[] = {
     {{"source", R"({"$ref":"#/$defs/source"})", "map, see Sources", "",
       "Records of a file instead of requests."},
      [](Reader& r, const Member& m, EventDef& out) { read_source(r, m, out.source); }},
+    {{"domain", shape::kText, "text", "", "A call of the rate limit service, of this domain."},
+     [](Reader& r, const Member& m, EventDef& out) { read_domain(r, m, out.descriptor); }},
+    {{"descriptors", R"({"type":["object","array"]})",
+      "map key: value, or a list of such maps, each with one entry",
+      "whatever is asked in the domain", "With `domain`: the entries of the descriptor."},
+     [](Reader& r, const Member& m, EventDef& out) { read_descriptors(r, m, out.descriptor); }},
+    {{"replaces", shape::kNames, "an event, or a list of events", "",
+      "With `descriptors`: what a call with this event is not besides, whatever its other "
+      "descriptors say."},
+     [](Reader& r, const Member& m, EventDef& out) {
+       if (!out.descriptor) out.descriptor.emplace();
+       out.descriptor->replaces = r.texts(m);
+     }},
+    {{"quota", shape::kBoolean, "`true` or `false`", "`false`",
+      "With `descriptors`: a refusal refuses the call only where all its events with `quota` are "
+      "refused."},
+     [](Reader& r, const Member& m, EventDef& out) {
+       if (!out.descriptor) out.descriptor.emplace();
+       set(r.boolean(m), out.descriptor->quota);
+     }},
 };
 
 void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
@@ -123,16 +144,25 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
   const std::size_t errors = reader.problems().errors();
   reader.walk(*m.value, "an event", kEvent, event);
   const bool sound = reader.problems().errors() == errors;
-  const int kinds = (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0);
+  const bool call = event.descriptor.has_value();
+  const int kinds =
+      (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0) + (call ? 1 : 0);
   if (sound && kinds == 0) {
-    reader.error(*m.key, "an event needs \"match\", \"is\" or \"source\"",
+    reader.error(*m.key, "an event needs \"match\", \"is\", \"source\" or \"domain\"",
                  "write match: POST /api/login");
   } else if (kinds > 1) {
-    reader.error(*m.key, "an event has one of \"match\", \"is\" and \"source\"");
+    reader.error(*m.key, "an event has one of \"match\", \"is\", \"source\" and \"domain\"");
+  } else if (sound && call && event.descriptor->domain.value.empty()) {
+    reader.error(*m.key, "\"descriptors\", \"replaces\" and \"quota\" need \"domain\"",
+                 "write domain: api");
+  } else if (sound && call && event.descriptor->entries.empty() &&
+             (!event.descriptor->replaces.empty() || event.descriptor->quota)) {
+    reader.error(*m.key, "\"replaces\" and \"quota\" need \"descriptors\"");
   } else if (sound && !event.match && event.body.value != BodyKind::none) {
     reader.error(*m.key, "\"body\" stands beside \"match\" only",
                  event.is ? "say it of the event with the route" : "records have columns");
   }
+  if (call) event.descriptor->whole_domain = event.descriptor->entries.empty();
   event.spelling = spelling(*m.value);
   if (!event.name.value.empty()) out.push_back(std::move(event));
 }
@@ -165,6 +195,7 @@ void add_event_tables(std::vector<TableDoc>& out) {
       "event", "an event", "Events",
       "`events:` maps names to these keys. `request` is built in: every HTTP request."));
   add_source_tables(out);
+  add_descriptor_tables(out);
 }
 
 }  // namespace weir::config

@@ -1,3 +1,4 @@
+#include "config/sections/descriptors.h"
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
@@ -14,9 +15,10 @@ struct NamedMetricDraft {
 };
 
 constexpr Row<NamedMetricDraft> kNamedMetric[] = {
-    {{"watch", shape::kNames, "an event, or a list of events", "required", "What is counted."},
+    {{"watch", shape::kWatched, "an event, a call (below), or a list of them", "required",
+      "What is counted."},
      [](Reader& r, const Member& m, NamedMetricDraft& d) {
-       d.named.watch = read_event_names(r, m);
+       d.named.watch = read_watched(r, m, d.named.described);
      }},
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
      [](Reader& r, const Member& m, NamedMetricDraft& d) { d.named.when = r.expression(m); }},

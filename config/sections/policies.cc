@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/sections/defaults.h"
+#include "config/sections/descriptors.h"
 #include "config/sections/patterns.h"
 #include "config/sections/sections.h"
 #include "config/sections/share.h"
@@ -21,9 +22,11 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      [](Reader& r, const Member& m, PolicyDraft& d) {
        set(r.name(m, "a policy", true), d.policy.name);
      }},
-    {{"watch", shape::kNames, "an event, or a list of events", "required, but for patterns",
-      "What is counted or judged."},
-     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.watch = read_event_names(r, m); }},
+    {{"watch", shape::kWatched, "an event, a call (below), or a list of them",
+      "required, but for patterns", "What is counted or judged."},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.policy.watch = read_watched(r, m, d.policy.described);
+     }},
     {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
     {{"key", shape::kKey,
@@ -74,9 +77,11 @@ constexpr Row<PolicyDraft> kPolicy[] = {
                m, {{"skip", Missing::skip}, {"same", Missing::same}, {"deny", Missing::deny}}),
            d.policy.missing);
      }},
-    {{"guard", shape::kNames, "an event, or a list of events", "`watch`",
+    {{"guard", shape::kWatched, "an event, a call (below), or a list of them", "`watch`",
       "The requests that the verdict applies to."},
-     [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.guard = read_event_names(r, m); }},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       d.policy.guard = read_watched(r, m, d.policy.described);
+     }},
     {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "`enforce`",
       "Shadow judges and counts apart, and changes nothing."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(m, read_mode(r, m), d.policy.mode); }},

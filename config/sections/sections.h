@@ -16,6 +16,7 @@ void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out
 void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& out);
 /// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
 bool read_server(Reader& reader, const Member& section, Server& out);
+void read_rate_limit(Reader& reader, const Member& m, Server::RateLimit& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
@@ -61,6 +62,7 @@ std::optional<std::string> read_header_text(Reader& reader, const Member& m);
 // Each source's tables, for all_tables().
 void add_event_tables(std::vector<TableDoc>& out);
 void add_source_tables(std::vector<TableDoc>& out);
+void add_descriptor_tables(std::vector<TableDoc>& out);
 void add_list_tables(std::vector<TableDoc>& out);
 void add_table_tables(std::vector<TableDoc>& out);
 void add_policy_tables(std::vector<TableDoc>& out);
@@ -72,6 +74,7 @@ void add_pattern_tables(std::vector<TableDoc>& out);
 void add_rung_tables(std::vector<TableDoc>& out);
 void add_view_tables(std::vector<TableDoc>& out);
 void add_notify_tables(std::vector<TableDoc>& out);
+void add_rate_limit_tables(std::vector<TableDoc>& out);
 void add_redis_tables(std::vector<TableDoc>& out);
 void add_door_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);

@@ -403,6 +403,9 @@ constexpr Row<Server> kServer[] = {
        if (const auto n = r.integer(m, 1, 1024))
          out.threads = located(m, static_cast<unsigned>(*n));
      }},
+    {{"ratelimit", R"({"$ref":"#/$defs/ratelimit"})", "map (below)", "",
+      "Files of envoyproxy/ratelimit, and the rate limit service."},
+     [](Reader& r, const Member& m, Server& out) { read_rate_limit(r, m, out.ratelimit); }},
     {{"redis", R"({"$ref":"#/$defs/redis"})", "map (below)", "", "The store of shared counters."},
      [](Reader& r, const Member& m, Server& out) { read_redis(r, m, out.redis); }},
     {{"clock", "", "", "", "Event time."}, nullptr},
@@ -464,6 +467,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));
   out.push_back(doc_of<kReserve>("reserve", "\"reserve\"", "reserve", ""));
   out.push_back(doc_of<kChallenge>("challenge", "\"challenge\"", "challenge", ""));
+  add_rate_limit_tables(out);
   add_redis_tables(out);
   out.push_back(doc_of<kLog>("log", "\"log\"", "log", ""));
 }

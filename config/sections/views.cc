@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "config/sections/descriptors.h"
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
@@ -36,8 +37,11 @@ constexpr Row<ViewDef> kTop[] = {
 constexpr Row<ViewDraft> kView[] = {
     {{"name", shape::kName, "name", "required", "In results, metrics and the admin API."},
      [](Reader& r, const Member& m, ViewDraft& d) { set(r.name(m, "a view", true), d.view.name); }},
-    {{"watch", shape::kNames, "an event, or a list of events", "required", "What is counted."},
-     [](Reader& r, const Member& m, ViewDraft& d) { d.view.watch = read_event_names(r, m); }},
+    {{"watch", shape::kWatched, "an event, a call (below), or a list of them", "required",
+      "What is counted."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       d.view.watch = read_watched(r, m, d.view.described);
+     }},
     {{"when", shape::kExpression, "expression", "`true`",
       "Only events for which this holds; lists are read as the policies left them."},
      [](Reader& r, const Member& m, ViewDraft& d) { d.view.when = r.expression(m); }},

@@ -25,6 +25,8 @@ struct WindowDraft {
   const Node* hop = nullptr;
 };
 
+constexpr milliseconds kEveryLongest = std::chrono::hours{24 * 366};
+
 /// `10/s`, `100/15m`: how many in which time, in lowest terms.
 void read_rate(Reader& r, const Member& m, WindowDraft& d) {
   constexpr std::string_view kHint = "write 10/s, 600/m, 5/h or 100/15m";
@@ -78,10 +80,11 @@ constexpr Row<WindowDraft> kWindow[] = {
        d.exact = m.key;
        set(r.boolean(m), d.window.exact);
      }},
-    {{"every", shape::kDuration, "duration, 1ms to 31d", "", "Fixed windows, one after the other."},
+    {{"every", shape::kDuration, "duration, 1ms to 366d", "",
+      "Fixed windows, one after the other; over 31d of counts and sums."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.every = m.key;
-       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.length);
+       set(r.duration(m, kWindowShortest, kEveryLongest), d.window.length);
      }},
     {{"from", R"({"enum":["epoch","first"]})", "`epoch` or `first`", "`epoch`",
       "Whether fixed windows begin at multiples of their length or at the key's first event."},
@@ -222,6 +225,8 @@ void settle_view(Reader& reader, WindowDraft& d) {
     }
   }
   if (d.last == nullptr) {
+    if (d.every != nullptr && d.window.length > kWindowLongest)
+      reader.error(*d.every, "a window of a view is 31d at most");
     if (d.hop != nullptr) reader.error(*d.hop, "\"hop\" stands only with \"last\"");
     return;
   }

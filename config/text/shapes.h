@@ -10,6 +10,8 @@ inline constexpr std::string_view kTextMap = R"({"type":"object"})";
 inline constexpr std::string_view kTexts = R"({"$ref":"#/$defs/texts"})";
 inline constexpr std::string_view kName = R"({"$ref":"#/$defs/name"})";
 inline constexpr std::string_view kNames = R"({"$ref":"#/$defs/names"})";
+inline constexpr std::string_view kWatched =
+    R"({"anyOf":[{"$ref":"#/$defs/names"},{"$ref":"#/$defs/described"},{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/described"}]}}]})";
 inline constexpr std::string_view kExpression = R"({"$ref":"#/$defs/expression"})";
 inline constexpr std::string_view kFields = R"({"$ref":"#/$defs/fields"})";
 inline constexpr std::string_view kKey =

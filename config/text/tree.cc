@@ -117,7 +117,7 @@ class Builder : public YAML::EventHandler {
       node.text = tree_.keep(tag);
       node.where.length = static_cast<std::uint32_t>(tag.size());
     } else if (node.plain) {
-      check_plain(node, problems_);
+      if (!limits_.loose_words) check_plain(node, problems_);
     } else if (token.unterminated) {
       problems_.error(node.where, "a quoted text without its closing quote");
       throw Stop{};

@@ -70,6 +70,8 @@ struct TreeLimits {
   std::size_t depth = 64;
   std::size_t nodes = 200'000;
   std::size_t alias_expansions = 200'000;  ///< nodes that aliases add, all together
+  /// on, off, yes, no and numbers with leading zeros are texts, as in files of others.
+  bool loose_words = false;
 };
 
 /// Reads one YAML document. Problems: syntax, bounds, encoding, control characters, duplicate and

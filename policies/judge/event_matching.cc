@@ -32,6 +32,15 @@ void EventMatching::next_epoch() {
 
 void EventMatching::match(const Record& record, Trace* trace) {
   next_epoch();
+  if (record.descriptor != nullptr) {
+    // Which event a descriptor is has been looked up; conditions tell the rest.
+    const auto call = work_.set->call_event;
+    if (call) work_.plan.bases.push_back(*call);
+    if (record.also) work_.plan.bases.push_back(*record.also);
+    if (record.event != call) work_.plan.bases.push_back(record.event);
+    for (const EventIndex index : work_.plan.bases) match_family(index, trace);
+    return;
+  }
   const EventIndex base = work_.set->events[record.event].base;
   if (const Request* const request = record.request; request != nullptr) {
     work_.plan.bases.push_back(kRequestEvent);

@@ -85,5 +85,6 @@ std::span<const ExtractorRow> http_extractors();
 std::span<const ExtractorRow> network_extractors();
 std::span<const ExtractorRow> body_extractors();
 std::span<const ExtractorRow> envoy_extractors();
+std::span<const ExtractorRow> descriptor_extractors();
 
 }  // namespace weir::policies

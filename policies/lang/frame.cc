@@ -69,6 +69,7 @@ void Frame::restart(const SlotTable& slots, const ListOracle* lists) {
   answer_body_->reset();
   event_ = {};
   value_ = limit_ = Value::null();
+  descriptor_ = nullptr;
 }
 
 void Frame::begin(const SlotTable& slots, const Request& request, const ListOracle* lists) {
@@ -81,6 +82,7 @@ void Frame::begin(const SlotTable& slots, const Request& request, const ListOrac
 void Frame::begin(const SlotTable& slots, const Record& record, const ListOracle* lists) {
   restart(slots, lists);
   request_ = record.request;
+  descriptor_ = record.descriptor;
   answer_ = nullptr;
   time_ = record.time;
   Cell* const cells = cells_.data();  // the presets' slots are the table's

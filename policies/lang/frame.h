@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/event.h"
 #include "core/value.h"
 #include "policies/lang/extractors.h"
@@ -106,6 +107,8 @@ class Frame {
   // For extractors and functions.
   const Request* request() const noexcept { return request_; }  ///< null on the answer side
   const Answer* answer() const noexcept { return answer_; }     ///< null on the request side
+  /// Of a rate limit call; null for everything else.
+  const Descriptor* descriptor() const noexcept { return descriptor_; }
   TimePoint time() const noexcept { return time_; }
   const ListOracle* lists() const noexcept { return lists_; }
   Arena& arena() noexcept { return arena_; }
@@ -130,6 +133,7 @@ class Frame {
   const SlotTable* slots_ = nullptr;
   const Request* request_ = nullptr;
   const Answer* answer_ = nullptr;
+  const Descriptor* descriptor_ = nullptr;
   const ListOracle* lists_ = nullptr;
   TimePoint time_;
   std::string_view event_;

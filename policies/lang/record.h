@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/clock.h"
+#include "core/descriptor.h"
 #include "core/event.h"
 #include "core/value.h"
 #include "policies/lang/slots.h"
@@ -27,6 +29,10 @@ struct Record {
   /// in front of an app; if it is not known to be another, method and path say what else it is.
   const Request* request = nullptr;
   std::uint64_t line = 0;  ///< where it stands in its file, from 1; 0: nowhere
+  /// Of a rate limit call; its words read this.
+  const Descriptor* descriptor = nullptr;
+  /// Another base event that it is besides: of a descriptor, the event of its whole domain.
+  std::optional<std::uint16_t> also{};
 };
 
 }  // namespace weir::policies

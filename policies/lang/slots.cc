@@ -58,6 +58,12 @@ SlotId SlotTable::segment(std::uint32_t k) {
   return attribute(*find_extractor("segment"), std::move(argument));
 }
 
+SlotId SlotTable::entry(std::uint32_t k) {
+  Argument argument;
+  argument.index = k;
+  return attribute(*find_extractor("entry"), std::move(argument));
+}
+
 SlotId SlotTable::metric(std::uint32_t k) {
   Slot slot = special(Slot::Kind::metric, Type::dyn, "metric " + std::to_string(k));
   slot.argument.index = k;

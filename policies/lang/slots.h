@@ -79,6 +79,8 @@ class SlotTable {
   SlotId attribute(const ExtractorRow& row, Argument argument);
   SlotId segment(
       std::uint32_t k);  ///< k-th segment of the normalised path, from 0; never spelled in text
+  /// The value of a descriptor's k-th entry, from 0; never spelled in text.
+  SlotId entry(std::uint32_t k);
   /// A column of the records of event `source`; what it holds is preset, or null.
   SlotId column(std::string_view source, std::string_view name, Type type);
   /// The slot of this canonical text, if somebody reads it.

@@ -36,6 +36,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   auto set = std::make_unique<PolicySet>();
   set->challenge = model.server.challenge;
   set->path_rules = model.server.proxy.path;
+  set->ratelimit = model.server.ratelimit;
   Compiler compiler(model, problems, *set);
   compiler.declare_lists();
   compiler.compile_tables();
@@ -306,6 +307,14 @@ void Compiler::index() {
       for (const KeySlot& part : release.key) reads(release.event, part.slot);
     }
   }
+  for (DescriptorEvent& event : set_.descriptor_events) {
+    for (const PolicySet::Watcher& watcher : set_.watchers[event.event]) {
+      const auto& rungs = set_.policies[watcher.policy].rungs;
+      event.limited = event.limited || std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) {
+                        return r.compare != config::Rung::Compare::none || r.overflows;
+                      });
+    }
+  }
   // An event is looked at if it is used or somebody's parent is; parents stand before their
   // children.
   std::vector<bool> wanted = used;
@@ -399,6 +408,13 @@ const Policy* PolicySet::find_policy(std::string_view name) const noexcept {
   const auto found = std::find_if(policies.begin(), policies.end(),
                                   [&](const Policy& policy) { return policy.name == name; });
   return found == policies.end() ? nullptr : &*found;
+}
+
+const DescriptorEvent* PolicySet::find_descriptor(EventIndex event) const noexcept {
+  const auto found = std::lower_bound(
+      descriptor_events.begin(), descriptor_events.end(), event,
+      [](const DescriptorEvent& one, EventIndex wanted) { return one.event < wanted; });
+  return found != descriptor_events.end() && found->event == event ? &*found : nullptr;
 }
 
 const List* PolicySet::find_list(std::string_view name) const noexcept {

@@ -1,8 +1,34 @@
 #include <algorithm>
 
+#include "config/sections/descriptors.h"
 #include "policies/set/compiler.h"
 
 namespace weir::policies {
+namespace {
+
+constexpr std::size_t kEventsMost = 60'000;  // an EventIndex has 16 bits
+
+/// False: another event is described alike, which has been told.
+bool describe_call(const config::EventDef& def, Event& event, PolicySet& set,
+                   config::Problems& problems) {
+  const auto index = static_cast<EventIndex>(set.events.size());
+  event.calls = config::described_name(*def.descriptor);
+  if (def.descriptor->brings) {
+    event.calls = def.name.value;
+    set.override_events.emplace(*def.descriptor->brings, index);
+  } else if (!set.descriptors.add(*def.descriptor, index)) {
+    problems.error(def.name.where, "another event has the same domain and descriptors",
+                   "watch that one, or write `is` with its name and a `when`");
+    return false;
+  }
+  DescriptorEvent& known = set.descriptor_events.emplace_back();
+  known.event = index;
+  known.quota = def.descriptor->quota;
+  known.rule = def.descriptor->rule;
+  return true;
+}
+
+}  // namespace
 
 std::optional<SlotId> Compiler::Scope::field(std::string_view name) const {
   if (policy_ != nullptr) {
@@ -77,10 +103,30 @@ void Compiler::compile_events() {
   set_.events.push_back(std::move(request));
   event_index_.emplace("request", kRequestEvent);
   compile_fields(model_.fields, set_.events.front());
+  const auto is_call = [](const config::EventDef& def) { return def.descriptor.has_value(); };
+  if (std::any_of(model_.events.begin(), model_.events.end(), is_call)) {
+    Event call = set_.events.front();
+    call.name = "rate limit call";  // no name that a file can give
+    call.base = call.parent = 1;
+    set_.events.push_back(std::move(call));
+    set_.call_event = EventIndex{1};
+  }
 
   for (const config::EventDef& def : model_.events) event_defs_.emplace(def.name.value, &def);
   std::set<std::string> open;
-  for (const config::EventDef& def : model_.events) compile_event(def, open);
+  for (const config::EventDef& def : model_.events) {
+    if (set_.events.size() >= kEventsMost) {
+      problems_.error(def.name.where, "more than 60,000 events");
+      break;
+    }
+    compile_event(def, open);
+  }
+  for (DescriptorEvent& event : set_.descriptor_events) {  // once all have their indices
+    const config::EventDef& def = *event_defs_.find(set_.events[event.event].name)->second;
+    for (const config::Text& name : def.descriptor->replaces) {
+      if (const auto replaced = find_event(name)) event.replaces.push_back(*replaced);
+    }
+  }
 }
 
 void Compiler::compile_fields(const std::vector<config::FieldDef>& fields, Event& event) {
@@ -151,6 +197,7 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
     }
     set_.routes.add(*parsed.route, static_cast<std::uint16_t>(set_.events.size()));
   }
+  if (def.descriptor && !describe_call(def, event, set_, problems_)) return;
   compile_fields(def.fields, event);
   if (def.when) {
     Scope scope(*this, event);
@@ -192,7 +239,7 @@ std::string Compiler::event_canonical(EventIndex index) const {
   const Event& event = set_.events[index];
   std::string out;
   if (event.parent != index) out = event_canonical(event.parent);
-  out += event.route;
+  out += event.route + event.calls;
   if (event.source == event.name) out += "records of " + event.name;
   if (event.when) out += " when " + event.when->canonical();
   return out;

@@ -41,6 +41,12 @@ std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event
 
 std::optional<KeySlot> Compiler::key_part_slot(const config::KeyPart& part, const Event& event,
                                                bool complain) {
+  if (part.entry) {
+    KeySlot entry;
+    entry.slot = set_.slots.entry(*part.entry);
+    entry.type = Type::text;
+    return entry;
+  }
   auto out = key_slot(part.field, event, complain);
   if (!out || !(part.v4_bits || part.v6_bits)) return out;
   if (!out->is_address && set_.slots[out->slot].kind == Slot::Kind::column) {
@@ -159,6 +165,7 @@ void Compiler::compile_lists() {
     // things by the same names.
     const auto everywhere = list_key(list, set_.events[kRequestEvent]);
     if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
+    if (everywhere && set_.call_event) list.bindings.push_back({*set_.call_event, *everywhere});
     const auto same_key = [](const std::vector<KeySlot>& a, const std::vector<KeySlot>& b) {
       return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                         [](const KeySlot& x, const KeySlot& y) { return x.slot == y.slot; });

@@ -24,6 +24,7 @@
 #include "policies/lang/slots.h"
 #include "policies/lang/threshold_table.h"
 #include "policies/set/actions.h"
+#include "policies/set/descriptors.h"
 #include "policies/set/routes.h"
 #include "policies/set/views.h"
 
@@ -46,6 +47,7 @@ struct Event {
   bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
   std::string route;               ///< canonical; empty for `request` and for records
   BodyKind body = BodyKind::none;  ///< the only kind of body that its fields read; none: any
+  std::string calls;               ///< canonical; which calls of the rate limit service it is
   std::string source;              ///< the base event, if records describe it; empty: requests do
   std::string time_column;         ///< of records: where their time stands; empty: elsewhere
   config::SourceDef::Time time_as = config::SourceDef::Time::seconds;
@@ -241,7 +243,14 @@ struct Reset {
 struct PolicySet {
   SlotTable slots;
   std::vector<Event> events;
-  Routes routes;  ///< ids are indices of base events
+  Routes routes;                                   ///< ids are indices of base events
+  DescriptorRoutes descriptors;                    ///< as well
+  std::vector<DescriptorEvent> descriptor_events;  ///< by event, ascending
+  const DescriptorEvent* find_descriptor(EventIndex event) const noexcept;
+  /// Built in: what every descriptor of a known domain is, so that lists act on it.
+  std::optional<EventIndex> call_event;
+  /// By unit: the built-in event of a descriptor that brings its own limit along.
+  std::map<RateUnit, EventIndex> override_events;
   /// For each base event: every event that it may turn out to be and that somebody uses, parents
   /// first.
   std::vector<std::vector<EventIndex>> family;
@@ -272,6 +281,7 @@ struct PolicySet {
   std::vector<config::NotifyDef> notify;
   config::Server::Challenge challenge;
   PathRules path_rules;  ///< by which the paths of requests are read
+  config::Server::RateLimit ratelimit;
   std::vector<View> views;
   std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
   std::uint64_t view_memory = 0;                    ///< bytes of all views together

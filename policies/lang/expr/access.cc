@@ -57,6 +57,8 @@ class Access {
   bool name() {
     const std::string name = base_->text;
     if (const auto column = checker_.scope.column(name)) return load(*column);
+    // A field of the event's own may have the name of a word that only rate limit calls fill.
+    if (const auto slot = checker_.scope.field(name)) return load(*slot);
     if (name == "response") return response();
     if (name == "envoy") return envoy();
     const ExtractorRow* row = find_extractor(name);
@@ -67,7 +69,6 @@ class Access {
         return load(name == "value" ? SlotTable::value() : SlotTable::limit());
       return checker_.fail(*base_, quoted(name) + " means something only in the rungs of a policy");
     }
-    if (const auto slot = checker_.scope.field(name)) return load(*slot);
     return unknown(name);
   }
 
@@ -78,7 +79,11 @@ class Access {
       const std::string_view word = row.name.substr(0, row.name.find('.'));
       // Few requests have words of Envoy's: naming them too would make the list too long to be
       // shown.
-      if (word == "envoy") continue;
+      const auto calls = descriptor_extractors();
+      const bool of_calls = std::any_of(calls.begin(), calls.end(), [&](const ExtractorRow& call) {
+        return call.name == row.name;
+      });
+      if (word == "envoy" || of_calls) continue;
       if (row.form == ArgumentForm::index || (member && row.form == ArgumentForm::none)) continue;
       if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     }

@@ -4,7 +4,22 @@
 namespace weir::policies {
 namespace {
 
+/// Envoy's action `remote_address` gives the client's address, as Envoy trusts it.
+Extracted read_remote_address(Frame& frame, const Descriptor& descriptor) noexcept {
+  const DescriptorEntry* found = nullptr;
+  for (const DescriptorEntry& entry : descriptor.entries) {
+    if (entry.key != "remote_address") continue;
+    if (found != nullptr) return Extracted::miss(MissReason::ambiguous);
+    found = &entry;
+  }
+  if (found == nullptr) return Extracted::miss(MissReason::absent);
+  const auto address = Address::parse(found->value);
+  const Address* const kept = address ? frame.arena().make(*address) : nullptr;
+  return kept != nullptr ? Extracted{Value::address(kept)} : Extracted::miss(MissReason::failed);
+}
+
 Extracted read_ip(Frame& frame, const Argument&) noexcept {
+  if (frame.descriptor() != nullptr) return read_remote_address(frame, *frame.descriptor());
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
   return {Value::address(&frame.request()->client)};
 }

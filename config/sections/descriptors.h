@@ -1,0 +1,24 @@
+#pragma once
+
+#include "config/text/reader.h"
+
+/// Events that calls of Envoy's rate limit service make: `domain` and `descriptors`.
+namespace weir::config {
+
+inline constexpr std::size_t kDescriptorEntriesMost = 32;
+
+void read_domain(Reader& reader, const Member& m, std::optional<DescriptorDef>& out);
+void read_descriptors(Reader& reader, const Member& m, std::optional<DescriptorDef>& out);
+
+/// Events by their names, or described in place as `{domain: ..., descriptors: {...}}`; what is
+/// described goes to `described` under a name of its own.
+std::vector<Text> read_watched(Reader& reader, const Member& m, std::vector<EventDef>& described);
+
+/// The name of an event that is described in place: equal for equal descriptions.
+std::string described_name(const DescriptorDef& def);
+
+/// Puts what was described in place among the events, once each. Then counts of events that a
+/// rate limit call makes become sums of its hits.
+void take_described(Model& model);
+
+}  // namespace weir::config

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "config/sections/sections.h"
+#include "config/sections/share.h"
+#include "config/text/shapes.h"
+#include "config/text/yaml_text.h"
+
+/// `ratelimit:` files of envoyproxy/ratelimit, and how calls of the rate limit service are
+/// answered.
+namespace weir::config {
+namespace {
+
+using RateLimit = Server::RateLimit;
+
+void read_header(Reader& r, const Member& m, std::string& out) {
+  const auto text = r.text(m);
+  if (!text) return;
+  const bool token =
+      text->value.size() <= 64 && std::all_of(text->value.begin(), text->value.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+      });
+  if (!token) return r.error(*m.value, quoted(text->value) + " is no name of a header");
+  out = text->value;
+}
+
+constexpr Row<RateLimit> kHeaders[] = {
+    {{"limit", shape::kText, "name of a header", "`RateLimit-Limit`", "The limit itself."},
+     [](Reader& r, const Member& m, RateLimit& out) { read_header(r, m, out.limit_header); }},
+    {{"remaining", shape::kText, "name of a header", "`RateLimit-Remaining`", "What is left."},
+     [](Reader& r, const Member& m, RateLimit& out) { read_header(r, m, out.remaining_header); }},
+    {{"reset", shape::kText, "name of a header", "`RateLimit-Reset`",
+      "Seconds until the window ends."},
+     [](Reader& r, const Member& m, RateLimit& out) { read_header(r, m, out.reset_header); }},
+};
+
+constexpr Row<RateLimit> kRateLimit[] = {
+    {{"files", shape::kTexts, "path pattern, or a list of them", "",
+      "Files of envoyproxy/ratelimit, read as they are; relative to this file."},
+     [](Reader& r, const Member& m, RateLimit& out) { out.files = r.texts(m); }},
+    {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
+      "`local`, `redis` or `{redis: {sync: 200ms}}`", "as `defaults` says",
+      "Whose counts the files' limits are, and those that calls bring along."},
+     [](Reader& r, const Member& m, RateLimit& out) { read_share(r, m, out.share); }},
+    {{"headers", R"({"anyOf":[{"type":"boolean"},{"$ref":"#/$defs/ratelimit_headers"}]})",
+      "`true`, `false`, or a map (below)", "`false`",
+      "Header fields of the scarcest limit in the answer, for the client."},
+     [](Reader& r, const Member& m, RateLimit& out) {
+       const auto use = [&] {
+         out.limit_header = "RateLimit-Limit";
+         out.remaining_header = "RateLimit-Remaining";
+         out.reset_header = "RateLimit-Reset";
+       };
+       if (m.value->is_map()) {
+         use();
+         r.walk(*m.value, "\"headers\"", kHeaders, out);
+       } else if (const auto on = r.boolean(m); on && *on) {
+         use();
+       }
+     }},
+    {{"shadow", shape::kBoolean, "`true` or `false`", "`false`",
+      "Answer OK whatever the limits say."},
+     [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.shadow); }},
+    {{"quota", shape::kBoolean, "`true` or `false`", "`false`",
+      "Every limit is a quota: a call is refused only where all of them refuse it."},
+     [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.quota); }},
+    {{"metadata", shape::kBoolean, "`true` or `false`", "`false`",
+      "Say in `dynamic_metadata` what was asked, and the metadata of rules that pass."},
+     [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.metadata); }},
+    {{"merge_domains", shape::kBoolean, "`true` or `false`", "`false`",
+      "Files may add to each other's domains."},
+     [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.merge_domains); }},
+};
+
+}  // namespace
+
+void read_rate_limit(Reader& reader, const Member& m, Server::RateLimit& out) {
+  reader.walk(*m.value, "\"ratelimit\"", kRateLimit, out);
+}
+
+void add_rate_limit_tables(std::vector<TableDoc>& out) {
+  out.push_back(doc_of<kRateLimit>(
+      "ratelimit", "\"ratelimit\"", "ratelimit",
+      "How calls of Envoy's rate limit service are answered; docs/migrating.md has the words of "
+      "envoyproxy/ratelimit."));
+  out.push_back(doc_of<kHeaders>("ratelimit_headers", "\"headers\"", "ratelimit.headers", ""));
+}
+
+}  // namespace weir::config

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "policies/judgement/plan.h"
+#include "policies/judgement/verdict.h"
+#include "policies/lang/record.h"
+#include "policies/set/policy_set.h"
+
+/// A call of Envoy's rate limit service as events: each descriptor is one event, judged and counted
+/// by itself, whatever becomes of the others. No protobuf here: the gRPC door, `/json`, and
+/// `weir test` say the same of the same call.
+namespace weir::policies {
+
+/// Which event a descriptor is.
+struct FoundDescriptor {
+  std::optional<std::uint16_t> event;  ///< none: nothing is judged
+  std::optional<std::uint16_t> also;   ///< the event of its whole domain
+  const DescriptorEvent* what = nullptr;
+  bool known = false;     ///< the domain is
+  bool replaced = false;  ///< by the event of another descriptor
+};
+
+/// Finds the events of all descriptors of a call; what one replaces no other is. Reuses `out`.
+void find_events(const PolicySet& set, std::span<const Descriptor> descriptors,
+                 std::vector<FoundDescriptor>& out);
+
+/// What judges one descriptor. The descriptor must outlive the use.
+Record record_of(const FoundDescriptor& found, const Descriptor& descriptor,
+                 TimePoint now) noexcept;
+
+struct DescriptorStatus {
+  bool over = false;       ///< refused
+  bool unlimited = false;  ///< an event that no policy limits
+  bool has_limit = false;  ///< then what follows is known; of several limits the scarcest
+  bool is_quota = false;
+  std::int64_t requests = 0;
+  RateUnit unit = RateUnit::unknown;  ///< unknown: the window is no whole unit
+  std::string_view name;              ///< the policy's, or what its rule is called
+  std::int64_t remaining = 0;
+  milliseconds reset{0};
+};
+
+/// Right after the judgement, while plan and verdict are alive.
+DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict& verdict,
+                           const FoundDescriptor& found, Instant at) noexcept;
+/// Of a descriptor that nothing judges.
+DescriptorStatus status_of(const FoundDescriptor& found) noexcept;
+
+/// What the whole call is answered: over, if one that is no quota is over, or all quotas are.
+/// `all_quota`: every event is taken for a quota.
+bool is_over(std::span<const DescriptorStatus> statuses, bool all_quota) noexcept;
+
+/// Whole seconds, rounded up: 0.9 s is 1.
+constexpr std::int64_t reset_seconds(milliseconds left) noexcept {
+  return left.count() <= 0 ? 0 : (left.count() + 999) / 1000;
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,429 @@
+#include "policies/explain/rate_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "tests/policies/world.h"
+
+/// Calls of the rate limit service as events, without any door.
+namespace weir::policies::rate_limit_test {
+namespace {
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+struct Asked {
+  Entries entries;
+  std::int64_t hits = 1;
+  std::optional<Descriptor::Limit> limit{};
+};
+
+struct Answered {
+  bool over = false;
+  std::vector<DescriptorStatus> statuses;
+};
+
+/// weir.yaml, and a file of envoyproxy/ratelimit beside it.
+class Service {
+ public:
+  explicit Service(std::string yaml, std::vector<std::string> files = {}) : world_("policies: []") {
+    std::vector<config::SourceText> texts{{"weir.yaml", "weir: 1\n" + std::move(yaml)}};
+    for (std::string& file : files) {
+      texts.push_back({"limits" + std::to_string(texts.size()) + ".yaml", std::move(file), true});
+    }
+    config::Problems problems;
+    const config::Model model = config::parse(texts, {}, problems);
+    all_quota_ = model.server.ratelimit.quota;
+    world_.use(model, std::move(problems));
+    world_.now = from_ms(1'700'000'000'000);
+  }
+
+  Answered call(std::string domain, std::vector<Asked> asked) {
+    std::vector<std::vector<DescriptorEntry>> entries(asked.size());
+    std::vector<Descriptor> descriptors(asked.size());
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      for (const auto& [key, value] : asked[i].entries) entries[i].push_back({key, value});
+      descriptors[i] = {domain, entries[i], asked[i].hits, asked[i].limit};
+    }
+    std::vector<FoundDescriptor> found;
+    const PolicySet& set = world_.evaluator.set();
+    find_events(set, descriptors, found);
+    Answered out;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (!found[i].event) {
+        out.statuses.push_back(status_of(found[i]));
+        continue;
+      }
+      const Record record = record_of(found[i], descriptors[i], world_.now);
+      const Verdict& verdict = world_.evaluator.judge(record, world_.instant(), {});
+      out.statuses.push_back(
+          status_of(set, world_.evaluator.plan(), verdict, found[i], world_.instant()));
+    }
+    out.over = is_over(out.statuses, all_quota_);
+    return out;
+  }
+  /// Whether a call with this one descriptor is over.
+  bool over(std::string domain, Entries entries, std::int64_t hits = 1) {
+    return call(std::move(domain), {{std::move(entries), hits, {}}}).over;
+  }
+  void pass(milliseconds time) { world_.now += time; }
+
+ private:
+  World world_;
+  bool all_quota_ = false;
+};
+
+std::vector<std::string> problems_of(std::string file, std::string yaml = "policies: []\n") {
+  config::Problems problems;
+  config::parse({{"weir.yaml", "weir: 1\n" + yaml}, {"limits.yaml", std::move(file), true}}, {},
+                problems);
+  std::vector<std::string> out;
+  for (const auto& problem : problems.all()) {
+    out.push_back(std::to_string(problem.where.line) + ": " + problem.message);
+  }
+  return out;
+}
+
+TEST(RateLimit, CountsHitsOfAPolicyThatWatchesACall) {
+  Service service(R"(
+policies:
+  - name: per-address
+    watch: {domain: api, descriptors: {remote_address: "*"}}
+    key: descriptor.remote_address
+    window: 1m
+    then: [{over: 5, do: deny}]
+)");
+  const auto first = service.call("api", {{{{"remote_address", "192.0.2.1"}}, 3, {}}});
+  EXPECT_FALSE(first.over);
+  ASSERT_EQ(first.statuses.size(), 1U);
+  EXPECT_TRUE(first.statuses[0].has_limit);
+  EXPECT_EQ(first.statuses[0].requests, 5);
+  EXPECT_EQ(first.statuses[0].remaining, 2);
+  EXPECT_EQ(first.statuses[0].unit, RateUnit::minute);
+  EXPECT_EQ(first.statuses[0].name, "per-address");
+  EXPECT_TRUE(service.over("api", {{"remote_address", "192.0.2.1"}}, 3)) << "3 + 3 is over 5";
+  EXPECT_FALSE(service.over("api", {{"remote_address", "192.0.2.1"}}, 2)) << "refused: not counted";
+  EXPECT_FALSE(service.over("api", {{"remote_address", "192.0.2.2"}}, 5)) << "another key";
+  EXPECT_FALSE(service.over("api", {{"remote_address", "192.0.2.1"}}, 0)) << "a look is free";
+  EXPECT_FALSE(service.over("web", {{"remote_address", "192.0.2.1"}}, 9)) << "another domain";
+  EXPECT_FALSE(service.over("api", {{"remote_address", "192.0.2.1"}, {"path", "/"}}, 9))
+      << "a descriptor with more entries is another";
+}
+
+TEST(RateLimit, TheNearestDescriptionIsTheEvent) {
+  Service service(R"(
+policies:
+  - name: anybody
+    watch: {domain: api, descriptors: {user: "*", plan: free}}
+    key: descriptor.user
+    window: 1m
+    then: [{over: 1, do: deny}]
+  - name: boss
+    watch: {domain: api, descriptors: {plan: free, user: boss}}
+    window: 1m
+    then: [{over: 3, do: deny}]
+  - name: bots
+    watch: {domain: api, descriptors: {user: "bot-*", plan: free}}
+    window: 1m
+    then: [{over: 2, do: deny}]
+  - name: all-of-it
+    watch: {domain: api}
+    window: 1m
+    then: [{over: 100, do: deny}]
+)");
+  const auto passes = [&](std::string user) {
+    int n = 0;
+    while (n < 20 && !service.over("api", {{"user", user}, {"plan", "free"}})) ++n;
+    return n;
+  };
+  EXPECT_EQ(passes("boss"), 3);
+  EXPECT_EQ(passes("ann"), 1);
+  EXPECT_EQ(passes("bot-1"), 2);
+  EXPECT_EQ(passes("bot-2"), 0) << "bots share one counter";
+  EXPECT_FALSE(service.over("api", {{"other", "x"}}, 90)) << "the domain's own";
+  EXPECT_TRUE(service.over("api", {{"other", "x"}}, 9));
+}
+
+TEST(RateLimit, EveryDescriptorIsChargedWhateverBecomesOfTheOthers) {
+  Service service(R"(
+policies:
+  - {name: a, watch: {domain: d, descriptors: {a: "*"}}, window: 1m, then: [{over: 1, do: deny}]}
+  - {name: b, watch: {domain: d, descriptors: {b: "*"}}, window: 1m, then: [{over: 9, do: deny}]}
+)");
+  service.call("d", {{{{"a", "1"}}}});
+  const auto both = service.call("d", {{{{"a", "1"}}}, {{{"b", "1"}}}, {{{"c", "1"}}}});
+  EXPECT_TRUE(both.over);
+  ASSERT_EQ(both.statuses.size(), 3U);
+  EXPECT_TRUE(both.statuses[0].over);
+  EXPECT_FALSE(both.statuses[1].over);
+  EXPECT_EQ(both.statuses[1].remaining, 8);
+  EXPECT_FALSE(both.statuses[2].has_limit);
+}
+
+TEST(RateLimit, ListsActOnTheAddressOfACall) {
+  Service service(R"(
+lists:
+  office: {of: ip, kind: allow, entries: [10.0.0.0/8]}
+  thieves: {of: ip, kind: deny, entries: [192.0.2.7]}
+policies:
+  - name: per-address
+    watch: {domain: api, descriptors: {remote_address: "*"}}
+    key: ip
+    window: 1m
+    then: [{over: 1, do: deny}]
+)");
+  EXPECT_TRUE(service.over("api", {{"remote_address", "192.0.2.7"}}));
+  EXPECT_TRUE(service.over("api", {{"remote_address", "192.0.2.7"}, {"x", "y"}}))
+      << "also where no policy watches";
+  EXPECT_FALSE(service.over("api", {{"remote_address", "10.1.2.3"}}, 5));
+  EXPECT_FALSE(service.over("api", {{"remote_address", "192.0.2.8"}}));
+  EXPECT_TRUE(service.over("api", {{"remote_address", "192.0.2.8"}}));
+}
+
+TEST(RateLimit, ALimitThatTheCallBringsTakesTheConfiguredOnesPlace) {
+  Service service(R"(
+policies:
+  - {name: a, watch: {domain: d, descriptors: {a: "*"}}, window: 1m, then: [{over: 100, do: deny}]}
+)");
+  const Asked two{{{"a", "1"}}, 1, Descriptor::Limit{2, RateUnit::hour}};
+  EXPECT_FALSE(service.call("d", {two}).over);
+  const auto second = service.call("d", {two});
+  EXPECT_FALSE(second.over);
+  EXPECT_EQ(second.statuses[0].requests, 2);
+  EXPECT_EQ(second.statuses[0].remaining, 0);
+  EXPECT_EQ(second.statuses[0].unit, RateUnit::hour);
+  EXPECT_TRUE(service.call("d", {two}).over);
+  EXPECT_FALSE(service.call("d", {{{{"a", "2"}}, 1, Descriptor::Limit{2, RateUnit::hour}}}).over)
+      << "another descriptor counts apart";
+  EXPECT_FALSE(service.call("d", {{{{"a", "1"}}, 1, Descriptor::Limit{9, RateUnit::year}}}).over);
+  EXPECT_FALSE(service.over("d", {{"a", "1"}}, 100)) << "the configured limit counted none of it";
+  service.pass(std::chrono::hours{1});
+  EXPECT_FALSE(service.call("d", {two}).over);
+}
+
+// What follows is envoyproxy/ratelimit's behaviour, with files of our own.
+
+constexpr const char* kShop = R"(
+domain: shop
+descriptors:
+  - key: path
+    value: /login
+    rate_limit: {unit: minute, requests_per_unit: 2}
+    descriptors:
+      - key: user
+        rate_limit: {unit: SECOND, requests_per_unit: 1}
+      - key: user
+        value: vip
+        rate_limit: {unlimited: true}
+  - key: path
+    value: /free
+  - key: path
+    rate_limit: {unit: hour, requests_per_unit: 3}
+  - key: tree
+    value: oak*
+    rate_limit: {unit: day, requests_per_unit: 1}
+  - key: tree
+    value: "*birch*"
+    share_threshold: true
+    rate_limit: {unit: month, requests_per_unit: 2}
+  - key: year
+    rate_limit: {unit: year, requests_per_unit: 1}
+)";
+
+TEST(EnvoyRateLimitFile, MatchesTheMostExactOfEachStep) {
+  Service service("ratelimit: {}\npolicies: []\n", {kShop});
+  EXPECT_FALSE(service.over("shop", {{"path", "/login"}}, 2));
+  EXPECT_TRUE(service.over("shop", {{"path", "/login"}}));
+  EXPECT_FALSE(service.over("shop", {{"path", "/free"}}, 1000)) << "listed without a limit";
+  EXPECT_FALSE(service.over("shop", {{"path", "/a"}}, 3)) << "each other value by itself";
+  EXPECT_TRUE(service.over("shop", {{"path", "/a"}}));
+  EXPECT_FALSE(service.over("shop", {{"path", "/b"}}, 3));
+  EXPECT_FALSE(service.over("shop", {{"path", "/login"}, {"user", "ann"}}));
+  EXPECT_TRUE(service.over("shop", {{"path", "/login"}, {"user", "ann"}}));
+  EXPECT_FALSE(service.over("shop", {{"path", "/login"}, {"user", "vip"}}, 1000));
+  EXPECT_FALSE(service.over("shop", {{"user", "ann"}, {"path", "/login"}}, 1000)) << "the order";
+  EXPECT_FALSE(service.over("shop", {{"path", "/a"}, {"user", "ann"}}, 1000)) << "deeper than any";
+  EXPECT_FALSE(service.over("nowhere", {{"path", "/login"}}, 1000));
+}
+
+TEST(EnvoyRateLimitFile, WildcardsCountEachValueUnlessTheyShare) {
+  Service service("policies: []\n", {kShop});
+  EXPECT_FALSE(service.over("shop", {{"tree", "oak1"}}));
+  EXPECT_TRUE(service.over("shop", {{"tree", "oak1"}}));
+  EXPECT_FALSE(service.over("shop", {{"tree", "oak2"}}));
+  EXPECT_FALSE(service.over("shop", {{"tree", "a birch"}}));
+  EXPECT_FALSE(service.over("shop", {{"tree", "birches"}}));
+  EXPECT_TRUE(service.over("shop", {{"tree", "silver birch"}})) << "all birches are one";
+  EXPECT_FALSE(service.over("shop", {{"tree", "elm"}}, 99));
+  EXPECT_FALSE(service.over("shop", {{"year", "x"}}));
+  EXPECT_TRUE(service.over("shop", {{"year", "x"}})) << "a year is 365 days";
+}
+
+TEST(EnvoyRateLimitFile, TellsLimitAndResetAsTheFileSaysIt) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - {key: a, rate_limit: {name: of-a, unit: minute, requests_per_unit: 5}}
+  - {key: b, rate_limit: {unlimited: true}}
+)"});
+  // 1,700,000,000 s is 20 s into its minute.
+  service.pass(milliseconds{100});
+  const auto status = service.call("d", {{{{"a", ""}}}, {{{"b", "x"}}}, {{{"c", "x"}}}}).statuses;
+  ASSERT_EQ(status.size(), 3U);
+  EXPECT_EQ(status[0].name, "of-a");
+  EXPECT_EQ(status[0].requests, 5);
+  EXPECT_EQ(status[0].remaining, 4);
+  EXPECT_EQ(status[0].reset, milliseconds{39'900});
+  EXPECT_EQ(reset_seconds(status[0].reset), 40) << "rounded up";
+  EXPECT_TRUE(status[1].unlimited);
+  EXPECT_FALSE(status[1].has_limit);
+  EXPECT_FALSE(status[2].unlimited);
+  EXPECT_EQ(reset_seconds(milliseconds{900}), 1);
+  EXPECT_EQ(reset_seconds(milliseconds{0}), 0);
+}
+
+TEST(EnvoyRateLimitFile, TriesCountAlsoWhereTheyAreOver) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: 10}}]
+)"});
+  EXPECT_FALSE(service.over("d", {{"a", "x"}}, 8));
+  EXPECT_TRUE(service.over("d", {{"a", "x"}}, 8));
+  EXPECT_TRUE(service.over("d", {{"a", "x"}}, 1)) << "16 and 1 is over 10";
+  EXPECT_TRUE(service.over("d", {{"a", "x"}}, 0)) << "a look at what is over";
+  EXPECT_FALSE(service.over("d", {{"a", "y"}}, 10));
+  EXPECT_FALSE(service.over("d", {{"a", "y"}}, 0)) << "full is not over";
+}
+
+TEST(EnvoyRateLimitFile, ShadowModeAnswersOkAndTellsTheLimit) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors: [{key: a, shadow_mode: true, rate_limit: {unit: hour, requests_per_unit: 1}}]
+)"});
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = service.call("d", {{{{"a", "x"}}}});
+    EXPECT_FALSE(answer.over);
+    EXPECT_FALSE(answer.statuses[0].over);
+    EXPECT_EQ(answer.statuses[0].requests, 1);
+    EXPECT_EQ(answer.statuses[0].remaining, 0);
+  }
+}
+
+TEST(EnvoyRateLimitFile, ReplacedLimitsAreNotCountedInThatCall) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - {key: all, rate_limit: {name: all, unit: hour, requests_per_unit: 1}}
+  - key: plan
+    value: gold
+    rate_limit: {name: gold, unit: hour, requests_per_unit: 9, replaces: [{name: all}, {name: no}]}
+)"});
+  const Asked all{{{"all", "x"}}}, gold{{{"plan", "gold"}}};
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(service.call("d", {all, gold}).over) << i;
+  EXPECT_FALSE(service.call("d", {all, {{{"plan", "tin"}}}}).over);
+  EXPECT_TRUE(service.call("d", {all, {{{"plan", "tin"}}}}).over);
+  const auto replaced = service.call("d", {gold, all});
+  EXPECT_FALSE(replaced.over) << "in whatever order they come";
+  EXPECT_FALSE(replaced.statuses[1].has_limit);
+}
+
+TEST(EnvoyRateLimitFile, QuotasRefuseOnlyTogether) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - {key: a, quota_mode: true, rate_limit: {unit: hour, requests_per_unit: 1}}
+  - {key: b, quota_mode: true, rate_limit: {unit: hour, requests_per_unit: 2}}
+  - {key: c, rate_limit: {unit: hour, requests_per_unit: 4}}
+)"});
+  const Asked a{{{"a", "x"}}}, b{{{"b", "x"}}}, c{{{"c", "x"}}};
+  EXPECT_FALSE(service.call("d", {a, b}).over);
+  const auto second = service.call("d", {a, b});
+  EXPECT_FALSE(second.over) << "b still has some";
+  EXPECT_TRUE(second.statuses[0].over);
+  EXPECT_TRUE(service.call("d", {a, b}).over);
+  EXPECT_TRUE(service.call("d", {a}).over);
+  EXPECT_TRUE(service.call("d", {a, c}).over) << "all its quotas are over, though c is not";
+  EXPECT_FALSE(service.call("d", {c}).over);
+  EXPECT_FALSE(service.call("d", {c, c}).over);
+  EXPECT_TRUE(service.call("d", {c}).over);
+}
+
+TEST(EnvoyRateLimitFile, EntriesNeverRunTogether) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - key: m
+    rate_limit: {unit: hour, requests_per_unit: 1}
+    descriptors: [{key: n, rate_limit: {unit: hour, requests_per_unit: 1}}]
+)"});
+  EXPECT_FALSE(service.over("d", {{"m", "y_n_q"}}));
+  EXPECT_FALSE(service.over("d", {{"m", "y"}, {"n", "q"}}));
+  EXPECT_TRUE(service.over("d", {{"m", "y_n_q"}}));
+  EXPECT_FALSE(service.over("d", {{"m_y", "n_q"}}, 99));
+}
+
+TEST(EnvoyRateLimitFile, TheSameKeyMayStandAtSeveralDepths) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - key: k
+    descriptors: [{key: k, rate_limit: {unit: hour, requests_per_unit: 1}}]
+)"});
+  EXPECT_FALSE(service.over("d", {{"k", "a"}, {"k", "b"}}));
+  EXPECT_FALSE(service.over("d", {{"k", "b"}, {"k", "a"}}));
+  EXPECT_TRUE(service.over("d", {{"k", "a"}, {"k", "b"}}));
+}
+
+TEST(EnvoyRateLimitFile, FilesMayAddToADomainWhereThatIsSaid) {
+  const std::vector<std::string> files{
+      "domain: d\ndescriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: 1}}]\n",
+      "domain: d\ndescriptors: [{key: b, rate_limit: {unit: hour, requests_per_unit: 1}}]\n"};
+  Service service("ratelimit: {merge_domains: true}\npolicies: []\n", files);
+  EXPECT_FALSE(service.over("d", {{"a", "1"}}));
+  EXPECT_TRUE(service.over("d", {{"a", "1"}}));
+  EXPECT_FALSE(service.over("d", {{"b", "1"}}));
+  EXPECT_TRUE(service.over("d", {{"b", "1"}}));
+}
+
+TEST(EnvoyRateLimitFile, WordsOfYamlThatOthersReadAsTextsStand) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - {key: on, value: 007, rate_limit: {unit: hour, requests_per_unit: 1}}
+  - {key: b, value: yes, rate_limit: {unlimited: yes}}
+)"});
+  EXPECT_FALSE(service.over("d", {{"on", "007"}}));
+  EXPECT_TRUE(service.over("d", {{"on", "007"}}));
+  EXPECT_FALSE(service.over("d", {{"b", "yes"}}, 99));
+}
+
+TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
+  const auto one = [](std::string descriptors) {
+    const auto found = problems_of("domain: d\ndescriptors:\n" + descriptors);
+    return found.empty() ? std::string("nothing") : found.front();
+  };
+  EXPECT_EQ(problems_of("descriptors: []\n").front(), "1: \"domain\" is empty");
+  EXPECT_EQ(problems_of("").front(), "1: \"domain\" is missing: the file is empty");
+  EXPECT_EQ(one("- {value: x}\n"), "3: a descriptor needs \"key\"");
+  EXPECT_EQ(one("- {key: a, rate_limit: {unit: fortnight, requests_per_unit: 1}}\n"),
+            "3: \"fortnight\" is no unit");
+  EXPECT_EQ(one("- {key: a, rate_limit: {requests_per_unit: 1}}\n"),
+            "3: a rate limit needs \"unit\"");
+  EXPECT_EQ(one("- {key: a, rate_limit: {unlimited: true, unit: day}}\n"),
+            "3: a rate limit that is unlimited has no unit");
+  EXPECT_EQ(one("- {key: a, ratelimit: {}}\n"), "3: unknown key \"ratelimit\" in a descriptor");
+  EXPECT_EQ(one("- {key: a, share_threshold: true}\n"),
+            "3: \"share_threshold\" is for values with a * alone");
+  EXPECT_EQ(one("- {key: a, rate_limit: {unit: day, requests_per_unit: -1}}\n"),
+            "3: \"requests_per_unit\" is 0 to 4294967295");
+  EXPECT_EQ(one("- {key: a}\n- {key: a}\n"), "4: this descriptor stands twice");
+  EXPECT_EQ(one("- a\n"), "3: \"descriptors\" is a list of maps, and this is none");
+  EXPECT_EQ(one("- {key: a, rate_limit: {name: x, unit: day, replaces: [{name: x}]}}\n"),
+            "3: a rate limit does not replace itself");
+  EXPECT_EQ(one("- {key: a, rate_limit: {name: x, unit: day, replaces: [{}]}}\n"),
+            "3: each of \"replaces\" is a map with a \"name\"");
+  EXPECT_EQ(one("- {key: a}\n"), "nothing");
+}
+
+}  // namespace
+}  // namespace weir::policies::rate_limit_test
