@@ -14,9 +14,9 @@
 namespace weir::app {
 namespace {
 
-const std::array kCommands{&kServe,   &kDev,    &kInit,   &kCheck,     &kTest,
-                           &kExplain, &kReplay, &kSchema, &kHealth,    &kDoctor,
-                           &kCtl,     &kInject, &kMan,    &kCompletion};
+const std::array kCommands{&kServe,   &kDev,    &kInit,   &kCheck,  &kTest,
+                           &kExplain, &kReplay, &kImport, &kSchema, &kHealth,
+                           &kDoctor,  &kCtl,    &kInject, &kMan,    &kCompletion};
 
 constexpr std::string_view kAbout =
     "weir stands before an app, counts what its callers do, and flags, gray-lists, delays, "

@@ -36,7 +36,7 @@ struct Command {
 
 extern const Command kServe, kDev, kInit, kCheck, kTest, kExplain, kReplay, kSchema, kHealth,
     kDoctor, kCtl;
-extern const Command kInject, kMan, kCompletion;
+extern const Command kInject, kMan, kCompletion, kImport;
 
 /// The first word by which the completion scripts of shells ask: `weir __complete -- WORD...`.
 inline constexpr std::string_view kCompleteWord = "__complete";

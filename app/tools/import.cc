@@ -1,0 +1,138 @@
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/support/command.h"
+#include "app/support/exit_code.h"
+#include "app/support/files.h"
+#include "config/import/imported.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kImportExamples =
+    "Examples:\n"
+    "  weir import envoy-ratelimit config/        a directory of its YAML files, or one of them\n"
+    "  weir import limitador limits.yaml\n"
+    "  weir import nginx /etc/nginx/nginx.conf > weir.yaml\n"
+    "  weir import haproxy haproxy.cfg\n"
+    "\n"
+    "What could not be carried over, and why, stands in comments at the top of the output. Files\n"
+    "of envoyproxy/ratelimit can also be used as they are: ratelimit: {files: "
+    "[ratelimit/*.yaml]}.\n"
+    "docs/migrating.md has a section for each.";
+
+constexpr std::size_t kFilesMost = 1'000;
+constexpr std::size_t kBytesMost = std::size_t{4} << 20;
+
+struct ImportFlags {
+  std::string path;
+};
+
+/// The file, or the YAML files of the directory in the order of their names.
+std::vector<std::string> files_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {path};
+  std::vector<std::string> out;
+  for (const char* const end : {"/*.yaml", "/*.yml"}) {
+    std::string pattern;
+    for (const char c : path) {
+      if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+    glob_t found{};
+    if (::glob((pattern + end).c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+      for (std::size_t i = 0; i < found.gl_pathc && out.size() < kFilesMost; ++i)
+        out.emplace_back(found.gl_pathv[i]);
+    }
+    ::globfree(&found);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+template <class Read>
+int import(const ImportFlags& flags, bool directories, Read read) {
+  std::vector<config::SourceText> texts;
+  const std::vector<std::string> paths =
+      directories ? files_of(flags.path) : std::vector<std::string>{flags.path};
+  if (paths.empty()) {
+    complain(flags.path + ": there is no YAML file in it");
+    return kUnreachable;
+  }
+  for (const std::string& path : paths) {
+    auto text = read_file(path, kBytesMost);
+    if (!text) {
+      complain(path + ": " + text.error().message());
+      return kUnreachable;
+    }
+    texts.push_back({path, std::move(*text), true});
+  }
+  const config::Imported imported = read(texts);
+  if (!imported.error.empty()) {
+    complain((directories ? "" : flags.path + ": ") + imported.error);
+    return kNo;
+  }
+  print(imported.yaml);
+  if (!imported.left_out.empty()) {
+    complain(std::to_string(imported.left_out.size()) +
+             (imported.left_out.size() == 1 ? " thing was" : " things were") +
+             " not carried over: see the comments at the top");
+  }
+  return kOk;
+}
+
+std::function<int()> declare_import(CLI::App& app, const Globals&) {
+  app.require_subcommand(1);
+  struct Kind {
+    const char* name;
+    const char* help;
+    const char* argument;
+    int (*run)(const ImportFlags& flags);
+  };
+  static constexpr Kind kKinds[] = {{"envoy-ratelimit", "Files of envoyproxy/ratelimit", "CONFIG",
+                                     [](const ImportFlags& flags) {
+                                       return import(flags, true, config::import_envoy_rate_limits);
+                                     }},
+                                    {"limitador", "A file of limitador's limits", "FILE",
+                                     [](const ImportFlags& flags) {
+                                       return import(flags, false, [](const auto& texts) {
+                                         return config::import_limitador(texts.front().text);
+                                       });
+                                     }},
+                                    {"nginx", "limit_req and limit_conn", "FILE",
+                                     [](const ImportFlags& flags) {
+                                       return import(flags, false, [](const auto& texts) {
+                                         return config::import_nginx(texts.front().text);
+                                       });
+                                     }},
+                                    {"haproxy", "stick-tables and the rules that read them", "FILE",
+                                     [](const ImportFlags& flags) {
+                                       return import(flags, false, [](const auto& texts) {
+                                         return config::import_haproxy(texts.front().text);
+                                       });
+                                     }}};
+  auto flags = std::make_shared<ImportFlags>();
+  std::vector<std::pair<CLI::App*, const Kind*>> kinds;
+  for (const Kind& kind : kKinds) {
+    CLI::App* sub = app.add_subcommand(kind.name, kind.help);
+    sub->set_help_flag("-h,--help", "Say this");
+    sub->add_option(kind.argument, flags->path, "What to read")->required();
+    kinds.emplace_back(sub, &kind);
+  }
+  return [flags, kinds] {
+    for (const auto& [sub, kind] : kinds) {
+      if (sub->parsed()) return kind->run(*flags);
+    }
+    return static_cast<int>(kUsage);
+  };
+}
+
+}  // namespace
+
+const Command kImport{"import", "Read the limits of another program as policies", kImportExamples,
+                      declare_import};
+
+}  // namespace weir::app

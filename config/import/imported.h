@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/parse.h"
+
+/// `weir import`: the limits of other programs as a file of weir's words, for people to read and
+/// keep. Pure: texts in, a text out; linear in their size. Each reads what it is given as far as it
+/// goes, and says what it has left out.
+namespace weir::config {
+
+struct ImportNote {
+  std::size_t line = 0;  ///< in the file that was read, from 1; 0: none
+  std::string what;      ///< as it stands there
+  std::string why;       ///< and what can be done
+};
+
+struct Imported {
+  std::string yaml;                  ///< a main file, with the notes as comments; empty: see error
+  std::vector<ImportNote> left_out;  ///< in the order of the file
+  std::string error;                 ///< why nothing was read: it is no such file
+};
+
+/// Files of envoyproxy/ratelimit.
+Imported import_envoy_rate_limits(const std::vector<SourceText>& files);
+/// A file of limitador's limits.
+Imported import_limitador(std::string_view text);
+/// limit_req, limit_conn and what goes with them.
+Imported import_nginx(std::string_view text);
+/// stick-tables, and the rules that read them.
+Imported import_haproxy(std::string_view text);
+
+}  // namespace weir::config

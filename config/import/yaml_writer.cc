@@ -1,0 +1,141 @@
+#include "config/import/yaml_writer.h"
+
+#include <algorithm>
+
+#include "config/text/units.h"
+#include "config/text/yaml_text.h"
+#include "core/utf8.h"
+
+namespace weir::config {
+namespace {
+
+bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
+
+/// What the loader refuses to read: bytes that are no text, and characters that show nothing or
+/// turn the line around.
+bool is_shown(Utf8 c) {
+  return c.length != 0 && !(c.code >= 0x80 && c.code < 0xa0) &&
+         !(c.code >= 0x200b && c.code <= 0x200f) && !(c.code >= 0x2028 && c.code <= 0x202e) &&
+         !(c.code >= 0x2060 && c.code <= 0x206f) && c.code != 0xfeff;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out = "\"";
+  while (!text.empty()) {
+    const char c = text.front();
+    const Utf8 whole = decode_utf8(text);
+    if (whole.length != 1) {
+      const std::size_t length = std::max<std::size_t>(1, whole.length);
+      is_shown(whole) ? out += text.substr(0, length) : out += '?';
+      text.remove_prefix(length);
+      continue;
+    }
+    text.remove_prefix(1);
+    if (c == '"' || c == '\\') out += '\\';
+    if (is_printable(c)) {
+      out += c;
+      continue;
+    }
+    // Both languages read \n, \t and \r; other controls as \xNN.
+    out += '\\';
+    if (c == '\n' || c == '\t' || c == '\r') {
+      out += c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+    } else {
+      (out += 'x') += kHex[static_cast<unsigned char>(c) >> 4];
+      out += kHex[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+std::string yaml_text(std::string_view text) {
+  const bool word = is_name(text, true) && !is_bare_boolean(text) && text != "true" &&
+                    text != "false" && text != "null" && text != "y" && text != "n";
+  return word ? std::string(text) : in_quotes(text);
+}
+
+std::string expression_text(std::string_view text) { return in_quotes(text); }
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  std::string out;
+  for (const char c : text.substr(0, kMost)) {
+    // Bytes of UTF-8 could be cut in two, or no text at all.
+    out += is_printable(c) && static_cast<unsigned char>(c) < 0x80 ? c : '?';
+  }
+  return text.size() > kMost ? out + " ..." : out;
+}
+
+std::string as_comment(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out += "# " + std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string ImportNames::make(std::string_view wish) {
+  constexpr std::size_t kLongest = 52;
+  std::string name;
+  for (const char c : wish.substr(0, kLongest)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || (dash_ && c == '-');
+    name += plain ? c : dash_ ? '-' : '_';
+  }
+  const bool letter =
+      !name.empty() && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'));
+  if (!letter) name.insert(0, "r");
+  if (is_bare_boolean(name) || name == "request") name += dash_ ? "-1" : "_1";
+  std::string out = name;
+  for (std::size_t n = 2; taken_.contains(out); n = ++taken_[name]) {
+    out = name + (dash_ ? "-" : "_") + std::to_string(n);
+  }
+  taken_.emplace(out, 1);
+  return out;
+}
+
+std::string written(const ImportedPolicy& policy) {
+  std::string out;
+  if (!policy.comment.empty()) out += "  # " + shown(policy.comment) + "\n";
+  out += "  - name: " + yaml_text(policy.name) + "\n";
+  out += "    watch: " + policy.watch + "\n";
+  if (!policy.when.empty()) out += "    when: " + yaml_text(policy.when) + "\n";
+  if (policy.key.size() == 1) out += "    key: " + yaml_text(policy.key.front()) + "\n";
+  if (policy.key.size() > 1) {
+    out += "    key: [";
+    for (const std::string& part : policy.key) {
+      out += (&part == policy.key.data() ? "" : ", ") + yaml_text(part);
+    }
+    out += "]\n";
+  }
+  if (!policy.metric.empty()) out += "    metric: " + yaml_text(policy.metric) + "\n";
+  if (!policy.window.empty()) out += "    window: " + policy.window + "\n";
+  if (policy.always) out += "    charge: always\n";
+  if (policy.shadow) out += "    mode: shadow\n";
+  out += "    then:\n";
+  for (const std::string& rung : policy.rungs) out += "      - " + rung + "\n";
+  return out;
+}
+
+std::string written_file(std::string_view of, const std::vector<ImportNote>& left_out,
+                         std::string_view sections) {
+  std::string out = "weir: 1\n";
+  out +=
+      as_comment("Written by weir import, of " + std::string(of) + ". docs/migrating.md has more.");
+  if (!left_out.empty()) {
+    out += "#\n# Not carried over:\n";
+    for (const ImportNote& note : left_out) {
+      out += "#   ";
+      if (note.line != 0) out += "line " + std::to_string(note.line) + ": ";
+      out += shown(note.what) + "\n#     " + shown(note.why) + "\n";
+    }
+  }
+  return out + "\n" + std::string(sections);
+}
+
+}  // namespace weir::config

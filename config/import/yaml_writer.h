@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/import/imported.h"
+
+/// What importers write with.
+namespace weir::config {
+
+/// A YAML scalar that reads back as this text: bare where it is a plain word, else in quotes.
+std::string yaml_text(std::string_view text);
+/// A string of the expression language.
+std::string expression_text(std::string_view text);
+/// `# ` before each line.
+std::string as_comment(std::string_view text);
+/// Bytes that must not stand in a comment are shown as `?`.
+std::string shown(std::string_view text);
+
+/// Names that the language takes, each given once: other characters become `_` (or `-`).
+class ImportNames {
+ public:
+  explicit ImportNames(bool dash) : dash_(dash) {}
+  std::string make(std::string_view wish);
+
+ private:
+  bool dash_;
+  std::map<std::string, std::size_t, std::less<>> taken_;
+};
+
+/// A policy as it is written.
+struct ImportedPolicy {
+  std::string name;
+  std::string comment;  ///< where it comes from; may be empty
+  std::string watch;    ///< as it stands: `request`, `{domain: ...}`
+  std::string when;
+  std::vector<std::string> key;
+  std::string metric;
+  std::string window;  ///< as it stands
+  bool always = false;
+  bool shadow = false;
+  std::vector<std::string> rungs;  ///< as they stand
+};
+std::string written(const ImportedPolicy& policy);
+
+/// The whole file: what it is of, what was left out, then the text.
+std::string written_file(std::string_view of, const std::vector<ImportNote>& left_out,
+                         std::string_view sections);
+
+}  // namespace weir::config

@@ -1,0 +1,274 @@
+#include <gtest/gtest.h>
+
+#include "config/import/imported.h"
+#include "config/load.h"
+
+/// What importers write loads, says what its source says, and tells what it leaves out.
+namespace weir::config::import_test {
+namespace {
+
+/// The policies of what was imported; a failure where it does not load.
+std::vector<PolicyDef> policies_of(const Imported& imported) {
+  EXPECT_EQ(imported.error, "");
+  const Loaded loaded = load_text("imported.yaml", imported.yaml);
+  for (const Problem& problem : loaded.problems.all()) {
+    if (problem.severity == Problem::Severity::error)
+      ADD_FAILURE() << problem.where.line << ": " << problem.message << "\n" << imported.yaml;
+  }
+  if (!loaded.model) return {};
+  std::vector<PolicyDef> out = loaded.model->policies;
+  std::erase_if(out,
+                [](const PolicyDef& p) { return p.name.value.starts_with("limit-override-"); });
+  return out;
+}
+
+std::vector<std::string> reasons(const Imported& imported) {
+  std::vector<std::string> out;
+  for (const ImportNote& note : imported.left_out)
+    out.push_back(std::to_string(note.line) + ": " + note.what + ": " + note.why);
+  return out;
+}
+
+double limit_of(const PolicyDef& policy, std::size_t rung = 0) {
+  const auto* number = std::get_if<Located<Number>>(&policy.then.at(rung).limit);
+  return number == nullptr ? -1 : number->value.as_real();
+}
+
+TEST(ImportNginx, MakesABucketOfAZoneAndKeepsItsNumbers) {
+  const Imported got = import_nginx(R"(
+http {
+  limit_req_zone $binary_remote_addr zone=login:10m rate=5r/m;
+  limit_req_zone $http_x_api_key$uri zone=key:10m rate=10r/s;
+  server {
+    limit_req_status 429;
+    location = /login { limit_req zone=login burst=4 nodelay; }
+    location /api/ { limit_req zone=key burst=20 delay=8; limit_req_dry_run on; }
+    location / { }
+  }
+}
+)");
+  const auto policies = policies_of(got);
+  ASSERT_EQ(policies.size(), 2U) << got.yaml;
+  EXPECT_EQ(policies[0].name.value, "login");
+  EXPECT_EQ(policies[0].when->value, "path == \"/login\"");
+  EXPECT_EQ(policies[0].key.at(0).field.value, "ip");
+  EXPECT_EQ(policies[0].key.at(0).v6_bits, 128U) << "nginx counts each IPv6 address";
+  EXPECT_TRUE(policies[0].window->is_rate);
+  EXPECT_EQ(policies[0].window->drain, milliseconds{12'000});
+  EXPECT_EQ(policies[0].window->capacity.as_real(), 5) << "one at once and a burst of 4";
+  ASSERT_EQ(policies[0].then.size(), 1U);
+  EXPECT_EQ(policies[0].then[0].status->value, 429);
+  EXPECT_EQ(policies[1].mode.value, Mode::shadow);
+  EXPECT_EQ(policies[1].key.size(), 2U);
+  ASSERT_EQ(policies[1].then.size(), 2U);
+  EXPECT_EQ(policies[1].then[0].action.value, Action::delay);
+  EXPECT_EQ(limit_of(policies[1]), 9);
+  EXPECT_TRUE(got.left_out.empty()) << got.yaml;
+}
+
+TEST(ImportNginx, ALocationLeavesOutThoseThatComeBeforeIt) {
+  const auto policies = policies_of(import_nginx(R"(
+limit_req_zone $remote_addr zone=a:1m rate=1r/s;
+server {
+  server_name shop.example *.shop.example;
+  limit_req zone=a;
+  location /api/ { }
+  location /api/free/ { limit_req_dry_run on; }
+  location ~ \.png$ { }
+}
+)"));
+  ASSERT_EQ(policies.size(), 2U);
+  const std::string& when = policies[0].when->value;
+  const std::string host = "(host == \"shop.example\" || host.endsWith(\".shop.example\"))";
+  EXPECT_NE(when.find("(" + host +
+                      " && path.startsWith(\"/api/\") && "
+                      "!(path.startsWith(\"/api/free/\") || path.matches(\"\\\\.png$\")))"),
+            std::string::npos)
+      << when;
+  EXPECT_NE(when.find("(" + host + " && path.matches(\"\\\\.png$\"))"), std::string::npos) << when;
+  EXPECT_EQ(policies[1].mode.value, Mode::shadow);
+}
+
+TEST(ImportNginx, CountsRequestsInFlightForConnections) {
+  const auto policies = policies_of(import_nginx(R"(
+limit_conn_zone $server_name zone=perserver:1m;
+limit_conn_zone $binary_remote_addr zone=addr:1m;
+server { limit_conn addr 10; limit_conn perserver 100; }
+)"));
+  ASSERT_EQ(policies.size(), 2U);
+  EXPECT_EQ(policies[0].metric.kind, MetricDef::Kind::in_flight);
+  EXPECT_EQ(limit_of(policies[0]), 10);
+  EXPECT_EQ(limit_of(policies[1]), 100);
+  EXPECT_EQ(policies[1].key.at(0).field.value, "host");
+}
+
+TEST(ImportNginx, TellsWhatItLeavesOut) {
+  const Imported got = import_nginx(R"(map $uri $limited { default ""; }
+limit_req_zone $limited zone=m:1m rate=1r/s;
+limit_req_zone $remote_addr zone=idle:1m rate=1r/s;
+server { limit_req zone=m; limit_req zone=gone; limit_rate 10k; }
+)");
+  EXPECT_EQ(
+      reasons(got),
+      (std::vector<std::string>{
+          "2: zone with $limited: a map or geo makes it: write the condition under `when`, or "
+          "a table",
+          "3: zone idle: nothing uses it",
+          "4: limit_rate 10k: weir does not slow answers down: keep it in nginx",
+          "4: limit_req zone=gone: the zone is not in this file"}));
+  EXPECT_NE(got.yaml.find("# Not carried over:"), std::string::npos);
+  EXPECT_TRUE(policies_of(got).empty());
+  EXPECT_NE(import_nginx("events {}\n").error, "");
+}
+
+TEST(ImportHaproxy, MakesPoliciesOfRulesThatReadATable) {
+  const Imported got = import_haproxy(R"(
+frontend web
+  bind :80
+  stick-table type ip size 1m expire 10m store http_req_rate(10s),http_err_rate(1m),conn_cur
+  http-request track-sc0 src
+  acl is_login path_beg /login /signin
+  acl too_many sc_http_req_rate(0) gt 100
+  http-request deny deny_status 429 if too_many
+  http-request deny deny_status 429 if is_login { sc0_http_err_rate ge 10 } !{ src 10.0.0.0/8 }
+  http-request deny if { sc_conn_cur(0) gt 20 }
+)");
+  const auto policies = policies_of(got);
+  ASSERT_EQ(policies.size(), 3U) << got.yaml;
+  EXPECT_EQ(policies[0].window->length, milliseconds{10'000});
+  EXPECT_EQ(limit_of(policies[0]), 100);
+  EXPECT_EQ(policies[0].charge.value, Charge::always) << "HAProxy counts refused requests too";
+  EXPECT_EQ(policies[1].watch.at(0).value, "http_error");
+  EXPECT_EQ(policies[1].then.at(0).compare, Rung::Compare::at);
+  EXPECT_EQ(policies[1].then.at(0).condition->value,
+            "(path.startsWith(\"/login\") || path.startsWith(\"/signin\")) && "
+            "!(ip.cidr(\"10.0.0.0/8\"))");
+  EXPECT_EQ(policies[2].metric.kind, MetricDef::Kind::in_flight);
+  EXPECT_EQ(policies[2].then.at(0).status->value, 403);
+  EXPECT_TRUE(got.left_out.empty()) << got.yaml;
+}
+
+TEST(ImportHaproxy, FollowsTablesOfOtherSectionsAndTrackedKeys) {
+  const auto policies = policies_of(import_haproxy(R"(
+backend st_keys
+  stick-table type string len 64 size 100k expire 1h store http_req_rate(60000)
+listen api
+  http-request track-sc1 req.hdr(X-Api-Key) table st_keys if { path_beg /v1 }
+  http-request deny deny_status 429 if { sc_http_req_rate(1,st_keys) gt 50 }
+)"));
+  ASSERT_EQ(policies.size(), 1U);
+  EXPECT_EQ(policies[0].key.at(0).field.value, "header.x_api_key");
+  EXPECT_EQ(policies[0].when->value, "path.startsWith(\"/v1\")");
+  EXPECT_EQ(policies[0].window->length, milliseconds{60'000});
+}
+
+TEST(ImportHaproxy, TellsWhatItLeavesOut) {
+  const Imported got = import_haproxy(R"(frontend web
+  stick-table type ip size 1m store gpc0,http_req_cnt,http_req_rate(1m)
+  http-request track-sc0 base32+src
+  http-request sc-inc-gpc0(0) if { path /x }
+  http-request deny if { sc_get_gpc0(0) gt 5 }
+  http-request deny if { sc_http_req_rate(0) gt 5 }
+  http-request deny if { sc_http_req_rate(1) gt 5 }
+)");
+  EXPECT_EQ(
+      reasons(got),
+      (std::vector<std::string>{
+          "4: http-request sc-inc-gpc0(0) if { path /x }: counters that rules add to: write a "
+          "policy over the event",
+          "5: base32+src: weir has no such field: give it one under `fields`",
+          "6: base32+src: weir has no such field: give it one under `fields`",
+          "7: http-request deny if { sc_http_req_rate(1) gt 5 }: nothing tracks sc1 in this "
+          "section"}));
+}
+
+TEST(ImportLimitador, ReadsBothDialects) {
+  const Imported got = import_limitador(R"(
+- namespace: shop
+  max_value: 5
+  seconds: 60
+  name: posts
+  conditions:
+    - "descriptors[0]['req.method'] == 'POST'"
+    - descriptors[0].tier != 'gold'
+  variables: ["descriptors[0].user_id"]
+- namespace: shop
+  max_value: 10
+  seconds: 3600
+  conditions: ["req.path == '/login'"]
+  variables: ["descriptors[0]['user-id']", user_id]
+- {namespace: other, max_value: 0, seconds: 1, conditions: [], variables: []}
+)");
+  const auto policies = policies_of(got);
+  ASSERT_EQ(policies.size(), 3U) << got.yaml;
+  EXPECT_EQ(policies[0].name.value, "posts");
+  EXPECT_EQ(policies[0].when->value,
+            "descriptor[\"req.method\"] == \"POST\" && has(descriptor.tier) && descriptor.tier != "
+            "\"gold\"");
+  EXPECT_EQ(policies[0].key.at(0).field.value, "descriptor.user_id");
+  EXPECT_EQ(policies[0].window->length, milliseconds{60'000});
+  EXPECT_TRUE(policies[0].window->from_first);
+  EXPECT_EQ(limit_of(policies[0]), 5);
+  EXPECT_EQ(policies[1].key.size(), 2U);
+  EXPECT_EQ(policies[1].when->value, "descriptor[\"req.path\"] == \"/login\"");
+  EXPECT_TRUE(policies[2].key.empty());
+  EXPECT_TRUE(got.left_out.empty()) << got.yaml;
+}
+
+TEST(ImportLimitador, TellsWhatItLeavesOut) {
+  const Imported got = import_limitador(R"(- namespace: n
+  max_value: 5
+  seconds: 60
+  conditions: ["descriptors[0].a == descriptors[1].b"]
+- namespace: n
+  max_value: 5
+  seconds: 60
+  variables: ["descriptors[0].a.split('/')[0]"]
+- max_value: 5
+- {namespace: n, max_value: many, seconds: 60}
+)");
+  EXPECT_EQ(
+      reasons(got),
+      (std::vector<std::string>{
+          "4: descriptors[0].a == descriptors[1].b: it asks for two descriptors at once: each "
+          "is an event of its own here",
+          "8: descriptors[0].a.split('/')[0]: weir has no function split()",
+          "9: a limit: it has no namespace",
+          "10: max_value: it is missing, or beyond what "
+          "weir counts"}));
+  EXPECT_TRUE(policies_of(got).empty());
+  EXPECT_NE(import_limitador("a: b\n").error, "");
+  EXPECT_NE(import_limitador("- [\n").error, "");
+}
+
+TEST(ImportEnvoy, WritesEventsInTheOrderOfTheirEntries) {
+  const Imported got = import_envoy_rate_limits({{"a.yaml", R"(
+domain: shop
+descriptors:
+  - key: path
+    value: /login
+    rate_limit: {unit: minute, requests_per_unit: 2, name: login}
+    descriptors:
+      - {key: x-user, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 7, replaces: [{name: login}]}}
+  - {key: k, value: "*", share_threshold: true, quota_mode: true, rate_limit: {unit: second, requests_per_unit: 1}}
+  - {key: k, rate_limit: {unlimited: true}, detailed_metric: true}
+)",
+                                                  true}});
+  const auto policies = policies_of(got);
+  ASSERT_EQ(policies.size(), 3U) << got.yaml;
+  EXPECT_EQ(policies[0].name.value, "login");
+  EXPECT_TRUE(policies[0].key.empty());
+  EXPECT_EQ(policies[1].window->length, std::chrono::hours{24 * 365});
+  EXPECT_EQ(policies[1].mode.value, Mode::shadow);
+  EXPECT_EQ(policies[1].key.size(), 1U);
+  EXPECT_TRUE(policies[2].key.empty()) << "all values share";
+  EXPECT_NE(got.yaml.find("{k: \"**\"}"), std::string::npos) << got.yaml;
+  EXPECT_NE(got.yaml.find("{k: \"*\"}"), std::string::npos) << got.yaml;
+  EXPECT_NE(got.yaml.find("replaces: [shop_path__login]"), std::string::npos) << got.yaml;
+  EXPECT_NE(got.yaml.find("quota: true"), std::string::npos) << got.yaml;
+  EXPECT_EQ(got.left_out.size(), 1U);
+  EXPECT_NE(import_envoy_rate_limits({{"b.yaml", "descriptors: []\n", true}}).error, "");
+}
+
+}  // namespace
+}  // namespace weir::config::import_test
