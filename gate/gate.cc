@@ -208,7 +208,7 @@ std::optional<Gate::Judged> Gate::judge(const policies::Record& record, const An
     answered_body(*ticket, answer, now);
     finish(*ticket, End::complete, now);
   }
-  return Judged{verdict, evaluator_.plan(), effect.status};
+  return Judged{verdict, evaluator_.plan(), effect.status, effect};
 }
 
 std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoint now,
@@ -224,7 +224,7 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoin
   run_errands(now);
   if (decided == nullptr) return std::nullopt;
   const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), *decided, at);
-  return Judged{*decided, evaluator_.plan(), effect.status};
+  return Judged{*decided, evaluator_.plan(), effect.status, effect};
 }
 
 Ticket* Gate::take_ticket(bool recorded) {

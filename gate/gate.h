@@ -82,6 +82,7 @@ class Gate final : public Judge {
     const policies::Verdict& verdict;
     const policies::Plan& plan;
     int status = 0;  ///< of the answer that a door would give; 0: it would pass the request
+    Effect effect;   ///< what a door would do
   };
   /// Judges an event that did not come through a door, and settles it at once with what is known of
   /// its answer (status 0: nothing; then what only an answer could tell is not counted). Nothing
@@ -129,8 +130,10 @@ class Gate final : public Judge {
   /// comes.
   void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
 
- private:
+  /// What a judgement at that time sees.
   policies::Instant instant(TimePoint now) const noexcept;
+
+ private:
   template <class Occurrence>
   const policies::Verdict* decide(const Occurrence& occurrence, policies::Instant at,
                                   const policies::Evaluator::Options& options, Waiter* waiter);

@@ -185,6 +185,10 @@
   X(timeout_grpc_answer, counter, "weir_grpc_timeouts_total", "phase=\"answer\"", "")             \
   X(timeout_grpc_write, counter, "weir_grpc_timeouts_total", "phase=\"write\"", "")               \
   X(timeout_grpc_pong, counter, "weir_grpc_timeouts_total", "phase=\"pong\"", "")                 \
+  X(rate_limit_ok, counter, "weir_rate_limit_calls_total", "result=\"ok\"",                       \
+    "Calls of the rate limit service, by what was answered.")                                     \
+  X(rate_limit_over, counter, "weir_rate_limit_calls_total", "result=\"over_limit\"", "")         \
+  X(rate_limit_errors, counter, "weir_rate_limit_calls_total", "result=\"error\"", "")            \
   X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                          \
     "Rows for --record; dropped: the queue was full.")                                            \
   X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                  \

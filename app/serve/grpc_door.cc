@@ -31,13 +31,15 @@ GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers, std::uin
   settings.age = server.grpc.connection_age;
 }
 
-GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Judge& judge,
+GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& gate,
                        gate::Unsettled& unsettled, telemetry::MetricCells& cells)
     : health_({}),
-      checks_(door.checks, judge, unsettled, in.wheel(), cells),
+      checks_(door.checks, gate, unsettled, in.wheel(), cells),
+      rate_limits_(gate, cells),
       server_(in, door.settings, cells) {
   server_.add(health_);
   add(checks_);
+  add(rate_limits_);
 }
 
 void GrpcWorker::add(net::grpc::Method& method) {

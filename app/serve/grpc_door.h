@@ -6,8 +6,9 @@
 #include "authz/check_request.h"
 #include "authz/check_service.h"
 #include "authz/health_service.h"
+#include "authz/rate_limit_service.h"
 #include "config/model.h"
-#include "gate/judge.h"
+#include "gate/gate.h"
 #include "gate/unsettled.h"
 #include "net/grpc/server.h"
 #include "net/listener.h"
@@ -32,7 +33,7 @@ struct GrpcDoor {
 class GrpcWorker {
  public:
   /// Judges by `judge`, and leaves to `unsettled` what it let pass.
-  GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Judge& judge, gate::Unsettled& unsettled,
+  GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& gate, gate::Unsettled& unsettled,
              telemetry::MetricCells& cells);
 
   /// Serves this method as well, and says so to who asks for the health of its service. Before
@@ -49,6 +50,7 @@ class GrpcWorker {
  private:
   authz::HealthService health_;
   authz::CheckService checks_;
+  authz::RateLimitService rate_limits_;
   net::grpc::Server server_;  // goes before the services that it calls
 };
 

@@ -1,0 +1,179 @@
+#include "authz/rate_limit_call.h"
+
+#include <algorithm>
+
+#include "core/assert.h"
+
+namespace weir::authz {
+namespace {
+
+/// Takes no notice: a look is asked for its verdict alone.
+class NoTrace final : public policies::Trace {
+ public:
+  void event(const policies::Event&, Happened) override {}
+  void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}
+  void skipped(const policies::Policy&, policies::Skip, std::string_view,
+               policies::MissReason) override {}
+  void counted(const policies::Policy&, const policies::Binding&, const policies::Counter&,
+               const limiter::Reading&) override {}
+  void rung(const policies::Policy&, std::size_t, const Value&, std::optional<Number>,
+            bool) override {}
+  void pattern(const policies::Policy&, const policies::PlannedPattern&,
+               const limiter::PatternView&) override {}
+};
+
+constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
+
+}  // namespace
+
+Descriptor& RateLimitCall::add() {
+  sizes_.push_back(0);
+  Descriptor& out = descriptors_.emplace_back();
+  out.domain = domain_;
+  return out;
+}
+
+void RateLimitCall::add_entry(std::string_view key, std::string_view value) {
+  WEIR_ASSERT(!sizes_.empty());
+  entries_.push_back({key, value});
+  ++sizes_.back();
+}
+
+std::string_view RateLimitCall::wrong() const noexcept {
+  if (domain_.empty()) return "the domain is empty";
+  if (descriptors_.empty()) return "there is no descriptor";
+  for (const Descriptor& descriptor : descriptors_) {
+    if (descriptor.limit && descriptor.limit->unit == RateUnit::unknown)
+      return "the limit that a descriptor brings along has no unit";
+  }
+  return {};
+}
+
+bool RateLimitCall::judge(Mode mode, TimePoint now, Waiting& waiting) {
+  mode_ = mode;
+  waiting_ = &waiting;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < descriptors_.size(); ++i) {
+    descriptors_[i].entries = {entries_.data() + at, sizes_[i]};
+    at += sizes_[i];
+  }
+  if (statuses_.size() < descriptors_.size()) statuses_.resize(descriptors_.size());
+  while (parts_.size() < descriptors_.size()) {
+    Part& part = parts_.emplace_back();
+    part.call = this;
+    part.index = parts_.size() - 1;
+  }
+  verdict_ = policies::Action::none;
+  verdict_line_.clear();
+  request_lines_.clear();
+  response_lines_.clear();
+  body_.clear();
+  metadata_.clear();
+  set_ = nullptr;
+  open_ = descriptors_.size();
+  for (std::size_t i = 0; i < descriptors_.size(); ++i) judge(i, now);
+  if (open_ != 0) return false;
+  finish(gate_.set());
+  return true;
+}
+
+void RateLimitCall::judge(std::size_t index, TimePoint now) {
+  const policies::PolicySet& set = gate_.set();
+  if (set_ != &set) {  // also where other policies have come into force while it waited
+    policies::find_events(set, descriptors_, found_);
+    set_ = &set;
+  }
+  const policies::FoundDescriptor& found = found_[index];
+  Part& part = parts_[index];
+  if (!found.event) {
+    gate_.give_up(part, now);
+    statuses_[index].what = policies::status_of(found);
+    statuses_[index].name.clear();
+    --open_;
+    return;
+  }
+  const policies::Record record = policies::record_of(found, descriptors_[index], now);
+  static NoTrace no_trace;
+  const auto judged = mode_ == Mode::count ? gate_.judge(record, Answer{}, now, part)
+                                           : gate_.query(record, now, no_trace, part);
+  if (!judged) {
+    part.waits = true;
+    gate_.park(part, now);
+    return;
+  }
+  take(index, *judged, now);
+  --open_;
+}
+
+void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, TimePoint now) {
+  Status& out = statuses_[index];
+  out.what =
+      policies::status_of(*set_, judged.plan, judged.verdict, found_[index], gate_.instant(now));
+  out.name = out.what.name;
+  out.what.name = {};
+  const auto* rule = found_[index].what != nullptr && found_[index].what->rule
+                         ? &*found_[index].what->rule
+                         : nullptr;
+  if (rule != nullptr && !out.what.over && !rule->metadata.empty())
+    metadata_.push_back(rule->metadata);
+  // Of several verdicts the severest is told, and every policy that has a say.
+  for (std::string_view lines = judged.effect.upstream_headers; !lines.empty();) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end);
+    if (!line.starts_with(kVerdict)) {
+      request_lines_ += line;
+    } else if (judged.verdict.effect >= verdict_) {
+      verdict_ = judged.verdict.effect;
+      verdict_line_ = line;
+    }
+  }
+  if (out.what.over || response_lines_.empty()) {
+    if (out.what.over && body_.empty()) {
+      response_lines_.clear();  // who refuses says when to come again
+      body_ = judged.effect.body;
+    }
+    response_lines_ += judged.effect.response_headers;
+  }
+}
+
+void RateLimitCall::resumed(Part& part, TimePoint now) {
+  if (!part.waits) return;
+  part.waits = false;
+  judge(part.index, now);
+  if (open_ != 0) return;
+  finish(*set_);
+  waiting_->judged(*this, now);
+}
+
+void RateLimitCall::give_up(TimePoint now) {
+  for (Part& part : parts_) {
+    if (!part.waits) continue;
+    part.waits = false;
+    gate_.give_up(part, now);
+  }
+  open_ = 0;
+}
+
+void RateLimitCall::finish(const policies::PolicySet& set) {
+  plain_.clear();
+  for (std::size_t i = 0; i < descriptors_.size(); ++i) plain_.push_back(statuses_[i].what);
+  was_over_ = policies::is_over(plain_, set.ratelimit.quota);
+  over_ = was_over_ && !set.ratelimit.shadow;
+  request_lines_.insert(0, verdict_line_);
+}
+
+const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
+  const Status* out = nullptr;
+  for (std::size_t i = 0; i < descriptors_.size(); ++i) {
+    const Status& status = statuses_[i];
+    if (!status.what.has_limit) continue;
+    if (out == nullptr || (status.what.over && !out->what.over) ||
+        (status.what.over == out->what.over && status.what.remaining < out->what.remaining)) {
+      out = &status;
+    }
+  }
+  return out;
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gate/gate.h"
+#include "policies/explain/rate_limit.h"
+
+namespace weir::authz {
+
+/// One call of the rate limit service, judged descriptor by descriptor through the worker's gate;
+/// what needs the shared store is asked for all of them together. Knows no wire format: the gRPC
+/// door, `/json` and limitador's paths fill it and read it. Reused: keeps its memory.
+///
+/// What it is filled with are views that must live until it is done.
+class RateLimitCall {
+ public:
+  /// Whom to tell when it is done later than at once.
+  class Waiting {
+   public:
+    virtual void judged(RateLimitCall& call, TimePoint now) = 0;
+
+   protected:
+    ~Waiting() = default;
+  };
+  enum class Mode : std::uint8_t {
+    count,
+    look,  ///< says what would be, and counts nothing
+  };
+
+  explicit RateLimitCall(gate::Gate& gate) : gate_(gate) {}
+  RateLimitCall(const RateLimitCall&) = delete;
+  RateLimitCall& operator=(const RateLimitCall&) = delete;
+
+  void begin(std::string_view domain) {
+    domain_ = domain;
+    entries_.clear();
+    sizes_.clear();
+    descriptors_.clear();
+  }
+  /// The next descriptor; then its entries, in order.
+  Descriptor& add();
+  void add_entry(std::string_view key, std::string_view value);
+
+  /// Why it cannot be judged; empty: it can.
+  std::string_view wrong() const noexcept;
+  /// True: it is done. Else `waiting` is told from a later turn of the worker's loop.
+  bool judge(Mode mode, TimePoint now, Waiting& waiting);
+  /// Nobody waits any more. What is counted stays so.
+  void give_up(TimePoint now);
+
+  // Once it is done:
+  struct Status {
+    policies::DescriptorStatus what;  ///< but for its name:
+    std::string name;
+  };
+  std::size_t size() const noexcept { return descriptors_.size(); }
+  const Status& status(std::size_t i) const noexcept { return statuses_[i]; }
+  const Descriptor& descriptor(std::size_t i) const noexcept { return descriptors_[i]; }
+  bool is_over() const noexcept { return over_; }
+  /// With enforcement; is_over() is false in shadow mode.
+  bool was_over() const noexcept { return was_over_; }
+  /// The one that is nearest to its limit; null: none has any.
+  const Status* scarcest() const noexcept;
+  /// Lines for the app, and for the client.
+  std::string_view request_lines() const noexcept { return request_lines_; }
+  std::string_view response_lines() const noexcept { return response_lines_; }
+  std::string_view body() const noexcept { return body_; }
+  /// The metadata of the rules of descriptors that passed: JSON objects.
+  const std::vector<std::string>& metadata() const noexcept { return metadata_; }
+
+ private:
+  struct Part final : gate::Waiter {
+    RateLimitCall* call = nullptr;
+    std::size_t index = 0;
+    bool waits = false;
+    void resume(TimePoint now) override { call->resumed(*this, now); }
+  };
+
+  void judge(std::size_t index, TimePoint now);
+  void resumed(Part& part, TimePoint now);
+  void take(std::size_t index, const gate::Gate::Judged& judged, TimePoint now);
+  void finish(const policies::PolicySet& set);
+
+  gate::Gate& gate_;
+  std::string_view domain_;
+  std::vector<DescriptorEntry> entries_;
+  std::vector<std::size_t> sizes_;
+  std::vector<Descriptor> descriptors_;
+  std::vector<policies::FoundDescriptor> found_;
+  const policies::PolicySet* set_ = nullptr;  // of found_
+  std::vector<Status> statuses_;
+  std::vector<policies::DescriptorStatus> plain_;
+  std::deque<Part> parts_;  // they are linked while they wait, and stay where they are
+  std::size_t open_ = 0;
+  Mode mode_ = Mode::count;
+  Waiting* waiting_ = nullptr;
+  bool over_ = false, was_over_ = false;
+  policies::Action verdict_ = policies::Action::none;
+  std::string verdict_line_, request_lines_, response_lines_, body_;
+  std::vector<std::string> metadata_;
+};
+
+}  // namespace weir::authz

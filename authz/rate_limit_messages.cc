@@ -1,0 +1,174 @@
+#include "authz/rate_limit_messages.h"
+
+#include <google/protobuf/struct.pb.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <limits>
+
+#include "core/utf8.h"
+
+namespace weir::authz {
+namespace {
+
+namespace rls = envoy::service::ratelimit::v3;
+using google::protobuf::Struct;
+
+constexpr std::int64_t kHitsMost = std::int64_t{1} << 53;
+constexpr std::int64_t kUint32Most = std::numeric_limits<std::uint32_t>::max();
+
+std::uint32_t narrow(std::int64_t number) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kUint32Most));
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = decode_utf8(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+/// Each `Name: value` line as a header value.
+template <class Add>
+void add_lines(std::string_view lines, Add add) {
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find("\r\n"), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 2, lines.size()));
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos || !is_utf8(line)) continue;
+    auto* header = add();
+    // Envoy's own are in lower case, and it refuses none that is not.
+    std::string* const name = header->mutable_key();
+    name->assign(line.substr(0, colon));
+    header->set_value(line.data() + colon + 2, line.size() - colon - 2);
+  }
+}
+
+void put(const boost::json::value& from, google::protobuf::Value& to, int depth);
+
+void merge(const boost::json::object& from, Struct& to, int depth) {
+  for (const auto& [key, value] : from) {
+    google::protobuf::Value& slot = (*to.mutable_fields())[std::string(key)];
+    const bool both = value.is_object() && slot.has_struct_value();
+    if (both && depth < 16) {
+      merge(value.get_object(), *slot.mutable_struct_value(), depth + 1);
+    } else if (slot.kind_case() == google::protobuf::Value::KIND_NOT_SET) {
+      put(value, slot, depth);  // what came first stays
+    }
+  }
+}
+
+void put(const boost::json::value& from, google::protobuf::Value& to, int depth) {
+  if (depth > 16) return to.set_null_value(google::protobuf::NULL_VALUE);
+  switch (from.kind()) {
+    case boost::json::kind::null:
+      return to.set_null_value(google::protobuf::NULL_VALUE);
+    case boost::json::kind::bool_:
+      return to.set_bool_value(from.get_bool());
+    case boost::json::kind::int64:
+      return to.set_number_value(static_cast<double>(from.get_int64()));
+    case boost::json::kind::uint64:
+      return to.set_number_value(static_cast<double>(from.get_uint64()));
+    case boost::json::kind::double_:
+      return to.set_number_value(from.get_double());
+    case boost::json::kind::string:
+      return to.set_string_value(std::string(from.get_string()));
+    case boost::json::kind::array:
+      for (const auto& item : from.get_array())
+        put(item, *to.mutable_list_value()->add_values(), depth + 1);
+      return;
+    case boost::json::kind::object:
+      merge(from.get_object(), *to.mutable_struct_value(), depth + 1);
+      return;
+  }
+}
+
+/// What was asked, and the metadata of the rules that pass: as envoyproxy/ratelimit tells it.
+void write_metadata(const RateLimitCall& call, const rls::RateLimitRequest& request, Struct& out) {
+  auto& fields = *out.mutable_fields();
+  fields["domain"].set_string_value(request.domain());
+  auto& descriptors = *fields["descriptors"].mutable_list_value();
+  for (const auto& descriptor : request.descriptors()) {
+    auto& one = *descriptors.add_values()->mutable_struct_value()->mutable_fields();
+    auto& entries = *one["entries"].mutable_list_value();
+    for (const auto& entry : descriptor.entries())
+      entries.add_values()->set_string_value(entry.key() + "=" + entry.value());
+    if (descriptor.has_hits_addend())
+      one["hitsAddend"].set_number_value(static_cast<double>(descriptor.hits_addend().value()));
+  }
+  if (request.hits_addend() != 0) fields["hitsAddend"].set_number_value(request.hits_addend());
+  if (call.metadata().empty()) return;
+  Struct& metadata = *fields["metadata"].mutable_struct_value();
+  for (const std::string& text : call.metadata()) {
+    boost::json::error_code wrong;
+    const boost::json::value value = boost::json::parse(text, wrong);
+    if (!wrong && value.is_object()) merge(value.get_object(), metadata, 0);
+  }
+}
+
+}  // namespace
+
+void read_request(const rls::RateLimitRequest& request, RateLimitCall& call) {
+  call.begin(request.domain());
+  const std::int64_t hits = std::max<std::int64_t>(1, request.hits_addend());
+  for (const auto& descriptor : request.descriptors()) {
+    Descriptor& out = call.add();
+    out.hits = hits;
+    if (descriptor.has_hits_addend()) {
+      out.hits = static_cast<std::int64_t>(
+          std::min<std::uint64_t>(descriptor.hits_addend().value(), kHitsMost));
+    }
+    // A counter that refuses takes nothing back: hits that are given back only look.
+    if (descriptor.is_negative_hits()) out.hits = 0;
+    if (descriptor.has_limit()) {
+      const int unit = descriptor.limit().unit();
+      out.limit = {descriptor.limit().requests_per_unit(),
+                   unit >= 1 && unit <= 6 ? static_cast<RateUnit>(unit) : RateUnit::unknown};
+    }
+    for (const auto& entry : descriptor.entries()) call.add_entry(entry.key(), entry.value());
+  }
+}
+
+void write_response(const RateLimitCall& call, const policies::PolicySet& set,
+                    const rls::RateLimitRequest& request, rls::RateLimitResponse& response) {
+  response.set_overall_code(call.is_over() ? rls::RateLimitResponse::OVER_LIMIT
+                                           : rls::RateLimitResponse::OK);
+  for (std::size_t i = 0; i < call.size(); ++i) {
+    const RateLimitCall::Status& status = call.status(i);
+    auto& out = *response.add_statuses();
+    out.set_code(status.what.over ? rls::RateLimitResponse::OVER_LIMIT
+                                  : rls::RateLimitResponse::OK);
+    if (status.what.has_limit) {
+      auto& limit = *out.mutable_current_limit();
+      limit.set_requests_per_unit(narrow(status.what.requests));
+      limit.set_unit(static_cast<rls::RateLimitResponse::RateLimit::Unit>(status.what.unit));
+      if (is_utf8(status.name)) limit.set_name(status.name);
+      out.set_limit_remaining(narrow(status.what.remaining));
+    } else if (status.what.unlimited && !status.what.over) {
+      out.set_limit_remaining(narrow(kUint32Most));
+    }
+    const std::int64_t reset = policies::reset_seconds(status.what.reset);
+    if (reset > 0) out.mutable_duration_until_reset()->set_seconds(reset);
+  }
+  add_lines(call.request_lines(), [&] { return response.add_request_headers_to_add(); });
+  add_lines(call.response_lines(), [&] { return response.add_response_headers_to_add(); });
+  const RateLimitCall::Status* const scarce = call.scarcest();
+  if (scarce != nullptr && !set.ratelimit.limit_header.empty()) {
+    const auto add = [&](const std::string& name, std::int64_t number) {
+      auto* header = response.add_response_headers_to_add();
+      header->set_key(name);
+      header->set_value(std::to_string(number));
+    };
+    add(set.ratelimit.limit_header, scarce->what.requests);
+    add(set.ratelimit.remaining_header, scarce->what.remaining);
+    add(set.ratelimit.reset_header, policies::reset_seconds(scarce->what.reset));
+  }
+  if (call.is_over() && !call.body().empty())
+    response.set_raw_body(call.body().data(), call.body().size());
+  if (set.ratelimit.metadata) write_metadata(call, request, *response.mutable_dynamic_metadata());
+}
+
+}  // namespace weir::authz

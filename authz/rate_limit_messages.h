@@ -1,0 +1,17 @@
+#pragma once
+
+#include "authz/rate_limit_call.h"
+#include "envoy/service/ratelimit/v3/rls.pb.h"
+
+/// A call of the rate limit service as Envoy's messages have it.
+namespace weir::authz {
+
+/// Fills the call with views into the request.
+void read_request(const envoy::service::ratelimit::v3::RateLimitRequest& request,
+                  RateLimitCall& call);
+/// What came of it. Texts that are no UTF-8 are left out: Envoy could not read the answer.
+void write_response(const RateLimitCall& call, const policies::PolicySet& set,
+                    const envoy::service::ratelimit::v3::RateLimitRequest& request,
+                    envoy::service::ratelimit::v3::RateLimitResponse& response);
+
+}  // namespace weir::authz

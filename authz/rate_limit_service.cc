@@ -1,0 +1,69 @@
+#include "authz/rate_limit_service.h"
+
+#include "authz/rate_limit_messages.h"
+
+namespace weir::authz {
+
+using net::grpc::Status;
+namespace rls = envoy::service::ratelimit::v3;
+
+/// One call under way.
+class RateLimitService::Active final : private net::grpc::Pending, private RateLimitCall::Waiting {
+ public:
+  explicit Active(RateLimitService& service) : service_(service), call_(service.gate_) {}
+
+  void start(net::grpc::Call& grpc, TimePoint now) {
+    messages_.clear();
+    grpc_ = &grpc;
+    auto& request = messages_.make<rls::RateLimitRequest>();
+    request_ = &request;
+    const std::string_view bytes = grpc.message();
+    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+      return fail(Status::internal, "the message is no RateLimitRequest");
+    read_request(request, call_);
+    if (const std::string_view wrong = call_.wrong(); !wrong.empty())
+      return fail(Status::invalid_argument, wrong);
+    if (call_.judge(RateLimitCall::Mode::count, now, *this)) return answer();
+    grpc.wait_with(*this);
+  }
+
+ private:
+  void fail(Status status, std::string_view why) {
+    service_.metrics_.add(telemetry::Metric::rate_limit_errors);
+    net::grpc::Call& grpc = *grpc_;
+    service_.active_.take_back(*this);
+    grpc.fail(status, why);
+  }
+
+  void answer() {
+    auto& response = messages_.make<rls::RateLimitResponse>();
+    write_response(call_, service_.gate_.set(), *request_, response);
+    service_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
+                                          : telemetry::Metric::rate_limit_ok);
+    net::grpc::Call& grpc = *grpc_;
+    service_.active_.take_back(*this);
+    messages_.complete(grpc, response);
+  }
+
+  void judged(RateLimitCall&, TimePoint) override { answer(); }
+  void cancelled(TimePoint now) override {
+    call_.give_up(now);
+    service_.active_.take_back(*this);
+  }
+
+  RateLimitService& service_;
+  RateLimitCall call_;
+  Messages messages_;
+  net::grpc::Call* grpc_ = nullptr;
+  const rls::RateLimitRequest* request_ = nullptr;
+};
+
+RateLimitService::RateLimitService(gate::Gate& gate, telemetry::MetricCells& metrics)
+    : gate_(gate), metrics_(metrics) {}
+RateLimitService::~RateLimitService() = default;
+
+void RateLimitService::start(net::grpc::Call& call, TimePoint now) {
+  active_.lend(*this).start(call, now);
+}
+
+}  // namespace weir::authz

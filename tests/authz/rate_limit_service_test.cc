@@ -1,0 +1,270 @@
+#include "authz/rate_limit_service.h"
+
+#include <gtest/gtest.h>
+
+#include "envoy/service/ratelimit/v3/rls.pb.h"
+#include "tests/authz/fake_call.h"
+#include "tests/gate/slow_store.h"
+#include "tests/policies/world.h"
+
+namespace weir::authz::rate_limit_service_test {
+namespace {
+
+namespace rls = envoy::service::ratelimit::v3;
+using Entries = std::vector<std::pair<std::string, std::string>>;
+using net::grpc::Status;
+
+class RateLimitServiceTest : public testing::Test {
+ protected:
+  void use(std::string yaml, std::string file = {}) {
+    std::vector<config::SourceText> texts{{"weir.yaml", "weir: 1\n" + std::move(yaml)}};
+    if (!file.empty()) texts.push_back({"limits.yaml", std::move(file), true});
+    config::Problems problems;
+    const config::Model model = config::parse(texts, {}, problems);
+    world.use(model, std::move(problems));
+    gate.use(world.set_);
+  }
+
+  static rls::RateLimitRequest request(std::string domain, std::vector<Entries> descriptors,
+                                       std::uint32_t hits = 0) {
+    rls::RateLimitRequest out;
+    out.set_domain(std::move(domain));
+    out.set_hits_addend(hits);
+    for (const Entries& entries : descriptors) {
+      auto& descriptor = *out.add_descriptors();
+      for (const auto& [key, value] : entries) {
+        auto& entry = *descriptor.add_entries();
+        entry.set_key(key);
+        entry.set_value(value);
+      }
+    }
+    return out;
+  }
+  FakeCall& start(const rls::RateLimitRequest& message) {
+    return start(message.SerializeAsString());
+  }
+  FakeCall& start(std::string bytes) {
+    calls.push_back(std::make_unique<FakeCall>(std::move(bytes)));
+    service.start(*calls.back(), world.now);
+    return *calls.back();
+  }
+  static rls::RateLimitResponse response(const FakeCall& call) {
+    rls::RateLimitResponse out;
+    EXPECT_TRUE(call.answer) << call.why;
+    EXPECT_TRUE(out.ParseFromString(call.answer.value_or("")));
+    return out;
+  }
+  rls::RateLimitResponse ask(const rls::RateLimitRequest& message) {
+    return response(start(message));
+  }
+
+  policies::World world{"policies: []"};
+  telemetry::Metrics metrics{1};
+  gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
+  gate::SlowStore store{world.now};
+  gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
+  std::vector<std::unique_ptr<FakeCall>> calls;
+  RateLimitService service{gate, metrics.cells(0)};
+};
+
+constexpr const char* kOwn = R"(
+policies:
+  - name: per-address
+    watch: {domain: api, descriptors: {remote_address: "*"}}
+    key: descriptor.remote_address
+    window: {every: 1m}
+    announce: true
+    then: [{over: 2, do: deny, tell: full}]
+)";
+
+TEST_F(RateLimitServiceTest, AnswersOneStatusForEachDescriptorInTheirOrder) {
+  use(kOwn);
+  world.now = from_ms(1'700'000'000'100);  // 19.9 s before a minute ends
+  const auto call = request("api", {{{"x", "y"}}, {{"remote_address", "192.0.2.1"}}, {{"z", ""}}});
+  const auto first = ask(call);
+  EXPECT_EQ(first.overall_code(), rls::RateLimitResponse::OK);
+  ASSERT_EQ(first.statuses_size(), 3);
+  EXPECT_FALSE(first.statuses(0).has_current_limit());
+  EXPECT_EQ(first.statuses(1).current_limit().requests_per_unit(), 2U);
+  EXPECT_EQ(first.statuses(1).current_limit().unit(), rls::RateLimitResponse::RateLimit::MINUTE);
+  EXPECT_EQ(first.statuses(1).current_limit().name(), "per-address");
+  EXPECT_EQ(first.statuses(1).limit_remaining(), 1U);
+  EXPECT_EQ(first.statuses(1).duration_until_reset().seconds(), 40) << "39.9 s, rounded up";
+  ASSERT_EQ(first.response_headers_to_add_size(), 2);
+  EXPECT_EQ(first.response_headers_to_add(0).key(), "RateLimit-Policy");
+  EXPECT_EQ(first.response_headers_to_add(1).value(), "\"per-address\";r=1;t=40");
+  ask(call);
+  const auto over = ask(call);
+  EXPECT_EQ(over.overall_code(), rls::RateLimitResponse::OVER_LIMIT);
+  EXPECT_EQ(over.statuses(0).code(), rls::RateLimitResponse::OK);
+  EXPECT_EQ(over.statuses(1).code(), rls::RateLimitResponse::OVER_LIMIT);
+  EXPECT_EQ(over.response_headers_to_add(0).key(), "Retry-After");
+  EXPECT_NE(over.raw_body().find("per-address"), std::string::npos);
+  EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_ok), 2);
+  EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_over), 1);
+}
+
+TEST_F(RateLimitServiceTest, HitsOfACallAndOfADescriptor) {
+  use(R"(
+policies:
+  - {name: a, watch: {domain: d, descriptors: {a: "*"}}, window: 1m, then: [{over: 10, do: deny}]}
+)");
+  EXPECT_EQ(ask(request("d", {{{"a", ""}}}, 4)).statuses(0).limit_remaining(), 6U);
+  EXPECT_EQ(ask(request("d", {{{"a", ""}}})).statuses(0).limit_remaining(), 5U) << "0 is 1";
+  auto own = request("d", {{{"a", ""}}}, 4);
+  own.mutable_descriptors(0)->mutable_hits_addend()->set_value(2);
+  EXPECT_EQ(ask(own).statuses(0).limit_remaining(), 3U);
+  own.mutable_descriptors(0)->mutable_hits_addend()->set_value(0);
+  EXPECT_EQ(ask(own).statuses(0).limit_remaining(), 3U) << "a look";
+  own.mutable_descriptors(0)->mutable_hits_addend()->set_value(~std::uint64_t{0});
+  EXPECT_EQ(ask(own).overall_code(), rls::RateLimitResponse::OVER_LIMIT);
+}
+
+TEST_F(RateLimitServiceTest, RefusesWhatCannotBeJudged) {
+  use(kOwn);
+  EXPECT_EQ(start(request("", {{{"a", "b"}}})).failed, Status::invalid_argument);
+  EXPECT_EQ(start(request("api", {})).failed, Status::invalid_argument);
+  EXPECT_EQ(start(std::string("\x0a\xff")).failed, Status::internal);
+  EXPECT_EQ(start(std::string("\x0a\x01\xff", 3)).failed, Status::internal) << "no UTF-8";
+  auto override = request("api", {{{"remote_address", "192.0.2.1"}}});
+  override.mutable_descriptors(0)->mutable_limit()->set_requests_per_unit(5);
+  EXPECT_EQ(start(override).failed, Status::invalid_argument) << "a limit without unit";
+  override.mutable_descriptors(0)->mutable_limit()->set_unit(envoy::type::v3::HOUR);
+  const auto answer = ask(override);
+  EXPECT_EQ(answer.statuses(0).current_limit().requests_per_unit(), 5U);
+  EXPECT_EQ(answer.statuses(0).current_limit().unit(), rls::RateLimitResponse::RateLimit::HOUR);
+  EXPECT_EQ(ask(request("nowhere", {{{"a", "b"}}})).overall_code(), rls::RateLimitResponse::OK);
+}
+
+TEST_F(RateLimitServiceTest, TellsTheAppOfGrayCallers) {
+  use(R"(
+lists:
+  odd: {of: ip, kind: gray, entries: [192.0.2.9]}
+policies:
+  - {name: a, watch: {domain: d, descriptors: {remote_address: "*"}}, key: ip, window: 1m, then: [{over: 1, do: flag}]}
+)");
+  const auto gray = ask(request("d", {{{"remote_address", "192.0.2.9"}}, {{"other", "x"}}}));
+  EXPECT_EQ(gray.overall_code(), rls::RateLimitResponse::OK);
+  ASSERT_EQ(gray.request_headers_to_add_size(), 2);
+  EXPECT_EQ(gray.request_headers_to_add(0).key(), "X-Weir-Verdict");
+  EXPECT_EQ(gray.request_headers_to_add(0).value(), "gray");
+  EXPECT_EQ(ask(request("d", {{{"remote_address", "192.0.2.8"}}})).request_headers_to_add_size(),
+            0);
+  const auto flag = ask(request("d", {{{"remote_address", "192.0.2.8"}}}));
+  EXPECT_EQ(flag.request_headers_to_add(0).value(), "flag");
+}
+
+TEST_F(RateLimitServiceTest, AnswersAsTheFilesOfEnvoyRateLimitAskFor) {
+  use("ratelimit: {headers: true, metadata: true}\npolicies: []\n", R"(
+domain: d
+descriptors:
+  - {key: a, rate_limit: {unit: week, requests_per_unit: 3, name: of-a}, metadata: {team: {name: x}, n: 1}}
+  - {key: b, rate_limit: {unlimited: true}}
+)");
+  const auto answer = ask(request("d", {{{"a", "1"}}, {{"b", "1"}}, {{"c", "1"}}}, 2));
+  EXPECT_EQ(answer.statuses(0).current_limit().name(), "of-a");
+  EXPECT_EQ(answer.statuses(0).current_limit().unit(), rls::RateLimitResponse::RateLimit::WEEK);
+  EXPECT_EQ(answer.statuses(1).limit_remaining(), 4'294'967'295U);
+  EXPECT_FALSE(answer.statuses(1).has_current_limit());
+  EXPECT_EQ(answer.statuses(2).limit_remaining(), 0U);
+  ASSERT_EQ(answer.response_headers_to_add_size(), 3);
+  EXPECT_EQ(answer.response_headers_to_add(0).key(), "RateLimit-Limit");
+  EXPECT_EQ(answer.response_headers_to_add(0).value(), "3");
+  EXPECT_EQ(answer.response_headers_to_add(1).value(), "1");
+  EXPECT_NE(answer.response_headers_to_add(2).value(), "0");
+  const auto& fields = answer.dynamic_metadata().fields();
+  EXPECT_EQ(fields.at("domain").string_value(), "d");
+  EXPECT_EQ(fields.at("descriptors").list_value().values_size(), 3);
+  EXPECT_EQ(fields.at("hitsAddend").number_value(), 2);
+  EXPECT_EQ(fields.at("metadata")
+                .struct_value()
+                .fields()
+                .at("team")
+                .struct_value()
+                .fields()
+                .at("name")
+                .string_value(),
+            "x");
+  EXPECT_EQ(answer.raw_body(), "");
+}
+
+TEST_F(RateLimitServiceTest, ShadowOfTheWholeServiceAnswersOk) {
+  use("ratelimit: {shadow: true}\npolicies: []\n",
+      "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 0}}]\n");
+  const auto answer = ask(request("d", {{{"a", "1"}}}));
+  EXPECT_EQ(answer.overall_code(), rls::RateLimitResponse::OK);
+  EXPECT_EQ(answer.statuses(0).code(), rls::RateLimitResponse::OVER_LIMIT);
+}
+
+class SharedRateLimitTest : public RateLimitServiceTest {
+ protected:
+  void SetUp() override {
+    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    use(R"(
+redis: {url: "redis://127.0.0.1:1"}
+policies:
+  - {name: a, share: redis, watch: {domain: d, descriptors: {a: "*"}}, window: {every: 1h}, then: [{over: 2, do: deny}]}
+  - {name: b, share: redis, watch: {domain: d, descriptors: {b: "*"}}, window: {every: 1h}, on_error: deny, then: [{over: 9, do: deny}]}
+)");
+  }
+};
+
+TEST_F(SharedRateLimitTest, AsksForAllDescriptorsTogetherAndAnswersLater) {
+  const auto message = request("d", {{{"a", ""}}, {{"b", ""}}, {{"c", ""}}});
+  FakeCall& call = start(message);
+  EXPECT_FALSE(call.done());
+  EXPECT_NE(call.pending, nullptr);
+  store.deliver();
+  gate.tick(world.now);
+  ASSERT_TRUE(call.done());
+  EXPECT_EQ(response(call).statuses(0).limit_remaining(), 1U);
+  EXPECT_EQ(response(call).statuses(1).limit_remaining(), 8U);
+  FakeCall& both = start(message);
+  FakeCall& third = start(message);
+  store.deliver();
+  gate.tick(world.now);
+  store.deliver();
+  gate.tick(world.now);
+  EXPECT_EQ(response(both).overall_code(), rls::RateLimitResponse::OK);
+  EXPECT_EQ(response(third).overall_code(), rls::RateLimitResponse::OVER_LIMIT);
+}
+
+TEST_F(SharedRateLimitTest, WhileTheStoreIsAwayPoliciesSayWhatHolds) {
+  FakeCall& call = start(request("d", {{{"a", ""}}, {{"b", ""}}}));
+  store.fail(limiter::SharedError::lost);
+  gate.tick(world.now);
+  ASSERT_TRUE(call.done());
+  EXPECT_EQ(response(call).statuses(0).code(), rls::RateLimitResponse::OK) << "by our own count";
+  EXPECT_EQ(response(call).statuses(1).code(), rls::RateLimitResponse::OVER_LIMIT);
+}
+
+TEST_F(SharedRateLimitTest, ACallThatIsCancelledLeavesNothingBehind) {
+  FakeCall& call = start(request("d", {{{"a", ""}}, {{"b", ""}}}));
+  call.pending->cancelled(world.now);
+  store.deliver();
+  gate.tick(world.now);
+  EXPECT_FALSE(call.done());
+  EXPECT_FALSE(gate.has_waiters());
+  FakeCall& next = start(request("d", {{{"a", ""}}}));
+  store.deliver();
+  gate.tick(world.now);
+  EXPECT_TRUE(next.done());
+}
+
+TEST_F(SharedRateLimitTest, APolicySetThatChangesMeanwhileJudgesTheCall) {
+  FakeCall& call = start(request("d", {{{"a", ""}}, {{"b", ""}}}));
+  use(R"(
+policies:
+  - {name: c, watch: {domain: d, descriptors: {c: "*"}}, window: {every: 1h}, then: [{over: 2, do: deny}]}
+)");
+  store.deliver();
+  gate.tick(world.now);
+  store.deliver();
+  gate.tick(world.now);
+  ASSERT_TRUE(call.done());
+  EXPECT_FALSE(response(call).statuses(0).has_current_limit());
+  EXPECT_EQ(response(call).overall_code(), rls::RateLimitResponse::OK);
+}
+
+}  // namespace
+}  // namespace weir::authz::rate_limit_service_test
