@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/judgement/plan.h"
 #include "policies/explain/rate_headers.h"
+#include "policies/judgement/plan.h"
 
 /// What is left of a policy's quota, for header lines and for answers of the rate limit service.
 namespace weir::policies {

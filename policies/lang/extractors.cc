@@ -34,9 +34,8 @@ std::string_view miss_reason_text(MissReason reason) noexcept {
 std::span<const ExtractorRow> extractor_rows() {
   static const std::vector<ExtractorRow> rows = [] {
     std::vector<ExtractorRow> all;
-    for (const auto family :
-         {http_extractors(), network_extractors(), body_extractors(), envoy_extractors(),
-          descriptor_extractors()}) {
+    for (const auto family : {http_extractors(), network_extractors(), body_extractors(),
+                              envoy_extractors(), descriptor_extractors()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
