@@ -26,14 +26,14 @@ std::string camel(std::string_view snake) {
 }
 
 /// Null: there is none, or it is null.
-const json::value* member(const json::object& of, std::string_view name) {
+const json::value* field_of(const json::object& of, std::string_view name) {
   const json::value* found = of.if_contains(name);
   if (found == nullptr) found = of.if_contains(camel(name));
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 const json::object* object(const json::object& of, std::string_view name) {
-  const json::value* const found = member(of, name);
+  const json::value* const found = field_of(of, name);
   if (found == nullptr) return nullptr;
   if (!found->is_object()) throw WrongShape(std::string(name) + " is an object");
   return &found->get_object();
@@ -46,7 +46,7 @@ std::string text(const json::value& value, std::string_view name) {
 
 template <class Set>
 void with_text(const json::object& of, std::string_view name, Set set) {
-  if (const json::value* const found = member(of, name)) set(text(*found, name));
+  if (const json::value* const found = field_of(of, name)) set(text(*found, name));
 }
 
 std::string from_base64(std::string_view coded) {

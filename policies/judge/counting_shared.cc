@@ -8,7 +8,6 @@ namespace {
 
 using limiter::SharedError;
 using limiter::SharedVerb;
-constexpr std::uint16_t kNone = PlannedCounter::kNone;
 
 /// A part of a limit, for a replica that counts alone.
 Number scaled(Number limit, double part) { return Number::real(limit.as_real() * part); }
@@ -26,7 +25,8 @@ void Counting::ask(bool refused, const JudgeOptions& options) {
     for (std::size_t k = 0; k < work_.set->policies[policy.policy].counters.size(); ++k) {
       PlannedCounter& planned =
           work_.plan.counters[work_.plan.counter_refs[policy.first_counter + k]];
-      if (planned.shared_key == kNone || planned.asked != kNone) continue;
+      if (planned.shared_key == PlannedCounter::kNone || planned.asked != PlannedCounter::kNone)
+        continue;
       const Counter& counter = work_.counter_of(planned);
       SharedVerb verb =
           planned.reserves || planned.provisional ? SharedVerb::reserve : SharedVerb::add;
@@ -67,7 +67,7 @@ void Counting::take_replies(const JudgeOptions& options) {
   store_.use_replies_of(store_.asking());
   bool failed = false;
   for (PlannedCounter& planned : work_.plan.counters) {
-    if (planned.asked == kNone) continue;
+    if (planned.asked == PlannedCounter::kNone) continue;
     const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
     if (reply.error != SharedError::none) {
       failed = true;
@@ -106,7 +106,7 @@ void Counting::mirror(PlannedCounter& planned, Instant at) {
 /// The store is away: each policy does what its on_error says.
 void Counting::go_alone(const JudgeOptions& options) {
   const auto failed = [&](const PlannedCounter& planned) {
-    return planned.asked != kNone &&
+    return planned.asked != PlannedCounter::kNone &&
            store_.asking().reply(planned.asked).error != SharedError::none;
   };
   bool refused = lists_.refused_by_list();

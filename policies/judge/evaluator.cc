@@ -10,7 +10,6 @@ std::uint64_t line_of(const Request&) { return 0; }
 std::uint64_t line_of(const Record& record) { return record.line; }
 using limiter::SharedError;
 using limiter::SharedVerb;
-constexpr std::uint16_t kNone = PlannedCounter::kNone;
 
 /// With the event's own time: what it says, unless that has not come yet.
 Instant with_own_time(Instant at, const JudgeOptions& options) {
@@ -144,7 +143,7 @@ void Evaluator::drop(Aside& aside) {
   std::swap(aside.plan, work_.plan);
   std::swap(aside.asking, store_.asking());
   for (PlannedCounter& planned : work_.plan.counters) {
-    if (planned.asked == kNone) continue;
+    if (planned.asked == PlannedCounter::kNone) continue;
     const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
     planned.in_store = reply.error == SharedError::none && reply.admitted &&
                        adds(store_.asking()[planned.asked].op.verb);

@@ -9,7 +9,6 @@ namespace {
 
 using limiter::SharedError;
 using limiter::SharedVerb;
-constexpr std::uint16_t kNone = PlannedCounter::kNone;
 
 }  // namespace
 
@@ -87,8 +86,8 @@ void Settling::closed(Settlement& settlement, Instant at) {
                      work_.oracle);
   store_.use_replies_of(settlement.closing);
   for (PlannedCounter& counter : settlement.counters) {
-    if (!counter.closing) counter.asked = kNone;
-    if (counter.asked == kNone) continue;
+    if (!counter.closing) counter.asked = PlannedCounter::kNone;
+    if (counter.asked == PlannedCounter::kNone) continue;
     const limiter::SharedReply& reply = settlement.closing.reply(counter.asked);
     if (reply.error != SharedError::none) continue;  // then what is known here must do
     counter.reading = reply.parts[counter.part].reading;
