@@ -315,7 +315,7 @@ int Wiring::open_api() {
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
   api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
-  if (has_doors(settings_)) return open_api_doors(*address, at);
+  if (!door_settings_.doors.empty()) return open_api_doors(*address, at);
   const auto started = api_->start();
   if (started) return kOk;
   api_.reset();

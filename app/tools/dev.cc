@@ -9,6 +9,7 @@
 #include "app/support/line_writer.h"
 #include "app/support/recipes.h"
 #include "app/support/verdict_line.h"
+#include "app/tools/dev_envoy.h"
 #include "app/tools/dev_ports.h"
 #include "config/text/units.h"
 #include "core/text.h"
@@ -21,6 +22,8 @@ constexpr std::string_view kDevExamples =
     "  weir dev 3000                    before the app on port 3000; policies that only flag\n"
     "  weir dev 3000 --recipe login     also against password guessing\n"
     "  weir dev http://10.0.0.7:8080 --listen :9000\n"
+    "  weir dev 3000 --recipe login --envoy > envoy.yaml    what Envoy needs to ask a weir "
+    "instead\n"
     "\n"
     "Then send requests to http://127.0.0.1:8480 and watch the verdicts. No file is read or "
     "written;\n"
@@ -31,6 +34,7 @@ struct DevFlags {
   std::string target;
   std::vector<std::string> recipes;
   std::string listen = "127.0.0.1:8480";
+  bool envoy = false;
 };
 
 std::string upstream_of(const std::string& target) {
@@ -109,6 +113,15 @@ int dev(const DevFlags& flags, const Globals& globals) {
         std::pair{"WEIR_LOG_LEVEL", "error"}}) {
     environment.emplace(name, value);
   }
+  if (flags.envoy) {
+    const Configuration configuration = compile(config::load_texts(texts, environment));
+    if (!configuration.good()) {
+      complain("these policies do not go together: \"weir check\" says why");
+      return kNo;
+    }
+    print(envoy_bootstrap(configuration, *app.value));
+    return kOk;
+  }
   // Another weir may stand on this machine: the doors that nobody has named give way.
   environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", 8481));
   environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", 8482));
@@ -143,6 +156,8 @@ std::function<int()> declare_dev(CLI::App& app, const Globals& globals) {
   app.add_option("--listen", flags->listen, "Where requests come in")
       ->type_name("ADDRESS")
       ->capture_default_str();
+  app.add_flag("--envoy", flags->envoy,
+               "Print an Envoy bootstrap that asks a weir with these policies, and end");
   return [flags, &globals] { return dev(*flags, globals); };
 }
 

@@ -81,14 +81,21 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
 /// A check of Envoy's, from a file.
 struct CheckDraft {
   /// What is wrong; empty: `reader` has the request.
-  std::string fill(const std::string& file, const config::Server& server) {
+  std::string fill(const std::string& file, const config::Server& server,
+                   const policies::PolicySet& set) {
     const auto text = read_file(file, std::size_t{16} << 20);
     if (!text) return file + ": " + text.error().message();
     if (const std::string wrong = read_check(*text, message); !wrong.empty())
       return file + ": " + wrong;
     rules = check_rules(server);
     const std::string_view wrong = reader.read(message, {}, rules, Clock::wall());
-    return wrong.empty() ? std::string() : file + ": " + std::string(wrong);
+    if (!wrong.empty()) return file + ": " + std::string(wrong);
+    if (set.refuses_path(reader.request().method, reader.readings())) {
+      return file +
+             ": weir refuses such a path with 400: servers read its escapes in different "
+             "ways, and a policy can refuse there (proxy.path says what is kept)";
+    }
+    return {};
   }
   authz::CheckReader::Message message;
   authz::CheckRules rules;
@@ -117,9 +124,9 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   const config::Server::Limits& limits = configuration.model().server.limits;
   RequestDraft draft;
   const auto check = std::make_unique<CheckDraft>();
-  const std::string wrong = flags.door.empty()
-                                ? fill(draft, flags, limits.body, *configuration.set)
-                                : check->fill(flags.url, configuration.model().server);
+  const std::string wrong =
+      flags.door.empty() ? fill(draft, flags, limits.body, *configuration.set)
+                         : check->fill(flags.url, configuration.model().server, *configuration.set);
   if (!wrong.empty()) {
     complain(wrong);
     return kUsage;

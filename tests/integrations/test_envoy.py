@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -272,6 +273,27 @@ class Cases:
                 thread.join()
             self.assertEqual(set(codes), {200})
             self.assertEqual(site.weir.stop(), 0)
+
+
+class Bootstrap(unittest.TestCase):
+    """What `weir dev --envoy` prints."""
+
+    def test_envoy_takes_it_and_sends_what_the_policies_read(self):
+        text = subprocess.run([os.environ["WEIR_BINARY"], "dev", "3000", "--recipe", "login", "--recipe", "device_accounts",
+                               "--envoy"], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertIn("{exact: x-device-id, ignore_case: true}", text)
+        self.assertIn("max_request_bytes: 65536", text)
+        envoys = peers.envoys()
+        if not envoys:
+            self.skipTest("there is no Envoy on this machine: scripts/deps peers")
+        for version, binary in envoys.items():
+            with self.subTest(envoy=version), tempfile.TemporaryDirectory() as directory:
+                path = os.path.join(directory, "envoy.yaml")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+                told = subprocess.run([binary, "--mode", "validate", "-c", path], capture_output=True, text=True, timeout=60,
+                                      check=False)
+                self.assertEqual(told.returncode, 0, told.stderr)
 
 
 class OverHttp(Cases, unittest.TestCase):
