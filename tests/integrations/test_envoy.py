@@ -300,5 +300,9 @@ class OverHttp(Cases, unittest.TestCase):
     grpc = False
 
 
+class OverGrpc(Cases, unittest.TestCase):
+    grpc = True
+
+
 if __name__ == "__main__":
     unittest.main()
