@@ -84,6 +84,7 @@ class Doctor(unittest.TestCase):
         self.assertIn("ulimit -n", self.one(report, "descriptors")["advice"])
 
     def test_an_app_that_is_away_and_a_name_that_is_none(self):
+        self.app.listener.shutdown(socket.SHUT_RDWR)  # close() alone leaves it to the thread that accepts
         self.app.listener.close()
         code, report = self.examine()
         self.assertEqual((code, self.one(report, "upstream")["state"]), (0, "warning"))
