@@ -125,6 +125,7 @@ class Builder {
 
   void put(char c) noexcept { out_[size_++] = c; }
   void put(std::string_view text) noexcept {
+    if (text.empty()) return;  // its data() may be null
     std::memmove(out_.data() + size_, text.data(), text.size());
     size_ += text.size();
   }
