@@ -108,7 +108,7 @@ std::string render_head(const HttpReply& reply, std::string_view date, bool keep
       http::obsolete_reason(http::int_to_status(static_cast<unsigned>(reply.status)));
   head.append(reason.data(), reason.size()).append("\r\nDate: ").append(date).append("\r\n");
   if (!reply.content_type.empty()) head += "Content-Type: " + reply.content_type + "\r\n";
-  if (reply.status != 204) {
+  if (reply.status != 204 && !reply.next) {
     head += "Content-Length: " + std::to_string(reply.text().size()) + "\r\n";
   }
   for (const auto& [name, value] : reply.fields) {
@@ -172,6 +172,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
                               bool keep_alive);
   asio::awaitable<error_code> send(Connection& connection, std::string_view head,
                                    std::string_view body);
+  asio::awaitable<bool> stream(Connection& connection, decltype(HttpReply::next) next);
   asio::awaitable<void> linger(Connection& connection);
 };
 
@@ -294,8 +295,10 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
     } else {
       reply = co_await answer(std::move(request));
     }
-    const bool keep_alive = wants_more && !stopping;
-    const bool written = co_await write(connection, std::move(reply), head_only, keep_alive);
+    const auto next = reply.next;
+    const bool keep_alive = wants_more && !stopping && !next;
+    bool written = co_await write(connection, std::move(reply), head_only, keep_alive);
+    if (next && written && !head_only) written = co_await stream(connection, next);
     connection.bulk = false;
     if (!written) co_return;
     if (!keep_alive) {
@@ -368,6 +371,20 @@ asio::awaitable<error_code> HttpServer::Impl::send(Connection& connection, std::
     if (bytes != 0) connection.since = ++sequence;  // a peer that reads is not the slowest
   }
   co_return error_code();
+}
+
+// While it waits for a piece the connection is no candidate to make room: its peer is not to act.
+asio::awaitable<bool> HttpServer::Impl::stream(Connection& connection,
+                                               decltype(HttpReply::next) next) {
+  for (;;) {
+    connection.state = Connection::State::answer;
+    const HttpReply::Piece piece = co_await next();
+    if (piece == nullptr) co_return true;
+    if (stopping || !connection.stream.is_open()) co_return false;
+    enter(connection, Connection::State::reader);
+    const auto sent = co_await within(limits.write, send(connection, {}, *piece));
+    if (!sent || *sent) co_return false;
+  }
 }
 
 // Closing with unread bytes resets the connection, and the peer may lose the answer: say that

@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,6 +42,11 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> fields;  ///< further ones
   /// Sent instead of `body` where it is set: one text that many replies share without a copy.
   std::shared_ptr<const std::string> page = nullptr;
+  /// An answer without an end that is known: `next` is asked for one further piece after the other,
+  /// and may wait as long as it likes. Null, or a reader that takes nothing for
+  /// HttpServerLimits::write, ends the answer and the connection.
+  using Piece = std::shared_ptr<const std::string>;
+  std::function<boost::asio::awaitable<Piece>()> next = nullptr;
 
   const std::string& text() const noexcept { return page != nullptr ? *page : body; }
 };

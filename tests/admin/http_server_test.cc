@@ -21,6 +21,14 @@ struct Echo final : net::HttpHandler {
       reply.page = page;
       co_return reply;
     }
+    if (request.path == "/stream") {
+      reply.body = "first ";
+      reply.next = [this]() -> boost::asio::awaitable<net::HttpReply::Piece> {
+        co_await net::pause(milliseconds{1});
+        co_return pieces-- > 0 ? page : nullptr;
+      };
+      co_return reply;
+    }
     reply.body = request.method + " " + request.path + "?" + request.query + " " + request.body;
     co_return reply;
   }
@@ -30,7 +38,7 @@ struct Echo final : net::HttpHandler {
   bool is_bulk(const net::HttpRequest& request) const noexcept override {
     return request.path == "/big";
   }
-  int handled = 0;
+  int handled = 0, pieces = 0;
   /// More than the kernel buffers of a peer that does not read.
   const std::shared_ptr<const std::string> page =
       std::make_shared<const std::string>(std::size_t{64} << 20, 'x');
@@ -59,6 +67,42 @@ class HttpServerTest : public ::testing::Test {
 };
 
 }  // namespace
+
+TEST_F(HttpServerTest, GivesAnAnswerPieceByPieceAndClosesBehindIt) {
+  echo.pieces = 2;
+  listen();
+  Client client = connect();
+  client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+  const Reply reply = client.receive();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.field("Content-Length"), "");
+  EXPECT_EQ(reply.field("Connection"), "close");
+  std::size_t taken = 0;
+  while (const std::size_t n = client.take(std::size_t{1} << 24)) taken += n;
+  EXPECT_EQ(taken, 6 + 2 * echo.page->size());
+  // A HEAD has the same head, and no piece is asked for.
+  echo.pieces = 5;
+  Client other = connect();
+  other.send("HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(other.receive(true).status, 200);
+  EXPECT_TRUE(other.closed_by_peer());
+  EXPECT_EQ(echo.pieces, 5);
+}
+
+TEST_F(HttpServerTest, LetsGoOfAReaderWhoTakesNothing) {
+  echo.pieces = 1000;
+  net::HttpServerLimits limits = small_limits();
+  limits.write = milliseconds{60};
+  listen(limits);
+  Client client = connect();
+  client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 200);
+  io.restart();
+  while (server->open_connections() > 0 && io.run_one_for(std::chrono::seconds{10}) > 0) {
+  }
+  EXPECT_EQ(server->open_connections(), 0U);
+  EXPECT_GT(echo.pieces, 900);
+}
 
 TEST_F(HttpServerTest, AnswersInOrderOnOneConnection) {
   listen();
