@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 #include "limiter/kinds/kind.h"
@@ -155,6 +156,23 @@ class Bank {
     struct State;
     std::unique_ptr<State> state_;
   };
+  /// What all keys of one counter read at a time, piece by piece, in no order; counts nothing. Keys
+  /// that read 0 are left out, and all of a counter with a radius. Holds a lock for one bucket at a
+  /// time, so the pieces are not of one instant. For the control thread.
+  class Readings {
+   public:
+    static constexpr int kBuckets = 2048;  ///< looked at by next(), at most
+    Readings(const Bank& bank, CounterId counter, Moment now);
+    /// Appends the next piece, at most 8 readings for each bucket. False: that was all.
+    bool next(std::vector<Number>& out);
+
+   private:
+    const Bank& bank_;
+    CounterId counter_;
+    Moment now_;
+    std::size_t region_ = 0, bucket_ = 0;
+  };
+
   /// Takes in a whole snapshot: for counters that are open, what has not expired, where the key has
   /// no count yet. A counter that was not there begins with what it inherits from one that was.
   /// Torn or foreign input (Error::malformed) changes nothing. If the clock now stands before the

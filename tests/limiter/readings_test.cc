@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/kinds.h"
+
+namespace weir::limiter::readings_test {
+namespace {
+
+constexpr TimePoint kNow = from_ms(1'700'000'000'000);
+
+Hash128 key_of(std::uint64_t i) {
+  return {(i + 1) * 0x9E37'79B9'7F4A'7C15U, i * 0xD6E8'FEB8'6659'FD93U};
+}
+
+CounterSpec last_minute() {
+  CounterSpec spec;
+  spec.metric = Metric::count;
+  spec.window = Window::ring;
+  spec.length = milliseconds{60'000};
+  return spec;
+}
+
+std::map<std::int64_t, int> readings_of(const Bank& bank, CounterId id, TimePoint now,
+                                        int* pieces) {
+  std::map<std::int64_t, int> out;
+  Bank::Readings readings(bank, id, now);
+  std::vector<Number> piece;
+  for (bool more = true; more;) {
+    more = readings.next(piece);
+    EXPECT_LE(piece.size(), static_cast<std::size_t>(8 * Bank::Readings::kBuckets));
+    for (const Number& each : piece) ++out[each.integer()];
+    piece.clear();
+    if (pieces != nullptr) ++*pieces;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST(Readings, AreThoseOfOneCounterAndOfNoOther) {
+  Bank bank(BankLimits{std::uint64_t{64} << 20, 100'000});
+  const CounterId one = bank.open({1, 1}, last_minute()).value();
+  const CounterId other = bank.open({1, 2}, last_minute()).value();
+  for (std::uint64_t key = 0; key < 30'000; ++key) {
+    for (std::uint64_t n = 0; n <= key % 3; ++n)
+      bank.charge(one, {key_of(key)}, kNow, {}, nullptr, nullptr);
+    bank.charge(other, {key_of(key)}, kNow, {}, nullptr, nullptr);
+  }
+  int pieces = 0;
+  const std::map<std::int64_t, int> wanted{{1, 10'000}, {2, 10'000}, {3, 10'000}};
+  EXPECT_EQ(readings_of(bank, one, kNow, &pieces), wanted);
+  EXPECT_GT(pieces, 3);
+  const std::map<std::int64_t, int> ones{{1, 30'000}};
+  EXPECT_EQ(readings_of(bank, other, kNow, nullptr), ones);
+  // What the window has let go of is no reading, and looking changes nothing.
+  EXPECT_TRUE(readings_of(bank, one, kNow + milliseconds{200'000}, nullptr).empty());
+  EXPECT_EQ(readings_of(bank, one, kNow, nullptr), wanted);
+}
+
+TEST(Readings, OfACounterThatIsNotThereAreNone) {
+  Bank bank(BankLimits{std::uint64_t{16} << 20, 1'000});
+  EXPECT_TRUE(readings_of(bank, CounterId{}, kNow, nullptr).empty());
+}
+
+}  // namespace weir::limiter::readings_test
