@@ -6,11 +6,14 @@
 
 #include "admin/json.h"
 #include "admin/operations.h"
+#include "net/http/door_guard.h"
 #include "net/http/uri.h"
 
 namespace weir::admin {
 
 class Explainer;
+class Live;
+class Sessions;
 class UndoLog;
 
 /// One call of the API, as a handler gets it: checked, routed, parsed. Lives until the answer.
@@ -19,12 +22,17 @@ struct Call {
   const Stores& stores;
   Explainer& explainer;
   UndoLog& undo;
+  Sessions& sessions;
+  Live& live;
+  net::DoorGuard& guard;
   const net::HttpRequest& request;
   std::shared_ptr<const policies::PolicySet> set;  ///< never null
   policies::Instant at;
   std::vector<std::string> names;  ///< what stood in the places of `{...}`
   net::Query query;
 
+  /// How the caller has come in: by `token`, `session`, or `local`, where the door has no token.
+  std::string_view came_by() const;
   std::string_view name(std::size_t i = 0) const { return names[i]; }
   /// The problem with the query, if it has parameters other than these.
   std::optional<net::HttpReply> refuse_unknown(std::initializer_list<std::string_view> known) const;

@@ -17,19 +17,6 @@ struct CounterTarget {
   std::vector<std::string> parts;
 };
 
-std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy) {
-  if (policy.pattern) {
-    return "this policy counts nothing: it waits for a pattern; POST /v1/query on the event API "
-           "says "
-           "what waits for an event";
-  }
-  if (policy.meters.empty()) return "this policy counts nothing: it is a plain rule";
-  std::string names;
-  for (const policies::PolicyIndex meter : policy.meters)
-    names.append(names.empty() ? "" : ", ").append(set.policies[meter].name);
-  return "this policy counts nothing by itself; its metrics do: " + names;
-}
-
 std::variant<CounterTarget, net::HttpReply> target_of(
     const Call& call, std::initializer_list<std::string_view> parameters) {
   if (auto refused = call.refuse_unknown(parameters)) return std::move(*refused);

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <charconv>
 
 #include "admin/lists.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "net/http/fields.h"
 
 namespace weir::admin {
 namespace {
@@ -12,6 +14,10 @@ namespace json = boost::json;
 
 constexpr std::size_t kPageDefault = 100;
 constexpr std::size_t kPageMax = 1000;
+// A search looks at so many entries before it gives what it has found: a few ms.
+constexpr std::size_t kSearchMost = 20'000;
+constexpr std::size_t kSearchPiece = 1000;
+constexpr std::size_t kSearchBytesMax = 256;
 
 template <class T>
 bool read_number(std::string_view text, T& out, int base = 10) {
@@ -55,26 +61,53 @@ struct Cursor {
   }
 };
 
+/// Which entries a page shows: those with the text in their key, reason or policy.
+struct Search {
+  std::string text;                // lower case; empty: all
+  std::size_t left = kSearchMost;  // entries that may still be looked at
+
+  bool finds(std::string_view in) const {
+    const auto same = [](char a, char b) { return net::ascii_lower(a) == b; };
+    return std::search(in.begin(), in.end(), text.begin(), text.end(), same) != in.end();
+  }
+  bool finds(const limiter::ListEntry& entry) const {
+    if (text.empty() || finds(entry.why) || finds(entry.policy)) return true;
+    return std::any_of(entry.parts.begin(), entry.parts.end(),
+                       [&](const std::string& part) { return finds(part); });
+  }
+  bool finds(const limiter::StaticList::Entry& entry) const {
+    return text.empty() || finds(entry.text) || finds(entry.why);
+  }
+};
+
 // Fills `rows` up to `limit` and moves the cursor; nullopt: that was all.
 std::optional<Cursor> fill_page(const Call& call, const std::vector<const policies::List*>& lists,
-                                Cursor at, std::size_t limit, json::array& rows) {
+                                Cursor at, std::size_t limit, Search search, json::array& rows) {
   for (; at.list < lists.size(); ++at.list, at.dynamic = false, at.offset = 0, at.after.reset()) {
     const policies::List& list = *lists[at.list];
     const auto& fixed = list.fixed.entries();
     for (; !at.dynamic && at.offset < fixed.size(); ++at.offset) {
       if (rows.size() == limit) return at;
-      if (fixed[at.offset].until <= call.at.now) continue;
+      if (search.left == 0) return at;
+      --search.left;
+      if (fixed[at.offset].until <= call.at.now || !search.finds(fixed[at.offset])) continue;
       rows.push_back(static_entry_view(call, list, fixed[at.offset]));
     }
     at.dynamic = true;
     if (rows.size() == limit) return at;
-    const auto entries =
-        call.stores.lists.page(list.id, call.at.now, at.after, limit - rows.size());
-    for (const limiter::ListEntry& entry : entries) {
-      rows.push_back(entry_view(call, list, entry));
-      at.after = entry.key;
+    for (bool more = true; more;) {
+      if (rows.size() == limit || search.left == 0) return at;
+      const std::size_t wanted =
+          search.text.empty() ? limit - rows.size() : std::min(kSearchPiece, search.left);
+      const auto entries = call.stores.lists.page(list.id, call.at.now, at.after, wanted);
+      more = entries.size() == wanted;
+      for (const limiter::ListEntry& entry : entries) {
+        if (rows.size() == limit) return at;
+        at.after = entry.key;
+        if (!search.text.empty()) --search.left;
+        if (search.finds(entry)) rows.push_back(entry_view(call, list, entry));
+      }
     }
-    if (rows.size() == limit) return at;
   }
   return std::nullopt;
 }
@@ -110,33 +143,79 @@ net::HttpReply get_lists(Call& call) {
   return json_reply({{"lists", std::move(rows)}});
 }
 
-net::HttpReply get_list(Call& call) {
-  if (auto refused = call.refuse_unknown({"limit", "after"})) return std::move(*refused);
-  const auto lists = lists_named(*call.set, call.name());
-  if (lists.empty()) return no_such_list(*call.set, call.name());
+namespace {
+
+struct PageWish {
   std::size_t limit = kPageDefault;
+  Cursor at;
+  Search search;
+};
+
+std::string read_page_wish(const Call& call, PageWish& wish) {
   if (call.query.has("limit")) {
     const auto text = call.query.one("limit");
-    if (!text || !read_number(*text, limit) || limit == 0 || limit > kPageMax) {
-      return problem(400, "`limit` is a number from 1 to " + std::to_string(kPageMax));
-    }
+    if (!text || !read_number(*text, wish.limit) || wish.limit == 0 || wish.limit > kPageMax)
+      return "`limit` is a number from 1 to " + std::to_string(kPageMax);
   }
-  Cursor at;
   if (call.query.has("after")) {
     const auto text = call.query.one("after");
     const auto cursor = text ? Cursor::parse(*text) : std::nullopt;
-    if (!cursor) return problem(400, "`after` is what a page before gave as `next`");
-    at = *cursor;
+    if (!cursor) return "`after` is what a page before gave as `next`";
+    wish.at = *cursor;
   }
-  json::array summaries, rows;
+  if (call.query.has("search")) {
+    const auto text = call.query.one("search");
+    if (!text || text->size() > kSearchBytesMax)
+      return "`search` is a text of at most " + std::to_string(kSearchBytesMax) + " bytes";
+    wish.search.text = *text;
+    for (char& c : wish.search.text) c = net::ascii_lower(c);
+  }
+  return {};
+}
+
+json::object entries_page(const Call& call, const std::vector<const policies::List*>& lists,
+                          const PageWish& wish) {
+  json::array rows;
+  const auto next = fill_page(call, lists, wish.at, wish.limit, wish.search, rows);
+  json::object body;
+  body["entries"] = std::move(rows);
+  body["next"] = next ? json::value(next->text()) : json::value();
+  return body;
+}
+
+}  // namespace
+
+net::HttpReply get_list(Call& call) {
+  if (auto refused = call.refuse_unknown({"limit", "after", "search"})) return std::move(*refused);
+  const auto lists = lists_named(*call.set, call.name());
+  if (lists.empty()) return no_such_list(*call.set, call.name());
+  PageWish wish;
+  if (const std::string wrong = read_page_wish(call, wish); !wrong.empty())
+    return problem(400, wrong);
+  json::array summaries;
   for (const policies::List* list : lists) summaries.push_back(list_view(call, *list));
-  const auto next = fill_page(call, lists, at, limit, rows);
+  json::object page = entries_page(call, lists, wish);
   json::object body;
   body["name"] = call.name();
   body["lists"] = std::move(summaries);
-  body["entries"] = std::move(rows);
-  body["next"] = next ? json::value(next->text()) : json::value();
+  body["entries"] = std::move(page["entries"]);
+  body["next"] = std::move(page["next"]);
   return json_reply(body);
+}
+
+net::HttpReply get_entries(Call& call) {
+  if (auto refused = call.refuse_unknown({"limit", "after", "search", "effect"}))
+    return std::move(*refused);
+  PageWish wish;
+  if (const std::string wrong = read_page_wish(call, wish); !wrong.empty())
+    return problem(400, wrong);
+  const auto effect = call.query.one("effect");
+  std::vector<const policies::List*> lists;
+  for (const policies::List& list : call.set->lists) {
+    const bool wanted = !effect || policies::action_row(list.effect).name == *effect;
+    if (!list.shadow && wanted) lists.push_back(&list);
+  }
+  return json_reply(entries_page(call, lists, wish));
 }
 
 }  // namespace weir::admin

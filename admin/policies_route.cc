@@ -1,18 +1,63 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
+#include <charconv>
+#include <limits>
 
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "net/http/fields.h"
 
 namespace weir::admin {
+namespace {
+
+constexpr std::size_t kPoliciesMost = 1000;
+
+// Whether the name has the text, whatever its case.
+bool has_text(std::string_view name, std::string_view text) {
+  const auto same = [](char a, char b) { return net::ascii_lower(a) == net::ascii_lower(b); };
+  return std::search(name.begin(), name.end(), text.begin(), text.end(), same) != name.end();
+}
+
+// False: it is given, and no number from `least` to `most`.
+bool read_count(const Call& call, std::string_view name, std::size_t least, std::size_t most,
+                std::size_t& out) {
+  if (!call.query.has(name)) return true;
+  const auto text = call.query.one(name);
+  if (!text) return false;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
+  return error == std::errc{} && end == text->data() + text->size() && out >= least && out <= most;
+}
+
+}  // namespace
 
 net::HttpReply get_policies(Call& call) {
-  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  if (auto refused = call.refuse_unknown({"search", "limit", "after"})) return std::move(*refused);
+  std::size_t limit = std::numeric_limits<std::size_t>::max(), after = 0;
+  if (!read_count(call, "limit", 1, kPoliciesMost, limit))
+    return problem(400, "`limit` is a number from 1 to " + std::to_string(kPoliciesMost));
+  if (!read_count(call, "after", 0, call.set->policies.size(), after))
+    return problem(400, "`after` is what a page before gave as `next`");
+  const std::string search(call.query.one("search").value_or(""));
   boost::json::array rows, disabled;
-  for (const policies::Policy& policy : call.set->policies) {
-    if (!policy.is_meter) rows.push_back(policy_view(call, policy));
+  std::size_t found = 0;
+  boost::json::value next;
+  for (std::size_t i = 0; i < call.set->policies.size(); ++i) {
+    const policies::Policy& policy = call.set->policies[i];
+    if (policy.is_meter || !has_text(policy.name, search)) continue;
+    ++found;
+    if (i < after || !next.is_null()) continue;
+    if (rows.size() == limit)
+      next = i;
+    else
+      rows.push_back(policy_view(call, policy));
   }
-  for (const std::string& name : call.set->disabled) disabled.emplace_back(name);
-  return json_reply({{"policies", std::move(rows)}, {"disabled", std::move(disabled)}});
+  for (const std::string& name : call.set->disabled) {
+    if (has_text(name, search)) disabled.emplace_back(name);
+  }
+  return json_reply({{"policies", std::move(rows)},
+                     {"disabled", std::move(disabled)},
+                     {"found", found},
+                     {"next", std::move(next)}});
 }
 
 net::HttpReply get_policy(Call& call) {

@@ -43,6 +43,7 @@ net::HttpReply get_view(Call& call);
 net::HttpReply get_verdicts(Call& call);  // verdicts_route.cc
 net::HttpReply get_lists(Call& call);     // lists_route.cc
 net::HttpReply get_list(Call& call);
+net::HttpReply get_entries(Call& call);
 net::HttpReply find_entry(Call& call);  // entries_route.cc
 net::HttpReply add_entry(Call& call);
 boost::asio::awaitable<net::HttpReply> remove_entry(Call& call);  // operator/release_route.cc
@@ -57,8 +58,14 @@ boost::asio::awaitable<net::HttpReply> end_override(Call& call);
 net::HttpReply get_config(Call& call);  // operator/config_route.cc
 net::HttpReply get_reloads(Call& call);
 net::HttpReply get_metrics(Call& call);
-net::HttpReply get_hash(Call& call);                               // operator/hash_route.cc
-net::HttpReply explain_request(Call& call);                        // explain_route.cc
+net::HttpReply get_hash(Call& call);                              // operator/hash_route.cc
+net::HttpReply explain_request(Call& call);                       // explain_route.cc
+boost::asio::awaitable<net::HttpReply> get_readings(Call& call);  // operator/readings_route.cc
+net::HttpReply make_link(Call& call);                             // dashboard/session_route.cc
+net::HttpReply open_session(Call& call);
+net::HttpReply get_session(Call& call);
+net::HttpReply end_session(Call& call);
+net::HttpReply get_live(Call& call);
 boost::asio::awaitable<net::HttpReply> reload_config(Call& call);  // control_route.cc
 net::HttpReply begin_drain(Call& call);
 

@@ -2,6 +2,9 @@
 
 #include <boost/json/parse.hpp>
 
+#include "admin/dashboard/live.h"
+#include "admin/dashboard/page.h"
+#include "admin/dashboard/sessions.h"
 #include "admin/explainer.h"
 #include "admin/json.h"
 #include "admin/operator/pace.h"
@@ -65,7 +68,7 @@ ChangeNote note_of(const Call& call, const net::HttpReply& reply) {
       if (reason != nullptr && reason->is_string()) note.reason = utf8_text(text_of(*reason));
     }
   }
-  note.by = call.request.count("authorization") > 0 ? "token" : "local";
+  note.by = call.came_by();
   note.status = reply.status;
   return note;
 }
@@ -85,6 +88,8 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       explainer_(std::make_unique<Explainer>(stores_)),
       undo_(std::make_unique<UndoLog>()),
       changes_(std::make_unique<Pace>()),
+      sessions_(std::make_unique<Sessions>()),
+      live_(std::make_unique<Live>(io, operations_, stores_)),
       door_(io,
             {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
              Metric::admin_refused, settings.hosts},
@@ -92,7 +97,29 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
 
 AdminServer::~AdminServer() = default;
 
+Result<void> AdminServer::start() {
+  const auto started = door_.start();
+  if (started) live_->start();
+  return started;
+}
+
+boost::asio::awaitable<void> AdminServer::stop(milliseconds grace) {
+  live_->stop();
+  return door_.stop(grace);
+}
+
+// The page has nothing secret, and a code is a secret of its own.
+bool AdminServer::lets_in(const net::HttpRequest& request) {
+  if (is_page_file(request.path)) return request.method == "GET" || request.method == "HEAD";
+  if (request.path == "/v1/session" && request.method == "POST") return true;
+  const auto token = door_.guard().token_mark();
+  return token && sessions_->find(request, *token, operations_.instant().now);
+}
+
 boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest request) {
+  if (request.method == "GET" || request.method == "HEAD") {
+    if (auto file = page_file(request)) co_return std::move(*file);
+  }
   const auto segments = net::split_path(request.path);
   Match match;
   if (segments) match = find_route(request.method, *segments);
@@ -117,10 +144,25 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
     reply.fields.emplace_back("Retry-After", "1");
     co_return reply;
   }
-  Call call{operations_,      stores_,        *explainer_,           *undo_,
-            request,          std::move(set), operations_.instant(), std::move(match.names),
+  Call call{operations_,
+            stores_,
+            *explainer_,
+            *undo_,
+            *sessions_,
+            *live_,
+            door_.guard(),
+            request,
+            std::move(set),
+            operations_.instant(),
+            std::move(match.names),
             std::move(*query)};
-  const bool changes = match.route->method != "GET" && match.route->handler != explain_request;
+  // A browser says where each change comes from; the guard has seen that it is this very door.
+  const bool comes_in = match.route->handler == open_session;  // anybody may try
+  if (match.route->method != "GET" && !comes_in && call.came_by() == "session" &&
+      request.count("origin") == 0)
+    co_return problem(403, "a change by a session needs the `Origin` that browsers send");
+  const bool changes =
+      match.route->method != "GET" && match.route->handler != explain_request && !comes_in;
   if (changes && !changes_->take(call.at.now)) {
     net::HttpReply reply = problem(429, "too many changes at once; " + Pace::words());
     reply.fields.emplace_back("Retry-After", "1");
@@ -131,7 +173,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
     reply = co_await match.route->waiting(call);
   else
     reply = match.route->handler(call);
-  if (changes) operations_.note_change(note_of(call, reply));
+  if (changes || (comes_in && reply.status == 200)) operations_.note_change(note_of(call, reply));
   co_return reply;
 }
 

@@ -11,7 +11,9 @@
 namespace weir::admin {
 
 class Explainer;
+class Live;
 class Pace;
+class Sessions;
 class UndoLog;
 
 struct AdminSettings {
@@ -21,9 +23,10 @@ struct AdminSettings {
   std::vector<std::string> hosts = {};  ///< see net::DoorGuard
 };
 
-/// The operators' API (docs/openapi.yaml). Loopback or a Unix socket of mode 0600, else a bearer
-/// token; Host and Origin are checked, nothing changes by GET, no CORS, no request of over 64 KiB.
-/// Keys are never logged. On the control thread. Everything given must outlive stop().
+/// The operators' API (docs/openapi.yaml) and the dashboard. Loopback or a Unix socket of mode
+/// 0600, else a bearer token; Host and Origin are checked, nothing changes by GET, no CORS, no
+/// request of over 64 KiB. Keys are never logged. A browser comes in by a one-time link instead of
+/// the token (Sessions). On the control thread. Everything given must outlive stop().
 class AdminServer final : net::DoorRoom {
  public:
   AdminServer(boost::asio::io_context& io, const AdminSettings& settings, Operations& operations,
@@ -32,19 +35,23 @@ class AdminServer final : net::DoorRoom {
 
   /// Binds. Error::refused: the address is reachable from outside and there is no token file;
   /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
-  Result<void> start() { return door_.start(); }
+  Result<void> start();
   const net::SocketAddress& address() const noexcept { return door_.server().address(); }
-  boost::asio::awaitable<void> stop(milliseconds grace) { return door_.stop(grace); }
+  boost::asio::awaitable<void> stop(milliseconds grace);
+  Live& live() noexcept { return *live_; }
   const net::HttpServer& server() const noexcept { return door_.server(); }
 
  private:
   boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
+  bool lets_in(const net::HttpRequest& request) override;
 
   Operations& operations_;
   Stores stores_;
   std::unique_ptr<Explainer> explainer_;
   std::unique_ptr<UndoLog> undo_;
   std::unique_ptr<Pace> changes_;
+  std::unique_ptr<Sessions> sessions_;
+  std::unique_ptr<Live> live_;
   net::GuardedDoor door_;
 };
 

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "admin/routes.h"
+#include "admin/views.h"
 #include "policies/set/describe.h"
 
 namespace weir::admin {
@@ -15,7 +16,9 @@ void put_text(json::object& row, std::string_view name, const std::string& text)
   if (!text.empty()) row[name] = utf8_text(text);
 }
 
-json::object row_view(const VerdictRow& from) {
+}  // namespace
+
+json::object verdict_view(const VerdictRow& from) {
   json::object row;
   row["kind"] = from.listed ? "listed" : "verdict";
   row["time"] = policies::time_text(from.time);
@@ -41,8 +44,6 @@ json::object row_view(const VerdictRow& from) {
   return row;
 }
 
-}  // namespace
-
 net::HttpReply get_verdicts(Call& call) {
   if (auto refused = call.refuse_unknown({"after"})) return std::move(*refused);
   std::optional<std::uint64_t> after;
@@ -57,7 +58,7 @@ net::HttpReply get_verdicts(Call& call) {
   }
   const VerdictPage page = call.operations.verdicts(after, kRowsMost);
   json::array rows;
-  for (const VerdictRow& row : page.rows) rows.push_back(row_view(row));
+  for (const VerdictRow& row : page.rows) rows.push_back(verdict_view(row));
   return json_reply({{"next", page.next}, {"missed", page.missed}, {"verdicts", std::move(rows)}});
 }
 

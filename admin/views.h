@@ -19,6 +19,8 @@ boost::json::object entry_view(const Call& call, const policies::List& list,
 /// An entry of the configuration.
 boost::json::object static_entry_view(const Call& call, const policies::List& list,
                                       const limiter::StaticList::Entry& entry);
+/// A verdict, or a key that was listed.
+boost::json::object verdict_view(const VerdictRow& from);
 /// Over which window a counter counts: `the last 10m`; null if there is none.
 boost::json::value window_value(const policies::Counter& counter);
 

@@ -19,6 +19,19 @@ bool is_shared(const policies::PolicySet& set, const policies::Policy& policy) {
   });
 }
 
+std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy) {
+  if (policy.pattern) {
+    return "this policy counts nothing: it waits for a pattern; POST /v1/query on the event API "
+           "says "
+           "what waits for an event";
+  }
+  if (policy.meters.empty()) return "this policy counts nothing: it is a plain rule";
+  std::string names;
+  for (const policies::PolicyIndex meter : policy.meters)
+    names.append(names.empty() ? "" : ", ").append(set.policies[meter].name);
+  return "this policy counts nothing by itself; its metrics do: " + names;
+}
+
 boost::asio::awaitable<Counts> read_counts(const Call& call, const policies::Policy& policy,
                                            std::vector<std::string> parts, bool ask_store) {
   Counts out;

@@ -28,6 +28,9 @@ struct Counts {
 /// Whether replicas share a counter of the policy.
 bool is_shared(const policies::PolicySet& set, const policies::Policy& policy);
 
+/// Why there is nothing to read of a policy without counters, for people.
+std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy);
+
 /// Reads all counters of the policy for a canonical key; never counts. `ask_store`: shared counters
 /// are asked of the store, which takes a second at most.
 boost::asio::awaitable<Counts> read_counts(const Call& call, const policies::Policy& policy,

@@ -78,10 +78,16 @@ bool DoorGuard::host_allowed(std::string_view authority) const {
   return any || address->is_loopback() || *address == bound_.address();
 }
 
-std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {
+std::optional<Hash128> DoorGuard::token_mark() {
+  return token_ != nullptr ? token_->mark() : std::nullopt;
+}
+
+std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request, bool known) {
   const std::string_view host = request.field("host");
   if (token_ != nullptr) {
-    if (auto refusal = check_token(request)) return refusal;
+    if (!known || request.count("authorization") > 0) {
+      if (auto refusal = check_token(request)) return refusal;
+    }
   } else if (!host_allowed(host)) {
     return Refusal{403,
                    "without a token the Host must be localhost, the address that this door listens "
@@ -95,7 +101,11 @@ std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request) {
   }
   if (request.count("sec-fetch-site") > 0) {
     const std::string_view site = request.field("sec-fetch-site");
-    if (site != "same-origin" && site != "none") {
+    // A link to a page that is shown to everybody may stand anywhere; no frame, no script.
+    const bool link = known && request.method == "GET" &&
+                      request.field("sec-fetch-mode") == "navigate" &&
+                      request.field("sec-fetch-dest") == "document";
+    if (!link && site != "same-origin" && site != "none") {
       return Refusal{403, "requests from pages of another site are refused"};
     }
   }

@@ -23,6 +23,8 @@ class TokenFile {
   /// not; Error::unavailable: there is no readable, non-empty token of at most 4 KiB: nobody gets
   /// in.
   Result<void> check(std::string_view offered);
+  /// A keyed hash of the token, of this process alone; nullopt: it cannot be read.
+  std::optional<Hash128> mark() { return refresh() ? token_ : std::nullopt; }
   const std::string& path() const noexcept { return path_; }
 
  private:
@@ -47,7 +49,11 @@ class DoorGuard {
     int status;
     std::string detail;
   };
-  std::optional<Refusal> check(const HttpRequest& request);
+  /// `known`: the token is not asked of it, for it has a session, or asks for nothing secret.
+  std::optional<Refusal> check(const HttpRequest& request, bool known = false);
+  /// What stands for the token as it is now; nullopt: there is none, or it cannot be read.
+  std::optional<Hash128> token_mark();
+  bool has_token() const noexcept { return token_ != nullptr; }
   /// Whether a door on this address needs a token: everything but loopback and Unix sockets.
   static bool needs_token(const SocketAddress& bound) noexcept;
 

@@ -41,7 +41,7 @@ Result<void> GuardedDoor::start_behind(const SocketAddress& bound) {
 boost::asio::awaitable<HttpReply> GuardedDoor::handle(HttpRequest request) {
   metrics_.add(settings_.requests);
   HttpReply reply;
-  if (const auto refusal = guard_->check(request)) {
+  if (const auto refusal = guard_->check(request, room_.lets_in(request))) {
     metrics_.add(settings_.refused);
     reply = problem(refusal->status, refusal->detail);
     if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");

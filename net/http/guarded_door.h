@@ -17,6 +17,9 @@ class DoorRoom {
   virtual ~DoorRoom() = default;
   /// A request that the guard has let in.
   virtual boost::asio::awaitable<HttpReply> answer(HttpRequest request) = 0;
+  /// Whether it is let in without the token: it asks for nothing secret, or has a session. The
+  /// other rules of the guard hold for it as well.
+  virtual bool lets_in(const HttpRequest&) { return false; }
 };
 
 struct GuardedDoorSettings {
@@ -42,6 +45,8 @@ class GuardedDoor final : HttpHandler {
   void adopt(Fd fd, std::string sent) { server_.adopt(std::move(fd), std::move(sent)); }
   boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }
   const HttpServer& server() const noexcept { return server_; }
+  /// Once it has started.
+  DoorGuard& guard() noexcept { return *guard_; }
 
  private:
   Result<void> read_token();

@@ -40,6 +40,14 @@ StatsBank::Totals StatsBank::sum(const Entry& entry) {
   return totals;
 }
 
+void StatsBank::each(std::string_view kind,
+                     const std::function<void(const std::string&, const Totals&)>& told) const {
+  const std::scoped_lock hold(mutex_);
+  for (const auto& [key, entry] : entries_) {
+    if (key.first == kind) told(key.second, sum(entry));
+  }
+}
+
 StatsBank::Totals StatsBank::totals(std::string_view kind, std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(std::pair{std::string(kind), std::string(name)});

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,6 +46,9 @@ class StatsBank {
     std::uint64_t missing = 0, amounts_refused = 0, late = 0, listed = 0;
   };
   Totals totals(std::string_view kind, std::string_view name) const;
+  /// Calls told(name, totals) for everything of a kind, under the mutex.
+  void each(std::string_view kind,
+            const std::function<void(const std::string&, const Totals&)>& told) const;
 
  private:
   using Name = std::pair<std::string, std::string>;  // "policy" or "list", and its name

@@ -10,6 +10,7 @@
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_call.h"
+#include "app/tools/ctl/ctl_dashboard.h"
 #include "app/tools/ctl/ctl_dump.h"
 #include "app/tools/ctl/ctl_list.h"
 #include "app/tools/ctl/ctl_policy.h"
@@ -51,6 +52,7 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl status --replicas weir.shop.svc      every address of a headless Service\n"
     "  weir ctl hash 203.0.113.7        what the log prints for it\n"
     "  weir ctl view hot-pages\n"
+    "  weir ctl dashboard               a link for the browser, good once\n"
     "  weir ctl reload\n"
     "  weir ctl reloads                 the last loads and what they changed\n"
     "  weir ctl support-dump dump.json  what a support case needs, secrets masked\n"
@@ -233,6 +235,8 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   runs.emplace_back(explain, [](const CtlFlags& f, const Globals& g) {
     return explain_live(f.explain, f.door, g);
   });
+  runs.emplace_back(app.add_subcommand("dashboard", "A link to the dashboard, good once"),
+                    [](const CtlFlags& f, const Globals& g) { return run_dashboard(f.door, g); });
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });
@@ -308,7 +312,8 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
       if (!command->parsed()) continue;
       if (flags->replicas.empty()) return run(*flags, globals);
       const std::string name = command->get_name();
-      if (name == "top" || name == "tail" || name == "support-dump" || flags->list.exports) {
+      if (name == "top" || name == "tail" || name == "support-dump" || name == "dashboard" ||
+          flags->list.exports) {
         complain("--replicas does not go with this: ask one replica at a time");
         return int{kUsage};
       }

@@ -1,0 +1,174 @@
+// What several views show or do alike.
+
+import {ApiError, get, keyQuery, listPath, post, put, remove, policyPath} from './api.js';
+import {button, field, h, select} from './dom.js';
+import {clock, keyText, span} from './format.js';
+import {has, t} from './words.js';
+
+export const EFFECTS = ['deny', 'challenge', 'delay', 'graylist', 'flag', 'none'];
+
+/** The effect's own word, as the configuration has it, and what it means in the reader's language. */
+export const effect = (name, shadow) =>
+  h('span', {class: `badge fx-${name}${shadow ? ' is-shadow' : ''}`, title: shadow ? t('in shadow: acts on nobody') : null},
+    has(name) ? t(name) : name, shadow ? h('span', {class: 'unseen'}, ` (${t('shadow')})`) : null);
+
+export const mode = (name) => h('span', {class: `badge mode-${name}`}, t(name));
+
+export const keyLink = (key) => {
+  const parts = Array.isArray(key) ? key : [key];
+  return h('a', {class: 'key', href: `#/find?${keyQuery(parts)}`}, keyText(parts));
+};
+export const policyLink = (name) => h('a', {href: `#/policies/${encodeURIComponent(name)}`}, name);
+
+/** `3 deny, 2 flag`: what is not zero. */
+export function tally(cells, shadow) {
+  const told = EFFECTS.filter((each) => each !== 'none' && cells[each]);
+  return told.map((each) => h('span', {class: `count fx-${each}${shadow ? ' is-shadow' : ''}`}, `${cells[each]} ${t(each)}`));
+}
+
+export const heading = (title, ...more) => h('div', {class: 'heading'}, h('h1', {tabindex: -1}, title), h('div', {class: 'tools'}, more));
+
+export const panel = (title, ...children) => h('section', {class: 'panel'}, title ? h('h2', {}, title) : null, children);
+
+// ---------------------------------------------------------------- what has happened, said below
+
+const shelf = () => document.getElementById('toasts');
+
+/** Says what was done; `undo` is a token of the undo log. */
+export function say(text, {undo, lines, bad} = {}) {
+  const toast = h('div', {class: `toast${bad ? ' bad' : ''}`}, h('p', {}, text), (lines || []).map((line) => h('p', {class: 'fine'}, line)));
+  const close = () => toast.remove();
+  const row = h('div', {class: 'row'});
+  if (undo) {
+    row.append(button(t('Undo'), async () => {
+      close();
+      await attempt(async () => {
+        const back = await post(`/v1/changes/${encodeURIComponent(undo)}/undo`);
+        say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}));
+        window.dispatchEvent(new Event('weir-changed'));
+      });
+    }, {class: 'primary'}));
+  }
+  row.append(button(t('Close'), close));
+  toast.append(row);
+  shelf().append(toast);
+  while (shelf().children.length > 4) shelf().firstChild.remove();
+  if (!bad && !undo) setTimeout(close, 8000);
+}
+
+/** Runs it and says what went wrong, if something did; then the answer is undefined. */
+export async function attempt(wanted) {
+  try {
+    return await wanted();
+  } catch (problem) {
+    if (!(problem instanceof ApiError)) throw problem;
+    if (problem.status !== 401) say(problem.message, {bad: true});
+    return undefined;
+  }
+}
+
+const changed = () => window.dispatchEvent(new Event('weir-changed'));
+
+// ---------------------------------------------------------------- changes that views offer
+
+export async function release(list, key, forgives) {
+  await attempt(async () => {
+    const answer = await remove(`${listPath(list)}/entries?${keyQuery(key)}${forgives ? '&forgive=true' : ''}`);
+    const lines = answer.remains.map((each) => `${each.policy}: ${each.text}`);
+    if (answer.emptied.length) lines.push(t('Emptied: {names}', {names: answer.emptied.join(', ')}));
+    if (answer.counted_by_another_key.length) lines.push(t('Counted by another key, and kept: {names}', {names: answer.counted_by_another_key.join(', ')}));
+    const done = answer.removed === 0 ? t('{key} was not listed there.', {key: keyText(key)})
+      : forgives ? t('{key} is forgiven: off the list, and its count is empty.', {key: keyText(key)})
+        : t('{key} is released.', {key: keyText(key)});
+    say(done, {undo: answer.undo, lines});
+    changed();
+  });
+}
+
+export async function emptyCount(policy, key) {
+  await attempt(async () => {
+    await remove(`/v1/counters/${encodeURIComponent(policy)}?${keyQuery(key)}`);
+    say(t('The count of {key} in {policy} is empty.', {key: keyText(key), policy}));
+    changed();
+  });
+}
+
+export const TIMES = () => [['10m', t('10 minutes')], ['1h', t('1 hour')], ['4h', t('4 hours')], ['24h', t('1 day')], ['168h', t('7 days')]];
+
+/** Asks in a dialog; `build(done)` gives what stands in it; resolves with what `done` was given, or null. */
+export function ask(title, build) {
+  return new Promise((resolve) => {
+    const before = document.activeElement;
+    const box = h('dialog', {'aria-labelledby': 'dialog-title'});
+    const done = (value) => {
+      box.close();
+      box.remove();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      resolve(value);
+    };
+    box.append(h('h2', {id: 'dialog-title'}, title), build(done));
+    box.addEventListener('cancel', (event) => { event.preventDefault(); done(null); });
+    document.body.append(box);
+    box.showModal();
+  });
+}
+
+const form = (done, read, fields, word) =>
+  h('form', {onsubmit: (event) => { event.preventDefault(); done(read()); }}, fields,
+    h('div', {class: 'row end'}, button(t('Cancel'), () => done(null)), h('button', {type: 'submit', class: 'primary'}, word)));
+
+/** Lists a key, or keeps it listed for longer. `entry`: {list, key, effect}; without it all is asked. */
+export async function extend(entry, lists) {
+  const time = select(TIMES(), '1h');
+  const why = h('input', {type: 'text', maxlength: 200});
+  const list = entry ? null : select(lists.filter((each) => each.of.length > 0).map((each) => [each.name, each.name]), undefined);
+  const key = entry ? null : h('textarea', {rows: 2, required: true, spellcheck: 'false'});
+  const given = await ask(entry ? t('Keep {key} listed for longer', {key: keyText(entry.key)}) : t('Put a key on a list'), (done) =>
+    form(done, () => ({for: time.value, why: why.value}), [
+      list ? field(t('List'), list) : null,
+      key ? field(t('Key, a line for each part'), key) : null,
+      field(t('From now on for'), time), field(t('Reason'), why)], entry ? t('Extend') : t('Put on the list')));
+  if (given === null) return;
+  const target = entry || {list: list.value, key: key.value.split('\n').map((line) => line.trim()).filter(Boolean)};
+  await attempt(async () => {
+    const body = {key: target.key, for: given.for, why: given.why};
+    const answer = await post(`${listPath(target.list)}/entries`, body);
+    const words = {key: keyText(target.key), list: answer.list, until: clock(answer.until)};
+    const kept = answer.result === 'kept';
+    say(kept ? t('{key} is on {list} for longer already: until {until}.', words) : t('{key} is on {list} until {until}.', words), {undo: answer.undo});
+    changed();
+  });
+}
+
+export async function override(policy, change) {
+  return attempt(async () => {
+    const answer = await put(`${policyPath(policy)}/override`, change);
+    const last = answer.overrides[answer.overrides.length - 1];
+    say(t('{policy}: {text} until {until}.', {policy, text: last ? last.text : '', until: last ? clock(last.until) : ''}), {lines: [answer.note]});
+    changed();
+    return answer;
+  });
+}
+
+export async function restore(policy) {
+  return attempt(async () => {
+    const answer = await remove(`${policyPath(policy)}/override`);
+    say(t('{policy} is as the files say it.', {policy}));
+    changed();
+    return answer;
+  });
+}
+
+export const overrideRow = (each) => h('li', {class: 'override'},
+  h('div', {}, policyLink(each.policy), ' ', h('strong', {}, each.text), ' ',
+    h('span', {class: 'fine'}, t('for {left} more', {left: span(each.left_seconds)}), each.reason ? ` · ${each.reason}` : '')),
+  button(t('Restore now'), () => restore(each.policy), {'aria-label': t('Restore {policy} now', {policy: each.policy})}));
+
+/** Calls `load` now and whenever something was changed here, until the view goes. */
+export function reloadOn(view, load) {
+  const wanted = () => { if (view.isConnected) load(); else window.removeEventListener('weir-changed', wanted); };
+  window.addEventListener('weir-changed', wanted);
+  load();
+}
+
+export {get};

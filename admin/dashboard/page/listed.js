@@ -1,0 +1,120 @@
+// Who is listed and why; one key with all that concerns it.
+
+import {listPath} from './api.js';
+import {EFFECTS, attempt, effect, emptyCount, extend, get, heading, keyLink, mode, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
+import {button, field, h, later, replace, select, table} from './dom.js';
+import {clock, keyText, number, span} from './format.js';
+import {keyQuery} from './api.js';
+import {t} from './words.js';
+
+const PAGE = 100;
+const TRIES = 12;  // pages of a search that may be empty before the reader is asked to go on
+
+const because = (entry) => {
+  const value = entry.value === undefined ? '' : ` · ${t('{a} of {b}', {a: number(entry.value), b: number(entry.limit)})}`;
+  if (entry.policy) return h('span', {}, policyLink(entry.policy), value, entry.why ? ` · ${entry.why}` : '');
+  return entry.why || (entry.by === 'admin' ? t('by an operator') : '–');
+};
+
+const actions = (entry) => (entry.static ? h('span', {class: 'fine'}, t('in the configuration')) : h('div', {class: 'row'},
+  button(t('Release'), () => release(entry.list, entry.key, false), {'aria-label': t('Release {key}', {key: keyText(entry.key)})}),
+  button(t('Forgive'), () => release(entry.list, entry.key, true), {'aria-label': t('Forgive {key}', {key: keyText(entry.key)}), title: t('Takes it off the list and empties its count')}),
+  button(t('Extend'), () => extend(entry), {'aria-label': t('Extend {key}', {key: keyText(entry.key)})})));
+
+const entryTable = (entries, empty) => table(t('Entries'), [
+  {title: t('Key')}, {title: t('List')}, {title: t('Effect')}, {title: t('Because')}, {title: t('Since')}, {title: t('Left'), class: 'number'}, {unseen: t('Actions'), class: 'actions'},
+], entries.map((entry) => [
+  keyLink(entry.key), entry.list, effect(entry.effect, entry.shadow), {of: because(entry), class: 'long'},
+  {of: entry.since ? clock(entry.since) : '–', class: 'time'},
+  h('span', {title: clock(entry.until)}, span(entry.left_seconds)), actions(entry)]), empty);
+
+export function show(main, _path, query) {
+  const search = h('input', {type: 'search', placeholder: t('part of a key, a reason or a policy'), value: query.get('search') || '', maxlength: 200, spellcheck: 'false', autocomplete: 'off'});
+  const kind = select([['', t('all effects')], ...EFFECTS.map((name) => [name, t(name)])], query.get('effect') || '');
+  const where = select([['', t('all lists')]], '');
+  const status = h('p', {class: 'fine', role: 'status'});
+  const found = h('div', {});
+  const more = button(t('Show more'), () => load(true));
+  more.hidden = true;
+  let lists = [], entries = [], next = null, run = 0;
+  const put = button(t('Put a key on a list'), () => extend(null, lists));
+  main.append(heading(t('Who is listed'), put),
+    h('form', {class: 'filters', role: 'search', onsubmit: (event) => { event.preventDefault(); load(false); }},
+      field(t('Search'), search, 'wide'), field(t('Effect'), kind), field(t('List'), where)),
+    status, found, more);
+
+  async function load(goesOn) {
+    const mine = ++run;
+    if (!goesOn) { entries = []; next = null; }
+    const wanted = entries.length + PAGE;
+    // A search may give empty pages on its way through a long list.
+    for (let i = 0; i < TRIES && entries.length < wanted; ++i) {
+      const parts = [`limit=${Math.min(PAGE, wanted - entries.length)}`];
+      if (search.value.trim()) parts.push(`search=${encodeURIComponent(search.value.trim())}`);
+      if (kind.value && !where.value) parts.push(`effect=${kind.value}`);
+      if (next) parts.push(`after=${next}`);
+      const from = where.value ? listPath(where.value) : '/v1/entries';
+      const page = await attempt(() => get(`${from}?${parts.join('&')}`));
+      if (mine !== run || !page) return;
+      entries.push(...page.entries);
+      next = page.next;
+      if (next === null) break;
+    }
+    status.textContent = next === null ? t('{n} entries', {n: number(entries.length)}) : t('{n} entries, and there are more', {n: number(entries.length)});
+    more.hidden = next === null;
+    replace(found, entryTable(entries, search.value ? t('Nobody is listed who fits.') : t('Nobody is listed.')));
+  }
+
+  const soon = later(150, () => load(false));
+  search.addEventListener('input', soon);
+  kind.addEventListener('change', () => { if (kind.value) where.value = ''; load(false); });
+  where.addEventListener('change', () => { if (where.value) kind.value = ''; load(false); });
+  attempt(async () => {
+    lists = (await get('/v1/lists')).lists;
+    replace(where, h('option', {value: ''}, t('all lists')), lists.map((list) => h('option', {value: list.name}, `${list.name} (${number(list.entries + list.static_entries)})`)));
+    where.value = query.get('list') || '';
+    reloadOn(found, () => load(false));
+  });
+}
+
+// ---------------------------------------------------------------- one key
+
+function counterCard(counter) {
+  return h('article', {class: 'card'},
+    h('h3', {}, policyLink(counter.policy.split('.')[0]), ' ', mode(counter.mode)),
+    h('p', {class: 'big'}, number(counter.value), h('span', {class: 'fine'}, ` ${counter.what} · ${counter.window || ''}`)),
+    h('ul', {class: 'plain'}, counter.rungs.map((rung) => h('li', {class: rung.holds ? 'holds' : ''},
+      h('code', {}, rung.rung), rung.holds ? h('strong', {}, ` ${t('reached')}`) : null, rung.outlook ? h('p', {class: 'fine'}, rung.outlook) : null))),
+    button(t('Empty the count'), () => emptyCount(counter.policy, counter.key), {'aria-label': t('Empty the count of {policy}', {policy: counter.policy})}));
+}
+
+function policyRow(each) {
+  const time = select(TIMES(), '10m', {'aria-label': t('For how long')});
+  return [policyLink(each.policy), mode(each.mode), {of: each.waits_for || each.rungs.join(' · '), class: 'long'},
+    h('div', {class: 'row'}, time, button(t('Silence'), () => override(each.policy, {mode: 'shadow', for: time.value, reason: t('from the page')}), {'aria-label': t('Silence {policy}', {policy: each.policy})}))];
+}
+
+export function find(main, _path, query) {
+  const key = query.getAll('key');
+  const result = h('div', {});
+  const input = h('input', {type: 'search', value: key.join(', '), placeholder: t('address, user or another key'), spellcheck: 'false', autocomplete: 'off'});
+  main.append(heading(key.length ? keyText(key) : t('Find a key')), h('form', {class: 'filters', role: 'search', onsubmit: (event) => {
+    event.preventDefault();
+    const parts = input.value.split(', ').map((each) => each.trim()).filter(Boolean);
+    if (parts.length) location.hash = `#/find?${keyQuery(parts)}`;
+  }}, field(t('Key; several parts with a comma and a blank between'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look')))), result);
+  if (key.length === 0) return;
+  reloadOn(result, async () => {
+    const answer = await attempt(() => get(`/v1/why?${keyQuery(key)}`));
+    if (!answer) return;
+    const verdict = answer.allowed ? 'allowed' : answer.listed ? 'listed' : 'free';
+    const words = {allowed: t('is on an allow list: policies do not act on it'), listed: t('is listed'), free: t('is on no list')};
+    replace(result,
+      h('p', {class: `summary ${verdict}`, role: 'status'}, h('strong', {}, keyText(answer.key)), ' ', words[verdict], ' ', answer.listed && !answer.allowed ? effect(answer.effect) : null),
+      answer.complete ? null : h('p', {class: 'note'}, t('There are too many entries to look at all.')),
+      answer.counted_here_only ? h('p', {class: 'note'}, t('Counts are those of this replica: {why}', {why: answer.counted_here_only})) : null,
+      panel(t('On lists'), entryTable(answer.entries, t('On no list.'))),
+      panel(t('Counted'), answer.counters.length ? h('div', {class: 'cards'}, answer.counters.map(counterCard)) : h('p', {class: 'empty'}, t('Nothing is counted for it.'))),
+      panel(t('Policies that concern it'), table(t('Policies that concern it'), [{title: t('Policy')}, {title: t('Mode')}, {title: t('Steps')}, {title: t('Silence it for a while')}], answer.policies.map(policyRow), t('None.'))));
+  });
+}

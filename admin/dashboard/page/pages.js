@@ -1,0 +1,163 @@
+// Views as charts, the explain form, the history of loads, and the machine itself.
+
+import {post} from './api.js';
+import {bars, columns} from './charts.js';
+import {attempt, effect, get, heading, overrideRow, panel, reloadOn, say} from './common.js';
+import {button, field, h, replace, select, table} from './dom.js';
+import {bytes, clock, number, percent, span} from './format.js';
+import {t} from './words.js';
+
+// ---------------------------------------------------------------- views
+
+function viewCard(view) {
+  const body = h('div', {}, h('p', {class: 'fine'}, t('…')));
+  const card = h('section', {class: 'panel'}, h('h2', {}, view.name),
+    h('p', {class: 'fine'}, [view.metric, view.by.length ? t('by {key}', {key: view.by.join(', ')}) : '', view.window].filter(Boolean).join(' · ')), body);
+  const refresh = async () => {
+    if (!card.isConnected) return;
+    const answer = await attempt(() => get(`/v1/views/${encodeURIComponent(view.name)}?windows=30`));
+    if (!answer) return;
+    const windows = [...answer.windows, ...(answer.running ? [answer.running] : [])];
+    const last = windows[windows.length - 1];
+    const total = (each) => (typeof each.total === 'number' ? each.total : Number(each.total) || 0);
+    if (!last) {
+      replace(body, h('p', {class: 'empty'}, t('Nothing has happened yet.')));
+    } else {
+      const rows = view.by.length ? last.rows.slice(0, 10).map((row) => ({label: row.slice(0, -1).join(', '), value: Number(row[row.length - 1])})) : [];
+      replace(body, h('p', {class: 'big'}, number(last.total), h('span', {class: 'fine'}, ` ${last === answer.running ? t('so far, since {time}', {time: clock(last.start)}) : t('until {time}', {time: clock(last.end)})}`)),
+        rows.length ? bars(rows, view.name) : null,
+        windows.length > 1 ? columns(windows.map((each) => ({label: clock(each.start), value: total(each)})), t('{name}, the last {n} windows', {name: view.name, n: windows.length})) : null);
+    }
+  };
+  return {card, refresh};
+}
+
+export function views(main) {
+  const body = h('div', {class: 'grid'});
+  main.append(heading(t('Views')), body);
+  attempt(async () => {
+    const cards = (await get('/v1/views')).views.slice(0, 60).map(viewCard);
+    replace(body, cards.length ? cards.map((each) => each.card) : h('p', {class: 'empty'}, t('The configuration has no views.')));
+    const tick = () => {
+      if (!body.isConnected) return;
+      if (!document.hidden) for (const each of cards) each.refresh();
+      setTimeout(tick, 5000);
+    };
+    tick();
+  });
+}
+
+// ---------------------------------------------------------------- explain
+
+function headersOf(text) {
+  const out = {};
+  for (const line of text.split('\n')) {
+    const colon = line.indexOf(':');
+    if (colon < 1) continue;
+    const name = line.slice(0, colon).trim();
+    (out[name] = out[name] || []).push(line.slice(colon + 1).trim());
+  }
+  return out;
+}
+
+export function explain(main, _path, query) {
+  const method = select(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'].map((each) => [each, each]), query.get('method') || 'POST');
+  const url = h('input', {type: 'text', required: true, value: query.get('url') || '/', spellcheck: 'false', autocomplete: 'off'});
+  const ip = h('input', {type: 'text', value: query.get('ip') || '203.0.113.7', spellcheck: 'false', autocomplete: 'off'});
+  const headers = h('textarea', {rows: 3, spellcheck: 'false', placeholder: 'X-Device-Id: phone-1'});
+  const body = h('textarea', {rows: 3, spellcheck: 'false', placeholder: '{"username": "alice"}'});
+  const result = h('div', {role: 'status'});
+  main.append(heading(t('Explain a request')), h('p', {class: 'fine'}, t('How the running weir would judge it now. Nothing is counted.')),
+    h('form', {class: 'panel', onsubmit: (event) => { event.preventDefault(); run(); }},
+      h('div', {class: 'filters'}, field(t('Method'), method), field(t('URL or path'), url, 'wide'), field(t('Client address'), ip)),
+      h('div', {class: 'pair'}, field(t('Fields of the head'), headers), field(t('Body; JSON is sent as JSON'), body)),
+      h('div', {class: 'row end'}, h('button', {type: 'submit', class: 'primary'}, t('Explain')))), result);
+
+  async function run() {
+    const wanted = {method: method.value, url: url.value, headers: headersOf(headers.value)};
+    if (ip.value.trim()) wanted.ip = ip.value.trim();
+    if (body.value.trim()) {
+      try { wanted.body = JSON.parse(body.value); } catch { wanted.body = body.value; }
+      if (typeof wanted.body !== 'object') wanted.body = body.value;
+    }
+    const told = await attempt(async () => [await post('/v1/explain', wanted), await post('/v1/explain', wanted, 'text/plain')]);
+    if (!told) return;
+    replace(result, h('p', {class: `summary ${told[0].verdict.effect === 'none' ? 'free' : 'listed'}`}, t('The verdict:'), ' ', told[0].verdict.effect === 'none' ? t('passes') : effect(told[0].verdict.effect)),
+      h('pre', {class: 'told', tabindex: 0, 'aria-label': t('The explanation')}, told[1]));
+  }
+}
+
+// ---------------------------------------------------------------- history
+
+const diffLines = (text) => text.split('\n').map((line) => h('span', {class: line.startsWith('+') ? 'plus' : line.startsWith('-') ? 'minus' : line.startsWith('@@') ? 'place' : null}, `${line}\n`));
+
+function loadCard(load) {
+  const problems = load.first_problem ? h('p', {class: 'note'}, load.first_problem) : null;
+  return h('article', {class: 'load'}, h('h3', {}, clock(load.at), ' ', h('span', {class: `badge ${load.ok ? 'good' : 'bad'}`}, load.ok ? t('in force') : t('refused')), ' ', h('span', {class: 'fine'}, `${load.cause} · ${load.hash.slice(0, 12)}`)),
+    problems, load.diffs.length ? load.diffs.map((each) => h('details', {}, h('summary', {}, each.file), h('pre', {tabindex: 0, 'aria-label': each.file}, diffLines(each.diff)))) : h('p', {class: 'fine'}, t('no change of the files')));
+}
+
+export function history(main) {
+  const loads = h('div', {}), undo = h('div', {});
+  const again = button(t('Load the files again'), () => attempt(async () => {
+    const told = await post('/v1/reload');
+    say(told.ok ? t('The configuration was loaded.') : t('The configuration has errors: the one before stays.'), {bad: !told.ok});
+    window.dispatchEvent(new Event('weir-changed'));
+  }));
+  main.append(heading(t('History'), again), panel(t('Changes of lists that can be taken back'), undo), panel(t('Loads of the configuration'), loads));
+  reloadOn(loads, async () => {
+    const told = await attempt(() => Promise.all([get('/v1/reloads'), get('/v1/changes')]));
+    if (!told) return;
+    replace(loads, told[0].reloads.map(loadCard));
+    replace(undo, table(t('Changes of lists'), [{title: t('Time')}, {title: t('What')}, {title: t('Entries'), class: 'number'}, {unseen: t('Actions'), class: 'actions'}],
+      told[1].changes.map((each) => [{of: clock(each.at), class: 'time'}, {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => attempt(async () => {
+        const back = await post(`/v1/changes/${encodeURIComponent(each.undo)}/undo`);
+        say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}));
+        window.dispatchEvent(new Event('weir-changed'));
+      }), {'aria-label': t('Undo: {what}', {what: each.what})})]), t('There is nothing to take back.')));
+  });
+}
+
+// ---------------------------------------------------------------- system
+
+const fact = (title, value, bad) => [h('dt', {}, title), h('dd', {class: bad ? 'bad' : null}, value)];
+const share = (used, most) => `${bytes(used)} ${t('of')} ${bytes(most)} (${percent(most ? used / most : 0)})`;
+
+function redisFacts(status) {
+  if (!status.redis) return [h('p', {class: 'empty'}, t('Nothing is shared: there is no Redis.'))];
+  const lists = status.shared_lists;
+  return [h('dl', {class: 'facts'},
+    fact(t('Redis'), status.redis.up ? t('answers every worker') : `${t('away')}: ${status.redis.away || ''}`, !status.redis.up),
+    fact(t('Workers that reach it'), `${status.redis.workers_up} / ${status.workers}`),
+    lists ? [fact(t('Shared lists'), `${lists.lists} · ${lists.up ? t('in step') : lists.why}`, !lists.up), fact(t('Entries in Redis'), number(lists.entries)), fact(t('Not told yet'), number(lists.pending)), fact(t('Behind at most'), span(lists.lag_seconds))] : null)];
+}
+
+export function system(main, _path, _query, context) {
+  const body = h('div', {class: 'grid'});
+  main.append(heading(t('System')), body);
+  const load = async () => {
+    const status = await attempt(() => get('/v1/status'));
+    if (!status) return;
+    const c = status.counters, p = status.patterns, last = status.config.last_load;
+    replace(body,
+      panel(t('This replica'), h('dl', {class: 'facts'}, fact(t('Version'), status.version), fact(t('Runs for'), span(status.uptime_seconds)), fact(t('Workers'), number(status.workers)),
+        fact(t('Memory'), bytes(status.resident_bytes)), fact(t('Draining'), status.draining ? t('yes') : t('no'), status.draining), fact(t('Address of this page'), location.host))),
+      panel(t('Configuration'), h('dl', {class: 'facts'}, fact(t('In force'), h('code', {}, status.config.hash.slice(0, 12))), fact(t('Since'), clock(status.config.loaded)),
+        fact(t('Last load'), last.ok ? t('in force') : t('refused'), !last.ok), fact(t('Problems'), number(last.problem_count), last.problem_count > 0), fact(t('Policies'), number(status.policies)), fact(t('Lists'), number(status.lists))),
+      last.problems.map((each) => h('p', {class: 'note'}, `${each.file}:${each.line}: ${each.message}`))),
+      panel(t('Redis and replicas'), redisFacts(status)),
+      panel(t('Counters'), h('dl', {class: 'facts'}, fact(t('Keys'), `${number(c.keys)} ${t('of')} ${number(c.capacity)}`), fact(t('Memory'), share(c.memory_used_bytes, c.memory_limit_bytes)),
+        fact(t('Evicted'), number(c.evicted), c.evicted > 0), fact(t('Refused for want of room'), number(c.refused_for_want_of_room), c.refused_for_want_of_room > 0), fact(t('Patterns begun'), number(p.open)), fact(t('Memory of patterns'), share(p.memory_used_bytes, p.memory_limit_bytes)))),
+      panel(t('Set for a while'), status.overrides.length ? h('ul', {class: 'plain'}, status.overrides.map(overrideRow)) : h('p', {class: 'empty'}, t('Nothing.'))),
+      panel(t('You'), h('p', {}, context.session.by === 'session' ? t('You came by a one-time link; the session ends at {time}.', {time: clock(context.session.until)}) : t('This door wants no login.')),
+        context.session.by === 'session' ? button(t('Log out'), context.logOut) : null));
+  };
+  reloadOn(body, load);
+  const tick = () => {
+    if (!body.isConnected) return;
+    if (!document.hidden && !body.contains(document.activeElement)) load();
+    setTimeout(tick, 5000);
+  };
+  setTimeout(tick, 5000);
+}
+

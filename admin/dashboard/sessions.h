@@ -1,0 +1,53 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "net/http/server.h"
+
+namespace weir::admin {
+
+/// Who has come to the page by a one-time link. A code is good once, for a minute; the cookie that
+/// it is exchanged for is good for twelve hours, under the Host under which it was given out, and
+/// for as long as the token stays the same. Bounded: the oldest makes room. On the control thread.
+class Sessions {
+ public:
+  static constexpr std::size_t kLinksMost = 8, kSessionsMost = 32;
+  static constexpr milliseconds kLinkFor{60'000};
+  static constexpr milliseconds kSessionFor{12 * 3'600'000};
+
+  Sessions() : secret_(HashSecret::random()) {}
+
+  /// A new code: 32 hex digits. `token`: what stands for the door's token now.
+  std::string new_code(const Hash128& token, TimePoint now);
+  /// The cookie, as a Set-Cookie field has it; nullopt: the code is none, is over or was used.
+  std::optional<std::string> exchange(std::string_view code, std::string_view host,
+                                      const Hash128& token, TimePoint now);
+  /// When the session of the request's cookie ends; nullopt: it has none that is good.
+  std::optional<TimePoint> find(const net::HttpRequest& request, const Hash128& token,
+                                TimePoint now) const;
+  /// Ends the session of the request; a Set-Cookie field that clears it.
+  std::string end(const net::HttpRequest& request);
+
+ private:
+  struct Link {
+    Hash128 code, token;
+    TimePoint until;
+  };
+  struct Session {
+    Hash128 cookie, token;
+    std::string host;
+    TimePoint until;
+  };
+  std::optional<Hash128> cookie_of(const net::HttpRequest& request) const;
+
+  HashSecret secret_;  // what is compared are keyed hashes: their time tells nothing
+  std::deque<Link> links_;
+  std::deque<Session> sessions_;
+};
+
+}  // namespace weir::admin

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/number.h"
+
+namespace weir::admin {
+
+/// How many keys read how much. Whole numbers below 1000 have a bar each; other readings are told
+/// by their first three digits. So there are at most some 900 bars for each power of ten.
+class Histogram {
+ public:
+  struct Bar {
+    double from = 0, to = 0;  ///< readings from `from` on and below `to`
+    std::int64_t keys = 0;
+  };
+
+  void add(const Number& reading);
+  std::int64_t keys() const noexcept { return keys_; }
+  /// From the smallest reading to the largest, empty bars left out. With more than `most` bars they
+  /// are told by two digits, then by one; there may still be more of readings that differ widely.
+  std::vector<Bar> bars(std::size_t most) const;
+
+ private:
+  struct Edge {
+    double from = 0, to = 0;
+  };
+  static Edge edge_of(double reading, int digits, bool whole);
+
+  std::vector<std::int64_t> small_ = std::vector<std::int64_t>(1000);  // whole numbers from 0 on
+  std::map<double, std::pair<double, std::int64_t>> bars_;             // others, by their lower end
+  std::int64_t keys_ = 0;
+  bool whole_ = true;
+};
+
+}  // namespace weir::admin

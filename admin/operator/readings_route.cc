@@ -1,0 +1,168 @@
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json/array.hpp>
+#include <charconv>
+
+#include "admin/operator/counts.h"
+#include "admin/operator/outlook.h"
+#include "admin/operator/readings.h"
+#include "admin/routes.h"
+#include "admin/views.h"
+#include "config/text/units.h"
+#include "policies/set/describe.h"
+
+/// GET /v1/policies/{policy}/readings: what all keys of a policy read now, as a histogram with the
+/// policy's rungs, to see how many keys another threshold would hit.
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kBinsDefault = 400;
+constexpr std::size_t kBinsMost = 4000;
+constexpr std::size_t kThresholdsMost = 16;
+
+/// A threshold that was asked for.
+struct Tried {
+  double value = 0;
+  std::int64_t at = 0, over = 0;  // keys that read as much, or more than that
+};
+
+struct Wish {
+  std::size_t bins = kBinsDefault;
+  std::vector<Tried> tried;
+};
+
+std::string read_wish(const Call& call, Wish& wish) {
+  if (call.query.has("bins")) {
+    const auto text = call.query.one("bins");
+    const char* const end = text ? text->data() + text->size() : nullptr;
+    const auto read =
+        text ? std::from_chars(text->data(), end, wish.bins) : std::from_chars_result{};
+    if (!text || read.ec != std::errc{} || read.ptr != end || wish.bins == 0 ||
+        wish.bins > kBinsMost)
+      return "`bins` is a number from 1 to " + std::to_string(kBinsMost);
+  }
+  const auto thresholds = call.query.all("at");
+  if (thresholds.size() > kThresholdsMost)
+    return "`at` is given " + std::to_string(kThresholdsMost) + " times at most";
+  for (const std::string_view text : thresholds) {
+    Tried tried;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, tried.value);
+    if (text.empty() || read.ec != std::errc{} || read.ptr != end ||
+        !(std::abs(tried.value) < 1e15))
+      return "`at` is a threshold, a number";
+    wish.tried.push_back(tried);
+  }
+  return {};
+}
+
+std::string_view compare_text(config::Rung::Compare compare) {
+  switch (compare) {
+    case config::Rung::Compare::over:
+      return "over";
+    case config::Rung::Compare::at:
+      return "at";
+    case config::Rung::Compare::under:
+      return "under";
+    case config::Rung::Compare::none:
+      break;
+  }
+  return "";
+}
+
+json::value duration_value(const policies::Rung& rung) {
+  if (rung.for_window) return "window";
+  if (rung.durations.empty()) return nullptr;
+  return json::value(policies::duration_text(rung.durations.front()));
+}
+
+/// The rungs of one counter, with what it takes to change them.
+json::array rungs_with_keys(const Call& call, const policies::Policy& policy, std::size_t counter,
+                            const std::vector<std::int64_t>& held) {
+  json::array out;
+  for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
+    const policies::Rung& rung = policy.rungs[i];
+    if (rung.counter != counter || rung.compare == config::Rung::Compare::none) continue;
+    const Number* const limit = limit_of(policy, i);
+    json::object row;
+    row["rung"] = policies::rung_text(*call.set, policy, i);
+    // As an override names it: the number is never ambiguous.
+    row["set"] = std::to_string(i + 1) + "." + std::string(compare_text(rung.compare));
+    row["compare"] = compare_text(rung.compare);
+    row["limit"] = limit != nullptr ? number_value(*limit) : json::value();
+    row["effect"] = policies::action_row(rung.action).name;
+    row["for"] = duration_value(rung);
+    row["shadow"] = rung.shadow || policy.shadow;
+    row["keys"] = limit != nullptr ? json::value(held[i]) : json::value();
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+/// One counter, gone through in pieces: others get their turn between two of them.
+boost::asio::awaitable<json::object> counter_readings(const Call& call,
+                                                      const policies::Policy& policy,
+                                                      std::size_t index, Wish wish) {
+  const policies::Counter& counter = call.set->counters[policy.counters[index]];
+  const auto executor = co_await boost::asio::this_coro::executor;
+  std::vector<std::int64_t> held(policy.rungs.size());
+  Histogram histogram;
+  std::vector<Number> piece;
+  limiter::Bank::Readings readings(call.stores.counters, counter.id, call.at.moment(counter));
+  limiter::Reading reading;
+  reading.has_value = true;
+  for (bool more = true; more;) {
+    more = readings.next(piece);
+    for (const Number& value : piece) {
+      histogram.add(value);
+      reading.value = value;
+      for (std::size_t i = 0; i < policy.rungs.size(); ++i)
+        held[i] += policy.rungs[i].counter == index && holds(policy, i, reading) ? 1 : 0;
+      const double real = wish.tried.empty() ? 0 : value.finite().as_real();
+      for (Tried& tried : wish.tried) {
+        tried.at += real >= tried.value ? 1 : 0;
+        tried.over += real > tried.value ? 1 : 0;
+      }
+    }
+    piece.clear();
+    if (more) co_await boost::asio::post(executor, boost::asio::use_awaitable);
+  }
+  json::array bins, tried;
+  for (const Histogram::Bar& bar : histogram.bars(wish.bins))
+    bins.push_back(json::array{bar.from, bar.to, bar.keys});
+  for (const Tried& each : wish.tried)
+    tried.push_back(json::object{{"threshold", each.value}, {"at", each.at}, {"over", each.over}});
+  json::object row;
+  row["what"] = policies::counter_text(counter);
+  row["window"] = window_value(counter);
+  row["keys"] = histogram.keys();
+  row["bins"] = std::move(bins);
+  row["rungs"] = rungs_with_keys(call, policy, index, held);
+  row["tried"] = std::move(tried);
+  row["around"] = counter.near();
+  co_return row;
+}
+
+}  // namespace
+
+boost::asio::awaitable<net::HttpReply> get_readings(Call& call) {
+  if (auto refused = call.refuse_unknown({"bins", "at"})) co_return std::move(*refused);
+  Wish wish;
+  if (const std::string wrong = read_wish(call, wish); !wrong.empty())
+    co_return problem(400, wrong);
+  const policies::Policy* const policy = call.set->find_policy(call.name());
+  if (policy == nullptr) co_return problem(404, "there is no policy of that name");
+  if (policy->counters.empty()) co_return problem(404, why_no_counters(*call.set, *policy));
+  json::array counters;
+  for (std::size_t i = 0; i < policy->counters.size(); ++i)
+    counters.push_back(co_await counter_readings(call, *policy, i, wish));
+  co_return json_reply({{"policy", policy->name},
+                        {"mode", mode_text(call, *policy)},
+                        {"shared", is_shared(*call.set, *policy)},
+                        {"counters", std::move(counters)}});
+}
+
+}  // namespace weir::admin

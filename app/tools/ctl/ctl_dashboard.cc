@@ -1,0 +1,37 @@
+#include "app/tools/ctl/ctl_dashboard.h"
+
+#include <boost/json/object.hpp>
+
+#include "app/support/columns.h"
+#include "app/support/exit_code.h"
+
+namespace weir::app {
+
+std::string dashboard_url(std::string_view door, std::string_view path) {
+  constexpr std::string_view kScheme = "http://";
+  std::string authority(door.starts_with(kScheme) ? door.substr(kScheme.size()) : door);
+  while (authority.ends_with('/')) authority.pop_back();
+  if (door.starts_with("unix:")) authority = "localhost:8481";
+  if (authority.starts_with(':')) authority.insert(0, "127.0.0.1");
+  return std::string(kScheme) + authority + std::string(path);
+}
+
+int run_dashboard(const AdminDoor& door, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(door, "POST", "/v1/session/link");
+  if (answer.code != kOk) return complain_of(answer);
+  const std::string url = dashboard_url(door.address, cell(answer.body, "path"));
+  const std::string seconds = cell(answer.body, "seconds");
+  std::string text = url + "\n";
+  const bool once =
+      member(answer.body, "code") != nullptr && !member(answer.body, "code")->is_null();
+  if (once) text += "works once, within " + seconds + " seconds\n";
+  if (door.address.starts_with("unix:")) {
+    text += "no browser opens a Unix socket: forward it first, for example by\n  ssh -L 8481:" +
+            door.address.substr(5) + " HOST\n";
+  }
+  boost::json::object out{{"url", url}, {"seconds", *member(answer.body, "seconds")}};
+  show(globals, out, text);
+  return kOk;
+}
+
+}  // namespace weir::app
