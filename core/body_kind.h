@@ -4,8 +4,8 @@
 
 namespace weir {
 
-/// What a body is read as. `none`: nothing that weir reads; of an event: whatever Content-Type
-/// says.
+/// How weir reads a body. `none`: weir reads nothing of this kind; in an event, `none` means that
+/// Content-Type decides.
 enum class BodyKind : std::uint8_t { none, json, form, multipart };
 
 }  // namespace weir

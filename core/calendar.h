@@ -14,7 +14,7 @@ enum class CalendarUnit : std::uint8_t { hour, day, week, month };
 /// A zone of the IANA database (`Asia/Shanghai`, `UTC`). Immutable, thread-safe.
 class TimeZone {
  public:
-  /// Null: there is no such zone. May read a file; the same zone is the same object.
+  /// Returns null if the zone does not exist. May read a file. Equal names give the same object.
   static std::shared_ptr<const TimeZone> find(std::string_view name);
   virtual ~TimeZone() = default;
   virtual const std::string& name() const noexcept = 0;

@@ -9,9 +9,9 @@
 
 namespace weir {
 
-/// What a front door must do with a request. A door renders an Effect and never asks which action
-/// or policy it came from. The views belong to the Gate that made it and live until its next
-/// judgement.
+/// The work of a front door for one request. A door renders an Effect, and never asks which action
+/// or policy the effect comes from. The views belong to the Gate that made the effect, and live
+/// until its next judgement.
 struct Effect {
   enum class Kind : std::uint8_t {
     pass,    ///< send it upstream
@@ -29,9 +29,10 @@ struct Effect {
   std::string_view response_headers;
   std::string_view content_type;  ///< answer; empty: no body
   std::string_view body;          ///< answer
-  /// Whose verdict it is, for records and for who asks: a policy or list of the configuration.
+  /// The policy or list of the configuration that decided, for records and for answers to
+  /// operators.
   struct Cause {
-    std::string_view name;     ///< empty: nobody had anything to say
+    std::string_view name;     ///< empty: no policy or list decided
     std::string_view verdict;  ///< "flag", "gray", "delay", "challenge", "deny"; may be empty
     bool is_list = false;
     int rung = -1;

@@ -17,14 +17,14 @@ struct HeaderField {
 
 /// How much of a body its reader may look at.
 enum class BodyState : std::uint8_t {
-  not_read,   ///< nobody asked for it
+  not_read,   ///< no policy reads it
   complete,   ///< all of it (also: there is none, and the view is empty)
   too_large,  ///< over `limits.body`
   encoded,    ///< has a Content-Encoding that the reader does not decode
   broken,     ///< cut short, a damaged coding, or a part only (206)
 };
 
-/// What a proxy that asks about a request says of it beside HTTP (policies/lang/asked_facts.h).
+/// Facts about a request, beside HTTP, from a proxy that asks weir (policies/lang/asked_facts.h).
 class AskedFacts;
 
 /// A request as a front door saw it: views into the door's buffers, alive for one judgement. A text
@@ -44,9 +44,9 @@ struct Request {
   const AskedFacts* facts = nullptr;  ///< null: there are none
 };
 
-/// What came back from the app.
+/// The answer of the app.
 struct Answer {
-  int status = 0;  ///< 0: nobody knows
+  int status = 0;  ///< 0: unknown
   std::span<const HeaderField> headers;
   BodyState body_state = BodyState::not_read;
   std::string_view body;

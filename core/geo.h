@@ -22,14 +22,14 @@ struct Place {
 bool is_place(double lat, double lon) noexcept;
 
 /// Metres along the great circle of a sphere of the mean radius, by the haversine formula (Sinnott,
-/// 1984): exact to a millimetre also for neighbours, within 0.6 % of the ellipsoid. NaN where one
-/// of the two is no place.
+/// 1984): exact to a millimetre also for neighbours, within 0.6 % of the ellipsoid. NaN if one of
+/// the two is not a place.
 double distance_metres(double lat1, double lon1, double lat2, double lon2) noexcept;
 
-/// The geohash (Niemeyer, 2008) of `n` letters, without a final zero: bits of longitude and
-/// latitude in turn, five to a letter. A point on a border belongs to the cell north and east of
-/// it, as the pole and longitude 180, which have none, to the last cell. Returns n; or 0, and
-/// writes nothing, if this is no place or n is not 1 .. kGeohashMax.
+/// The geohash (Niemeyer, 2008) of `n` letters, without a final zero: alternating bits of longitude
+/// and latitude, five to a letter. A point on a border belongs to the cell north and east of it.
+/// The pole and longitude 180 have no such cell and belong to the last one. Returns n. If this is
+/// not a place, or n is not 1 .. kGeohashMax, returns 0 and writes nothing.
 std::size_t geohash(double lat, double lon, std::size_t n, char* out) noexcept;
 
 }  // namespace weir

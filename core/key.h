@@ -20,16 +20,16 @@ struct Hash128 {
   std::uint64_t lo = 0;
   std::uint64_t hi = 0;
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
-  /// The hash of a key as `owner` (the identity of a counter, list or pattern) holds it. What is
-  /// owned is a keyed hash: two keys of two owners are one only if 128 bits that nobody knows are
-  /// equal, and a key that many hold is hashed once.
+  /// The hash of a key inside `owner` (the identity of a counter, list or pattern). The result is a
+  /// keyed hash: keys of two owners are equal only if 128 secret bits are equal. A key that several
+  /// owners use is hashed once.
   constexpr Hash128 owned_by(const Hash128& owner) const noexcept {
     return {lo ^ owner.lo, hi ^ owner.hi};
   }
 };
 
-/// The secret that keys every hash, kept in `state.dir`: without it nobody can choose colliding
-/// keys.
+/// The secret that keys every hash, kept in `state.dir`. Without the secret, an attacker cannot
+/// choose colliding keys.
 class HashSecret {
  public:
   static HashSecret random();
@@ -64,8 +64,8 @@ class KeyBuilder {
   }
   /// Stands for a missing part; equal to no text, whatever a client sends.
   void add_missing() { std::memset(extend(4), 0xff, 4); }
-  /// Canonical text of any scalar (1 and "1" are one part; doubles shortest). False for null,
-  /// errors, lists and JSON objects: these are no key parts.
+  /// Adds the canonical text of any scalar (1 and "1" are one part; doubles shortest). Returns
+  /// false for null, errors, lists and JSON objects: these cannot be key parts.
   bool add(const Value& value) {
     if (value.is(Type::text)) {
       add_text(value.as_text());

@@ -7,8 +7,8 @@
 
 namespace weir {
 
-/// What stands for a key where its text may not: `#` and 16 hex digits. Equal keys have equal marks
-/// under one secret; whoever lacks the secret learns nothing from a mark.
+/// Replaces a key where its text must not appear: `#` and 16 hex digits. Under one secret, equal
+/// keys have equal marks. Without the secret, a mark reveals nothing.
 std::string key_mark(const HashSecret& secret, std::string_view key);
 
 }  // namespace weir

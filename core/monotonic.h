@@ -4,7 +4,7 @@
 
 namespace weir {
 
-/// Microseconds of CLOCK_MONOTONIC, by which service managers measure: for what they are told,
+/// Microseconds of CLOCK_MONOTONIC, the clock of service managers. Use it for messages to them,
 /// never for counting. Thread-safe. Defined in clock.cc.
 std::int64_t monotonic_us() noexcept;
 

@@ -67,7 +67,7 @@ class Number {
   std::string to_string() const;
 
  private:
-  /// One of the two is a double, or both are.
+  /// Precondition: at least one of the two is a double.
   static std::partial_ordering compare_reals(Number a, Number b) noexcept;
   union {
     std::int64_t integer_;

@@ -6,7 +6,7 @@
 
 namespace weir {
 
-/// What can go wrong at run time and is expected to. Each code says whether to retry.
+/// Expected errors at run time. Each code says whether to retry.
 enum class Error {
   malformed = 1,  ///< the input breaks its grammar; never retry
   too_large,      ///< the input is over a configured limit; never retry

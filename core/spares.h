@@ -6,12 +6,13 @@
 
 namespace weir {
 
-/// Things that are lent and come back, made when there is none to lend and kept until the end: once
-/// there are enough, nothing is allocated. What is lent stays where it is. Not thread-safe.
+/// A pool of objects. The pool makes an object when none is free, and keeps all objects until its
+/// end: after a while nothing is allocated. A borrowed object does not move. Not thread-safe.
 template <class T>
 class Spares {
  public:
-  /// One that is free, as it came back, or a new one made of `arguments`.
+  /// Borrows a free object in the state in which it was returned, or makes a new one from
+  /// `arguments`.
   template <class... Arguments>
   T& lend(Arguments&&... arguments) {
     if (free_.empty()) {

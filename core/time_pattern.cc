@@ -37,7 +37,7 @@ constexpr int days_in(int y, int m) noexcept {
   return m == 2 && is_leap(y) ? 29 : kDays[static_cast<std::size_t>(m - 1)];
 }
 
-/// What has been read so far.
+/// The parts that have been read so far.
 struct Parts {
   int year = 1970, month = 1, day = 1, year_day = 0, hour = 0, minute = 0, second = 0, half = -1;
   bool twelve = false;

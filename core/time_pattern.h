@@ -34,8 +34,9 @@ class TimePattern {
   /// Nothing: `problem` says why.
   static std::optional<TimePattern> compile(std::string_view pattern, Problem& problem);
 
-  /// The time that `text` begins with; `used` becomes the bytes it took. Nothing: it does not
-  /// match, there is no such date, or it lies outside the years 1970 .. 9999.
+  /// The time at the beginning of `text`; `used` becomes the number of bytes read. Returns nothing
+  /// if the text does not match, the date does not exist, or the time is outside the years 1970 ..
+  /// 9999.
   std::optional<TimePoint> read(std::string_view text, std::size_t& used) const noexcept;
 
  private:

@@ -33,8 +33,8 @@ struct JsonRef {
   std::size_t index = 0;
 };
 
-/// One value, 24 bytes, a view: text, addresses and lists belong to the event, the policy set or
-/// the scratch memory of the evaluation, and live as long as that.
+/// One value, 24 bytes, a view. Text, addresses and lists belong to the event, the policy set or
+/// the scratch memory of the evaluation. The value lives as long as its owner.
 class Value {
  public:
   constexpr Value() noexcept : integer_(0) {}  // null
