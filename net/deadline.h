@@ -33,7 +33,7 @@ boost::asio::awaitable<std::optional<T>> within(milliseconds limit,
   co_return std::nullopt;
 }
 
-/// Waits so long; false: cancelled before that.
+/// Waits for `duration`. False: cancelled before that.
 inline boost::asio::awaitable<bool> pause(milliseconds duration) {
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
   timer.expires_after(duration);

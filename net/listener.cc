@@ -5,7 +5,7 @@
 namespace weir::net {
 namespace {
 
-constexpr int kPerTurn = 64;  // level-triggered: what is left comes again, after the others' turn
+constexpr int kPerTurn = 64;  // level-triggered: the rest comes again, after the turn of the others
 constexpr milliseconds kPause{100};
 // EPOLLEXCLUSIVE: of the workers that share a Unix socket not all wake for one connection.
 constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;

@@ -25,7 +25,7 @@ class ConnectionBudget {
   std::size_t limit_;
 };
 
-/// Who takes accepted connections.
+/// Receives accepted connections.
 class AcceptHandler {
  public:
   /// Non-blocking, TCP_NODELAY; `peer` is unspecified (::) behind a Unix socket.
@@ -43,7 +43,7 @@ class Listener final : EventHandler, Timer {
   ~Listener();
 
   Result<void> start() noexcept;
-  /// Takes what the kernel has already accepted, then closes.
+  /// Accepts the connections that wait in the kernel, then closes.
   void stop();
 
  private:

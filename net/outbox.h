@@ -33,11 +33,11 @@ class Outbox {
 
   Outbox();
 
-  /// Copies the write. False: it is too large, or there is no room: flush(sender) what is put off,
-  /// then send it.
+  /// Copies the write. False: the write is too large, or there is no room. Then call flush(sender)
+  /// for its pending output, and send the write directly.
   bool put(Sender& sender, std::span<const iovec> parts, std::size_t bytes) noexcept;
-  bool flush();                ///< everything, also what is put off meanwhile; false: nothing was
-  void flush(Sender& sender);  ///< what is put off of one sender, before its later writes
+  bool flush();                ///< everything, also later additions; false: there was nothing
+  void flush(Sender& sender);  ///< pending output of one sender, before its later writes
   void forget(Sender& sender) noexcept;
 
  private:

@@ -43,7 +43,7 @@ Reactor::Reactor(boost::asio::io_context& io)
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.get(), &event) != 0) {
     throw boost::system::system_error(errno, boost::system::system_category(), "epoll_ctl");
   }
-  // Asio closes what it is given, so it gets a descriptor of its own.
+  // Asio closes its descriptor, so Asio gets one of its own.
   descriptor_.assign(checked(::fcntl(epoll_.get(), F_DUPFD_CLOEXEC, 0), "dup").release());
 }
 
@@ -116,7 +116,7 @@ void Reactor::deliver(std::span<const epoll_event> batch) {
   }
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (batch[i].data.ptr == nullptr) {
-      alarm_at_ = TimePoint::max();  // it has rung; the timers run at the end of the turn
+      alarm_at_ = TimePoint::max();  // the alarm has fired; the timers run at the end of the turn
       continue;
     }
     ahead_ = &(*received_)[i];

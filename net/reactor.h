@@ -21,7 +21,7 @@ namespace weir::net {
 /// Somebody who owns a registered descriptor.
 class EventHandler {
  public:
-  /// `events` as epoll(7) gives them. Edge-triggered: what is not used now must be remembered.
+  /// `events` as epoll(7) reports them. Edge-triggered: remember events that you do not use now.
   virtual void on_events(std::uint32_t events) = 0;
   /// Asked before any event of a batch is delivered, if this one's says EPOLLIN: the descriptor, if
   /// its event will make it read (Reactor::receive) and nothing else of the batch can make it read
@@ -32,7 +32,7 @@ class EventHandler {
   ~EventHandler() = default;
 };
 
-/// Somebody who finishes a turn of the loop: batched work, retired objects, whoever was resumed.
+/// Runs at the end of a turn of the loop: batched work, retired objects, resumed sessions.
 class TurnHook {
  public:
   virtual void end_of_turn(TimePoint now) = 0;
@@ -79,7 +79,7 @@ class Reactor {
   }
   /// net::receive, or what was read ahead; `into` is what room_for() said.
   IoResult receive(const EventHandler& reader, int fd, std::span<char> into) noexcept;
-  /// For what is sent while events are handled.
+  /// For output while events are handled.
   Outbox& outbox() noexcept { return outbox_; }
 
   /// Wraps work that does not come through epoll (something posted to the io_context).
@@ -88,9 +88,9 @@ class Reactor {
 
  private:
   static constexpr int kEvents = 256;
-  static constexpr std::size_t kBatch = 32;  ///< what is received of a batch stays in the L2 cache
+  static constexpr std::size_t kBatch = 32;  ///< the received bytes of a batch stay in the L2 cache
 
-  /// What was received for a handler before its event was delivered.
+  /// Bytes that were received for a handler before the delivery of its event.
   struct Ahead {
     const EventHandler* reader = nullptr;  ///< null: nothing, or taken
     IoResult result;

@@ -39,8 +39,8 @@ Result<Fd> bind_listener(const SocketAddress& address, bool share_port, unsigned
   return fd;
 }
 
-// A socket file that nobody listens on is what a killed process left behind. One that somebody
-// listens on, and anything that is no socket, stays, and bind() then fails as it should.
+// Removes a socket file without a listener, which a killed process left behind. A file with a
+// listener, and anything that is not a socket, stays, and bind() then fails as it should.
 void remove_stale(const SocketAddress& address, const char* path) noexcept {
   struct stat status {};
   if (::lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) return;
@@ -219,8 +219,9 @@ void set_abort_on_close(int fd) noexcept {
 
 namespace {
 
-// In a program with threads libc makes each recv() and send() a cancellation point, which costs as
-// much as parsing a short head; nobody cancels our threads. (ThreadSanitizer knows libc's only.)
+// In a program with threads, libc makes each recv() and send() a cancellation point, which costs as
+// much as parsing a short head; weir never cancels its threads. (ThreadSanitizer knows only the
+// functions of libc.)
 #ifdef __SANITIZE_THREAD__
 ssize_t plain_recv(int fd, char* into, std::size_t size) noexcept {
   return ::recv(fd, into, size, 0);

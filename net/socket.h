@@ -22,7 +22,7 @@ class SocketAddress {
   static SocketAddress tcp(const Address& address, std::uint16_t port) noexcept;
   /// Error::too_large: the path does not fit into a sockaddr_un (107 bytes).
   static Result<SocketAddress> unix_path(std::string_view path) noexcept;
-  /// What a socket is bound to (the port that 0 became).
+  /// The address that a socket is bound to (with the port that 0 became).
   static Result<SocketAddress> of_socket(int fd) noexcept;
 
   bool is_unix() const noexcept { return storage_.ss_family == AF_UNIX; }
@@ -72,7 +72,7 @@ void set_local(int fd) noexcept;
 /// From now on close() aborts: the peer sees a reset and can take nothing for a complete answer.
 void set_abort_on_close(int fd) noexcept;
 
-/// What a read or write came to: bytes > 0, or none with the reason.
+/// The result of a read or write: bytes > 0, or none with the reason.
 struct IoResult {
   std::size_t bytes = 0;
   bool would_block = false;

@@ -26,13 +26,14 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 }  // namespace
 
-// Shared with every completion handler: the signals must outlive what is connected to them, also
-// when the group goes first and the io_context drops the coroutines later.
+// Shared with every completion handler: the signals must outlive all connected coroutines, also
+// when the group is destroyed first and the io_context drops the coroutines later.
 //
-// A task's signal goes one turn after the task. co_spawn's own cancellation handler lives in the
-// signal's memory and, when cancel() is called from outside the loop, posts a function that points
-// there (Boost 1.81): had the task ended meanwhile and taken the signal along, that function would
-// read freed memory. What is posted first runs first.
+// The signal of a task is destroyed one turn after the task. The cancellation handler of co_spawn
+// lives in the memory of the signal, and when cancel() is called from outside the loop, the handler
+// posts a function that points there (Boost 1.81). If the task ended in between and destroyed the
+// signal, that function would read freed memory. Functions run in the order in which they are
+// posted.
 struct TaskGroup::State {
   struct Task {
     boost::asio::cancellation_signal signal;

@@ -11,12 +11,13 @@
 
 namespace weir::net {
 
-/// Owns coroutines: whoever spawns one here can cancel all of them and wait until they have ended.
-/// (A bare `detached` coroutine can be neither; it is banned.) For one thread, that of the
+/// Owns coroutines: the owner of the group can cancel all of them and wait until they have ended.
+/// (A bare `detached` coroutine allows neither; it is banned.) For one thread, that of the
 /// executor.
 ///
-/// A coroutine that ends by an exception other than "cancelled" is told to `on_failure`. The group
-/// may go before its coroutines do: they then run on, or are dropped with their io_context.
+/// If a coroutine ends with an exception other than "cancelled", `on_failure` gets the exception.
+/// The group may be destroyed before its coroutines end: they then continue, or are dropped with
+/// their io_context.
 class TaskGroup {
  public:
   using OnFailure = std::function<void(std::exception_ptr)>;

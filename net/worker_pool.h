@@ -14,8 +14,8 @@
 
 namespace weir::net {
 
-/// One thread's world: its io_context, reactor, time, memory. Everything of a connection lives and
-/// dies here; only post() may be called from other threads.
+/// The state of one thread: its io_context, reactor, time, memory. All parts of a connection live
+/// and die on their worker; only post() may be called from other threads.
 class Worker {
  public:
   static constexpr std::size_t kScratchBytes = 64 << 10;
@@ -29,7 +29,8 @@ class Worker {
   BlockPool& blocks() noexcept { return blocks_; }
   TimePoint now() const noexcept { return reactor_.now(); }
 
-  /// For reading: valid until the same event handler reads again. Nobody else may read meanwhile.
+  /// Scratch for reading: valid until the same event handler reads again. No other handler may read
+  /// meanwhile.
   std::span<char> scratch_in() noexcept { return *scratch_in_; }
   /// The same, for a handler that may have been read ahead for.
   std::span<char> scratch_in(const EventHandler& reader) noexcept {

@@ -103,7 +103,7 @@ void Connection::on_events(std::uint32_t events) {
   });
 }
 
-// One read a turn: however much a peer sends, the others get theirs.
+// Reads once per turn: a peer that sends a lot does not take time from other peers.
 void Connection::read() {
   if (!readable_ || state_ != State::open || !out_.empty()) return;
   const std::span<char> into = ctx_.worker.scratch_in();
@@ -122,7 +122,7 @@ void Connection::read() {
   if (readable_ && state_ == State::open) read_later();
 }
 
-// What is left comes again, behind what others have.
+// The rest is delivered again, after the events of other connections.
 void Connection::read_later() noexcept {
   ctx_.worker.reactor().modify(
       fd_.get(), kConnectionEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
@@ -176,12 +176,12 @@ void Connection::shut_out(Abuse abuse) {
 
 void Connection::peer_ended() {
   peer_ended_ = true;
-  // It may still take answers to what it has asked; those that wait are given up.
+  // The peer may still read answers to earlier requests; suspended calls are given up.
   touch();
   begin_close();
 }
 
-// What is queued goes out, calls that wait are given up, and nothing more is read.
+// Sends what is queued, gives up suspended calls, and reads nothing more.
 void Connection::begin_close() {
   if (state_ != State::open) return;
   state_ = State::closing;
@@ -237,7 +237,7 @@ bool Connection::send_queued() {
       }
       if (size == 0) break;
       if (static_cast<std::size_t>(size) > room.size() - filled) {
-        direct = true;  // it lives until the next call
+        direct = true;  // valid until the next call
         break;
       }
       std::memcpy(room.data() + filled, data, static_cast<std::size_t>(size));
@@ -253,7 +253,7 @@ bool Connection::send_queued() {
   return true;
 }
 
-// False: the connection is closed. What the peer does not take stays in out_.
+// False: the connection is closed. Bytes that the peer does not take stay in out_.
 bool Connection::write(std::string_view bytes) {
   if (bytes.empty()) return true;
   if (out_.empty()) {
@@ -364,14 +364,15 @@ void make_room(Context& context) {
   }
 }
 
-// It is told why only if that can be said at once: who does not read keeps what it has been sent.
+// Sends the reason only if the socket takes it at once: a peer that does not read keeps its buffer
+// full.
 void Connection::evict() {
   shut_out(Abuse::buffers);
   flush();
   if (state_ != State::closed) abort();
 }
 
-// One timer for all that a connection waits for: the soonest of it.
+// One timer for everything that a connection waits for, set to the earliest deadline.
 void Connection::arm() noexcept {
   TimePoint at = TimePoint::max();
   const Settings& settings = ctx_.settings;

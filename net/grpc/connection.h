@@ -27,7 +27,7 @@ enum class Abuse : std::uint8_t {
   flood,    ///< frames that ask for nothing, without end
   resets,   ///< calls that are reset before they are answered, without end
   fields,   ///< a list of fields many times larger than is taken
-  buffers,  ///< it keeps the most, and the worker is short of buffers
+  buffers,  ///< the connection holds the most memory, and the worker is short of buffers
 };
 
 /// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
@@ -43,12 +43,13 @@ class Connection final : EventHandler, Timer {
   explicit Connection(Context& context) noexcept : ctx_(context) {}
 
   void open(Fd fd, const Address& peer);
-  /// Says that it will end (the first GOAWAY), and by itself, after Settings::goaway, from which
-  /// call on nothing is served (the second); ends with the last call.
+  /// Announces the end of the connection (the first GOAWAY). After Settings::goaway, sends the
+  /// second GOAWAY, which names the last call that is served. The connection ends with that call.
   void begin_drain();
   void flush();  ///< at the end of the turn
   void abort();  ///< at once
-  /// No more than this peer deserves: it is told ENHANCE_YOUR_CALM, if it listens, and cut off.
+  /// The peer has used up a budget: sends ENHANCE_YOUR_CALM if the peer reads, and closes the
+  /// connection.
   void shut_out(Abuse abuse);
   void evict();  ///< for what it keeps
 
@@ -63,7 +64,7 @@ class Connection final : EventHandler, Timer {
               const nghttp2_data_provider* answer) noexcept;
   bool submit_trailer(Stream& stream, const nghttp2_nv& field) noexcept;
   void reset(Stream& stream, std::uint32_t code) noexcept;
-  /// There is no memory for an answer: the connection ends with this turn.
+  /// No memory for an answer: the connection ends with this turn.
   void give_up() noexcept;
   /// Every way into a connection leads through here: what fails for want of memory ends it, and
   /// nothing else.

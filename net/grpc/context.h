@@ -29,12 +29,12 @@ struct DeleteCallbacks {
   }
 };
 
-/// What the connections of one worker share.
+/// State that all connections of one worker share.
 struct Context {
   Context(Worker& w, const Settings& s, telemetry::MetricCells& m)
       : worker(w), settings(s), metrics(m), memory(w.blocks()) {}
 
-  /// What connections keep, in bytes.
+  /// Memory that the connections hold, in bytes.
   std::size_t kept() const noexcept { return memory.lent() + stream_bytes; }
   bool is_short() const noexcept {
     return kept() > settings.buffer_bytes || worker.blocks().is_short();
@@ -53,10 +53,10 @@ struct Context {
   std::string text;                                 ///< a grpc-message being written
 
   std::size_t stream_bytes = 0;  ///< that streams keep
-  bool stopping = false;         ///< new connections are told to go
+  bool stopping = false;         ///< new connections get a GOAWAY at once
 
   Connection* open = nullptr;     ///< all open connections
-  Connection* dirty = nullptr;    ///< those that have something to send at the end of the turn
+  Connection* dirty = nullptr;    ///< connections with output for the end of the turn
   Connection* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
   Stream* free_streams = nullptr;

@@ -14,7 +14,7 @@ class Deflater {
   Deflater(const Deflater&) = delete;
   Deflater& operator=(const Deflater&) = delete;
 
-  /// Lives until the next call. nullopt: there is no memory for it.
+  /// The result is valid until the next call. nullopt: no memory.
   std::optional<std::string_view> gzip(std::string_view plain);
 
  private:

@@ -13,7 +13,7 @@ constexpr std::uint8_t kEndStream = 0x1, kEndHeaders = 0x4;
 void Credit::refill(TimePoint now) noexcept {
   if (refilled_ == TimePoint{}) refilled_ = now;
   const std::int64_t back = (now - refilled_).count() * per_second_ / 1'000;
-  if (back == 0) return;  // what is less than one is not forgotten
+  if (back == 0) return;  // keeps the fraction for later
   refilled_ = now;
   left_ = static_cast<std::int32_t>(std::min<std::int64_t>(most_, left_ + back));
 }

@@ -9,7 +9,7 @@
 
 namespace weir::net::grpc {
 
-/// What a peer may spend, and gets back with time and for what it does in good order.
+/// A budget that a peer spends with frames, and gets back with time and with answered calls.
 class Credit {
  public:
   Credit(std::int32_t most, std::int32_t per_second) noexcept

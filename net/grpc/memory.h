@@ -10,13 +10,13 @@
 
 namespace weir::net::grpc {
 
-/// Memory for what libnghttp2 keeps of connections and streams: pieces of 64 B, 128 B ... 64 KiB,
-/// which are kept for the next taker when they come back, so that calls allocate nothing once there
-/// are enough. What is lent counts as in use of the worker's BlockPool, and so is a part of
-/// limits.buffers. One per worker; not thread-safe.
+/// Memory for libnghttp2's connections and streams: pieces of 64 B, 128 B ... 64 KiB. Freed pieces
+/// are kept for the next use, so that calls allocate nothing after warm-up. Pieces in use count as
+/// used bytes of the worker's BlockPool, and so are a part of limits.buffers. One per worker; not
+/// thread-safe.
 class Memory {
  public:
-  /// One connection's; must outlive its session.
+  /// The account of one connection; must outlive its session.
   struct Account {
     Memory* memory = nullptr;
     std::size_t held = 0;  ///< bytes

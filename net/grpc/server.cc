@@ -13,7 +13,7 @@ using telemetry::Metric;
 
 namespace {
 
-// A connection that is quiet for so long may be closed to make place for a new one.
+// A connection that is idle for this long may be closed to make room for a new one.
 constexpr milliseconds kIdle{1'000};
 
 }  // namespace
@@ -81,7 +81,7 @@ void Server::on_accept(Fd fd, const Address& peer) {
   connection->open(std::move(fd), peer);
 }
 
-// Whoever opens connections and asks nothing must not keep others out.
+// Peers that open connections and ask nothing must not keep others out.
 bool Server::close_idle() {
   Connection* oldest = nullptr;
   for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
@@ -92,7 +92,7 @@ bool Server::close_idle() {
   return true;
 }
 
-// Null: there is no memory for one.
+// Null: no memory.
 Connection* Server::take_connection() {
   if (free_ == nullptr) return new (std::nothrow) Connection(*context_);
   return std::exchange(free_, free_->next_open_);
@@ -119,7 +119,7 @@ void Server::end_of_turn(TimePoint /*now*/) {
 void Server::reclaim() {
   while (context_->retired != nullptr) {
     Connection* const connection = std::exchange(context_->retired, context_->retired->next_open_);
-    if (connection->is_dirty_) {  // it was closed behind the end of the turn: out of the list first
+    if (connection->is_dirty_) {  // closed after the end of the turn: leave the list first
       for (Connection** at = &context_->dirty; *at != nullptr; at = &(*at)->next_dirty_) {
         if (*at != connection) continue;
         *at = connection->next_dirty_;

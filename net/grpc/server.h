@@ -16,17 +16,17 @@ namespace weir::net::grpc {
 class Connection;
 struct Context;
 
-/// The gRPC server of one worker: unary calls over HTTP/2 in the clear (h2c with prior knowledge,
-/// as Envoy's and gRPC's clients speak it), on TCP and Unix sockets, in the worker's own loop.
-/// Construct it before the worker runs or on its thread; call everything else on its thread.
-/// Destroy it after the worker has stopped, and before the methods. Settings and cells must outlive
-/// it.
+/// The gRPC server of one worker: unary calls over HTTP/2 without TLS (h2c with prior knowledge, as
+/// the clients of Envoy and gRPC speak it), on TCP and Unix sockets, in the worker's own loop.
+/// Construct it before the worker runs, or on the worker's thread; call everything else on that
+/// thread. Destroy it after the worker has stopped, and before the methods. Settings and cells must
+/// outlive it.
 ///
-/// Peers may be hostile. Each connection pays for frames that ask for nothing (FrameMeter) and for
-/// calls that it resets; each frame, message, answer and write has a deadline; lists of fields and
-/// messages have a limit; and all that connections keep together, libnghttp2's memory included, is
-/// bounded by Settings::buffer_bytes: over it who keeps the most is shut out. Who is shut out is
-/// told ENHANCE_YOUR_CALM.
+/// Peers may be hostile. Each connection has a budget (FrameMeter) for frames that ask for nothing
+/// and for calls that it resets. Each frame, message, answer and write has a deadline. Lists of
+/// fields and messages have a limit. Settings::buffer_bytes bounds the memory of all connections
+/// together, libnghttp2's memory included; beyond it, the connection that holds the most is closed.
+/// A closed peer gets ENHANCE_YOUR_CALM.
 class Server final : AcceptHandler, TurnHook, Timer {
  public:
   Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics);
@@ -40,10 +40,10 @@ class Server final : AcceptHandler, TurnHook, Timer {
   Result<void> listen(Fd fd);
 
   // Drain, in this order:
-  /// Still accepts and serves; peers are told to go elsewhere, with the first GOAWAY.
+  /// Still accepts and serves. Peers get the first GOAWAY.
   void begin_drain();
-  /// Takes what the kernel has accepted, serves it, and closes the listeners; who is connected gets
-  /// both GOAWAYs.
+  /// Accepts and serves what the kernel has already accepted, and closes the listeners. Connected
+  /// peers get both GOAWAYs.
   void stop_accepting();
   /// Calls `stopped` once no connection is left, at the latest at `deadline`, when the rest is cut.
   void finish_by(TimePoint deadline, std::function<void()> stopped);

@@ -25,15 +25,15 @@ namespace weir::net::grpc {
 /// A call that is not completed yet and goes on later, as its service sees it.
 class Pending {
  public:
-  /// Nobody waits for the answer any more: the peer has reset the call or left, the deadline has
-  /// passed, or the server ends. The call is gone when this returns; it is not to be completed.
+  /// The answer is no longer needed: the peer has reset the call or left, the deadline has passed,
+  /// or the server ends. The call is gone when this function returns; do not complete it.
   virtual void cancelled(TimePoint now) = 0;
 
  protected:
   ~Pending() = default;
 };
 
-/// One unary call whose message is here. Owned by the server; lives until it is completed or
+/// One unary call whose message is complete. Owned by the server; lives until it is completed or
 /// cancelled, whichever comes first.
 class Call {
  public:
@@ -47,14 +47,15 @@ class Call {
   /// Of the connection; unspecified (::) behind a Unix socket.
   virtual const Address& peer() const noexcept = 0;
 
-  // One of these two, once. The call is gone afterwards.
+  // Call exactly one of the next two functions, once. The call is gone afterwards.
   /// Status 0 with this message, which is copied.
   virtual void complete(std::string_view message) = 0;
   /// Another status than ok; `why` is for people, any bytes: it is escaped, and cut at 1 KiB.
   virtual void fail(Status status, std::string_view why) = 0;
 
-  /// Method::start() is about to return without having completed the call: whom to tell if nobody
-  /// waits for it any more. `pending` must live until the call is completed or cancelled.
+  /// Method::start() is about to return without having completed the call. The server calls
+  /// `pending` if the answer is no longer needed. `pending` must live until the call is completed
+  /// or cancelled.
   virtual void wait_with(Pending& pending) noexcept = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// What libnghttp2 tells a connection, and what a connection tells libnghttp2.
+// The callbacks between libnghttp2 and a connection.
 #include "net/grpc/connection.h"
 #include "net/grpc/context.h"
 #include "net/grpc/stream.h"
@@ -31,7 +31,7 @@ struct Callbacks {
       if (stream == nullptr) return 0;
       stream->on_field({reinterpret_cast<const char*>(name), name_size},
                        {reinterpret_cast<const char*>(value), value_size});
-      // The rest of the list is decoded, for the table's sake, and not told of.
+      // The rest of the list is decoded, to keep the table correct, and not reported.
       return to.abuse_ != Abuse::none ? int{NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE} : 0;
     });
   }

@@ -11,12 +11,12 @@ class ConnectionBudget;
 
 namespace weir::net::grpc {
 
-/// What the gRPC server is told; the same for every worker.
+/// Settings of the gRPC server; equal for every worker.
 struct Settings {
   std::size_t message_bytes = std::size_t{4} << 20;  ///< of a request, decompressed
   std::size_t field_bytes = 64 << 10;  ///< of a call's metadata, as HTTP/2 counts (32 a field more)
   std::uint32_t streams = 1'000;       ///< calls under way on one connection
-  /// What the connections of one worker keep, in bytes: a part of BlockPool::limit().
+  /// Bound for the memory of one worker's connections, in bytes: a part of BlockPool::limit().
   std::size_t buffer_bytes = std::size_t{16} << 20;
   /// Shared by all workers, not owned. Null: unlimited.
   ConnectionBudget* connections = nullptr;
@@ -28,8 +28,8 @@ struct Settings {
   milliseconds pong{20'000};     ///< for its answer
   milliseconds linger{1'000};    ///< for the peer to read why it is shut out
   milliseconds goaway{1'000};    ///< between the two GOAWAYs of a drain
-  /// After this, give or take a tenth, a connection is drained, so that its peer connects anew and
-  /// finds replicas that came later. 0: never.
+  /// After this time, plus or minus a tenth, a connection drains, so that its peer reconnects and
+  /// finds newer replicas. 0: never.
   milliseconds age{0};
 };
 

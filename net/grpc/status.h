@@ -4,7 +4,7 @@
 
 namespace weir::net::grpc {
 
-/// What becomes of a call: the numbers of gRPC.
+/// The result of a call, with the numbers of gRPC.
 enum class Status : std::uint8_t {
   ok = 0,
   cancelled = 1,

@@ -25,11 +25,11 @@ class Stream final : public Call, Timer {
   explicit Stream(Context& context) noexcept : ctx_(context) {}
 
   void open(Connection& connection, std::int32_t id);
-  /// The peer has reset it, the connection ends, or all is sent: tells the service if it still
-  /// waits, and gives everything back.
+  /// The peer has reset the stream, the connection ends, or everything is sent. Notifies the
+  /// service if it has not answered yet, and returns all memory.
   void close();
 
-  // What the connection reads; each may answer the call.
+  // Input of the connection. Each of these functions may answer the call.
   void on_field(std::string_view name, std::string_view value);
   void on_fields_end();
   void on_data(std::string_view bytes);
@@ -82,7 +82,7 @@ class Stream final : public Call, Timer {
   bool is_grpc_ : 1 = false;
   bool bad_timeout_ : 1 = false;
   bool accepts_gzip_ : 1 = false;
-  bool names_codings_ : 1 = false;  // the peer has said what it accepts: it is told what we do
+  bool names_codings_ : 1 = false;  // the peer has named the codings that it accepts
   bool compressed_ : 1 = false;     // the message came so
   bool too_many_fields_ : 1 = false;
   bool fields_ended_ : 1 = false;

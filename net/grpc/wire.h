@@ -22,7 +22,7 @@ Prefix read_prefix(std::string_view bytes) noexcept;
 void write_prefix(char* to, const Prefix& prefix) noexcept;
 
 /// `250m`: up to eight digits and a unit of H, M, S, m, u, n; parts of a millisecond are rounded
-/// up. nullopt: it is no such thing.
+/// up. nullopt: not a time-out.
 std::optional<milliseconds> parse_timeout(std::string_view text) noexcept;
 
 /// Appends the text as `grpc-message` wants it: bytes outside of 0x20 to 0x7E, and `%`, as %XX; of

@@ -32,9 +32,9 @@ class ChunkedDecoder {
 
   explicit ChunkedDecoder(const ChunkLimits& limits = {}) noexcept : limits_(limits) {}
 
-  /// Deals with the input up to the end of the first span of data, the end of the message or the
-  /// end of the input. Call it until the input is used up, done() or a refusal. After done() it
-  /// uses nothing (what follows is the next message); after a refusal it must not be called again.
+  /// Processes the input up to the end of the first span of data, the end of the message or the end
+  /// of the input. Call it until the input is used up, done() or a refusal. After done() it uses
+  /// nothing (the rest is the next message). After a refusal it must not be called again.
   Step next(std::string_view input) noexcept;
   bool done() const noexcept { return state_ == State::done; }
   std::uint64_t body_bytes() const noexcept { return body_bytes_; }  ///< data seen so far
@@ -74,8 +74,8 @@ class ChunkedDecoder {
   std::uint64_t body_bytes_ = 0;
 };
 
-/// What a relay writes before a chunk of `size` > 0 data bytes: `1f\r\n`, into `out`. Returns its
-/// length. After the data comes kChunkEnd; after the last chunk, kLastChunk.
+/// Writes the line before a chunk of `size` > 0 data bytes, such as `1f\r\n`, into `out`. Returns
+/// its length. After the data comes kChunkEnd; after the last chunk, kLastChunk.
 std::size_t write_chunk_head(std::array<char, 18>& out, std::uint64_t size) noexcept;
 inline constexpr std::string_view kChunkEnd = "\r\n";
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";

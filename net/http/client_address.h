@@ -23,8 +23,8 @@ class ClientAddressRules {
 
   /// The right-most entry of the header that is not a trusted hop, all of its lines joined in
   /// order; the left-most entry if all are trusted. Ports, brackets and zones are stripped. The
-  /// peer itself if it is not trusted, if there is no entry, or if garbage stands where the answer
-  /// should come from.
+  /// peer itself if it is not trusted, if there is no entry, or if the entry that decides is not an
+  /// address.
   Address resolve(const Address& peer, std::span<const HeaderField> fields) const noexcept;
   /// The same of a peer that is believed, listed or not.
   Address resolve_behind(const Address& peer, std::span<const HeaderField> fields) const noexcept;
@@ -45,7 +45,7 @@ class ClientAddressRules {
   bool forwarded_ = false;
 };
 
-/// One hop as it stands in such fields: `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]`, `[::1]:80`,
+/// One hop in the form of such fields: `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]`, `[::1]:80`,
 /// `fe80::1%eth0`. Anything else, names included: nullopt.
 std::optional<Address> parse_hop(std::string_view text) noexcept;
 

@@ -66,7 +66,7 @@ ContentCoding content_coding(const FieldList& fields) noexcept {
 void append_readable_codings(std::string& out, const FieldList& fields) {
   const std::size_t begin = out.size();
   bool any = false;         // a member stood there
-  bool accepts = false;     // what was appended accepts something
+  bool accepts = false;     // one of the appended codings is acceptable
   bool names_gzip = false;  // by its name; then `*` does not speak of it
   for_members(fields, "accept-encoding", [&](std::string_view member) {
     any = true;
@@ -129,7 +129,7 @@ ContentDecoder::Decoded ContentDecoder::decode(ContentCoding coding, std::string
     if (coded.size() > most) return {Status::too_large, {}};
     return {Status::complete, coded};
   }
-  // One byte more than is asked for tells a body that just fits from one that does not.
+  // One extra byte tells a body that just fits from one that does not.
   if (coded.size() > UINT_MAX || !make_room(most + 1)) return {};
   if (coding == ContentCoding::zstd) return decode_zstd(coded, most);
   if (!inflater_) inflater_.reset(new (std::nothrow) Inflater);

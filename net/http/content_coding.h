@@ -29,8 +29,8 @@ ContentCoding content_coding(const FieldList& fields) noexcept;
 void append_readable_codings(std::string& out, const FieldList& fields);
 
 /// Decodes whole bodies into memory of its own, which the next body reuses. The output never
-/// exceeds the bound that the caller gives, so a small body that would become huge costs no more
-/// than a plain one of that size; besides, a decoder holds about 50 KB for gzip and deflate and 160
+/// exceeds the bound of the caller, so a small body that would become huge costs no more than a
+/// plain body of that size. In addition, a decoder holds about 50 KB for gzip and deflate, and 160
 /// KB for zstd, from the first such body on. Not thread-safe.
 class ContentDecoder {
  public:

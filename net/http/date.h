@@ -7,7 +7,7 @@
 
 namespace weir::net {
 
-/// The value of a Date field (RFC 9110 section 5.6.7), made anew once a second. No allocation. Not
+/// The value of a Date field (RFC 9110 section 5.6.7), made once a second. No allocation. Not
 /// thread-safe.
 class HttpDate {
  public:

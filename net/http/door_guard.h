@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "net/http/server.h"
 
-/// Who may speak to a door that is for the operators or the app itself: admin and api.
+/// Access rules of the doors for operators and for the app itself: admin and api.
 namespace weir::net {
 
 /// The bearer token in a file, read again whenever the file has changed (a mounted Secret rotates
@@ -19,9 +19,9 @@ namespace weir::net {
 class TokenFile {
  public:
   explicit TokenFile(std::string path);
-  /// Succeeds if `offered` is the token, in time that tells nothing of it. Error::refused: it is
-  /// not; Error::unavailable: there is no readable, non-empty token of at most 4 KiB: nobody gets
-  /// in.
+  /// Succeeds if `offered` is the token. The time does not depend on the token's bytes.
+  /// Error::refused: a different token. Error::unavailable: there is no readable, non-empty token
+  /// of at most 4 KiB, so all requests are refused.
   Result<void> check(std::string_view offered);
   /// A keyed hash of the token, of this process alone; nullopt: it cannot be read.
   std::optional<Hash128> mark() { return refresh() ? token_ : std::nullopt; }
@@ -36,12 +36,12 @@ class TokenFile {
   std::uint64_t seen_inode_ = 0;
 };
 
-/// The rules of such a door: token, Host (against DNS rebinding), Origin (against other sites'
-/// pages). Who has the token may come by any Host: no page of another site knows it.
+/// The rules of such a door: token, Host (against DNS rebinding), Origin (against pages of other
+/// sites). A request with the token may have any Host: no page of another site knows the token.
 class DoorGuard {
  public:
-  /// `bound`: what the door listens on. `token` may be null. `hosts`: names (lower case, no port)
-  /// by which a door without a token may be asked besides localhost and its address.
+  /// `bound`: the address of the door. `token` may be null. `hosts`: names (lower case, no port)
+  /// that a door without a token accepts besides localhost and its address.
   DoorGuard(const SocketAddress& bound, TokenFile* token, std::vector<std::string> hosts = {})
       : bound_(bound), token_(token), hosts_(std::move(hosts)) {}
 
@@ -51,7 +51,7 @@ class DoorGuard {
   };
   /// `known`: the token is not asked of it, for it has a session, or asks for nothing secret.
   std::optional<Refusal> check(const HttpRequest& request, bool known = false);
-  /// What stands for the token as it is now; nullopt: there is none, or it cannot be read.
+  /// A mark of the current token; nullopt: there is none, or it cannot be read.
   std::optional<Hash128> token_mark();
   bool has_token() const noexcept { return token_ != nullptr; }
   /// Whether a door on this address needs a token: everything but loopback and Unix sockets.

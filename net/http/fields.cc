@@ -112,8 +112,8 @@ struct Prefix {
   std::string_view text;
   FieldKind kind;
 };
-/// Whoever stands in front of apps sets such fields: for whom it forwards, which certificate the
-/// client has, which user it is.
+/// Proxies in front of apps set such fields: the client that they forward for, its certificate, its
+/// user.
 constexpr Prefix kPrefixes[] = {{"x-weir-", FieldKind::x_weir},
                                 {"x-forwarded-", FieldKind::x_forwarded_other},
                                 {"x-envoy-", FieldKind::x_forwarded_other}};

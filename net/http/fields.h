@@ -10,8 +10,8 @@
 
 namespace weir::net {
 
-/// What a field means to a proxy. Up to `sec_websocket_accept` fields are copied to the next hop;
-/// from `host` on they never are: dropped, or written anew from what was decided.
+/// The meaning of a field to a proxy. Fields up to `sec_websocket_accept` are copied to the next
+/// hop. Fields from `host` on never are: weir drops them, or writes them from its decision.
 enum class FieldKind : std::uint8_t {
   plain,              ///< end to end
   sec_websocket_key,  ///< end to end, and part of a handshake's check, as the next two
@@ -21,7 +21,7 @@ enum class FieldKind : std::uint8_t {
   /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL...: what a hop in
   /// front says of a client. Copied from trusted peers only, or where a policy reads it.
   x_forwarded_other,
-  max_forwards,  ///< of TRACE and OPTIONS written anew, one less
+  max_forwards,  ///< of TRACE and OPTIONS: written again, reduced by one
   host,
   content_length,
   transfer_encoding,
@@ -43,7 +43,7 @@ FieldKind field_kind(std::string_view name) noexcept;
 constexpr char ascii_lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
-/// Whether two ASCII texts are equal but for letter case.
+/// Whether two ASCII texts are equal, ignoring letter case.
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
 /// Of a Content-Type, without parameters and blanks: `application/json`.
 std::string_view media_type(std::string_view content_type) noexcept;
@@ -51,7 +51,7 @@ std::string_view media_type(std::string_view content_type) noexcept;
 constexpr char folded_in_name(char c) noexcept {
   return c == '_' || c == '.' ? '-' : ascii_lower(c);
 }
-/// Whether `text` is `lower` (already lower case) but for letter case and `_` or `.` for `-`.
+/// Whether `text` equals `lower` (already lower case), ignoring letter case and `_` or `.` for `-`.
 bool aliases(std::string_view text, std::string_view lower) noexcept;
 
 /// The fields of one head, in order of arrival: views into the caller's bytes. Lines lie end to

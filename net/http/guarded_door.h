@@ -11,7 +11,7 @@
 
 namespace weir::net {
 
-/// What is behind a GuardedDoor.
+/// The handler behind a GuardedDoor.
 class DoorRoom {
  public:
   virtual ~DoorRoom() = default;
@@ -37,10 +37,11 @@ class GuardedDoor final : HttpHandler {
   GuardedDoor(boost::asio::io_context& io, GuardedDoorSettings settings, DoorRoom& room,
               telemetry::MetricCells& metrics);
 
-  /// Binds. Error::refused: the address is reachable from outside and there is no token file;
-  /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
+  /// Binds. Error::refused: the address is reachable from outside and there is no token file.
+  /// Error::unavailable: the token file cannot be read or is empty. Otherwise the system's error.
   Result<void> start();
-  /// Instead: what others have accepted at this address comes by adopt().
+  /// Instead of start(): other listeners accept connections at this address and pass them to
+  /// adopt().
   Result<void> start_behind(const SocketAddress& bound);
   void adopt(Fd fd, std::string sent) { server_.adopt(std::move(fd), std::move(sent)); }
   boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }

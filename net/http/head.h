@@ -12,10 +12,10 @@ namespace weir::net {
 
 enum class Method : std::uint8_t { get, head, post, put, delete_, options, patch, other };
 
-/// One request head, decided: what it says, where its body ends, what becomes of the connection.
-/// The views point into the bytes that were parsed (host may point into the head itself, so it
-/// cannot be copied). About 3.7 KiB: keep one per worker, not one per connection; parse again from
-/// kept bytes.
+/// One request head, parsed and decided: its content, the end of its body, the future of its
+/// connection. The views point into the parsed bytes (host may point into the head itself, so the
+/// head cannot be copied). About 3.7 KiB: keep one per worker, not one per connection; parse again
+/// from kept bytes.
 struct RequestHead {
   RequestHead() noexcept {}  // NOLINT(modernize-use-equals-default): the arrays stay unwritten
   RequestHead(const RequestHead&) = delete;
@@ -34,9 +34,9 @@ struct RequestHead {
   bool expect_continue =
       false;               ///< waits for 100 before it sends its body (HTTP/1.1 with a body only)
   bool websocket = false;  ///< a complete websocket handshake: GET, HTTP/1.1, no body
-  /// Of TRACE and OPTIONS, how many hops may still follow (RFC 9110, 7.6.2); at most 2^31-1, larger
-  /// numbers are that. Nothing without the field, with two, or if it is no number. 0: it must not
-  /// be forwarded.
+  /// Of TRACE and OPTIONS: how many hops may still follow (RFC 9110, 7.6.2), at most 2^31-1; larger
+  /// numbers become that. Nothing if the field is absent, stands there twice, or is not a number.
+  /// 0: the request must not be forwarded.
   std::optional<std::uint32_t> max_forwards;
   std::string_view websocket_key;  ///< if websocket
   std::string_view authority;      ///< Host as received, port included; empty only in HTTP/1.0

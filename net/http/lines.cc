@@ -85,7 +85,7 @@ bool must_go_on(std::string_view option) noexcept {
   }
 }
 
-/// One Connection field. False if there are too many options, or one that is no token.
+/// Reads one Connection field. False if there are too many options, or one is not a token.
 bool read_connection(FieldList& list, std::string_view value, int& options,
                      Connection& out) noexcept {
   while (!value.empty()) {

@@ -6,7 +6,7 @@
 #include "net/http/fields.h"
 #include "net/http/refusal.h"
 
-/// What request and response heads have in common. For the two head parsers alone.
+/// Common parts of request and response heads, for the two head parsers only.
 namespace weir::net::lines {
 
 /// How parsing a part went: refused if `refusal` says so, else incomplete if `next` is null.
@@ -34,7 +34,7 @@ Outcome parse_fields(const char* begin, const char* p, const char* end, std::uin
 /// Checks that a line ends at p, at CR. On success `next` is after the LF. `p` may be `end`.
 Outcome parse_line_end(const char* p, const char* end) noexcept;
 
-/// What the Connection fields say.
+/// The content of the Connection fields.
 struct Connection {
   bool close = false;
   bool keep_alive = false;
@@ -43,8 +43,8 @@ struct Connection {
   bool names_needed = false;
 };
 
-/// What the fields say about framing and the connection, gathered and checked. `http_1_0` is of the
-/// message.
+/// The decision of all fields together about framing and the connection, checked. `http_1_0`
+/// belongs to the message.
 struct Decided {
   HttpRefusal refusal = HttpRefusal::none;
   bool has_length = false;
@@ -61,8 +61,8 @@ struct Decided {
   const HeaderField* websocket_accept = nullptr;
 };
 
-/// Also marks in `list.kinds` the fields that Connection names, and takes their names from them:
-/// they are for this hop alone, so that nobody must read them.
+/// Also marks in `list.kinds` the fields that Connection names, and removes their names: such
+/// fields are for this hop alone, and nothing may read them.
 void decide(FieldList& list, bool http_1_0, Decided& out) noexcept;
 
 }  // namespace weir::net::lines

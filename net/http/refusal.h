@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-/// Why a strict HTTP/1.1 parser refuses: X(id, status, word, detail). `status` is what a client
-/// gets; whatever the row says, a refusal of something that came from upstream is a 502. `word` is
-/// its name in tests; `detail` tells a client, without quotes or backslashes. After a refusal
-/// nothing more of the connection may be parsed: answer, then close it.
+/// Reasons of a strict HTTP/1.1 parser to refuse: X(id, status, word, detail). `status` is the
+/// answer to a client; a refusal of bytes from upstream is a 502, whatever the row says. `word` is
+/// the name in tests; `detail` is the text for a client, without quotes or backslashes. After a
+/// refusal, parse nothing more of the connection: answer, then close it.
 #define WEIR_HTTP_REFUSALS(X)                                                                   \
   X(none, 0, "", "")                                                                            \
   X(request_line, 400, "request-line", "the request line is not METHOD TARGET HTTP/1.1")        \

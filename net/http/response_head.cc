@@ -106,7 +106,7 @@ Refusal decide(const AnsweredRequest& request, ResponseHead& head) noexcept {
   const bool announced = decided.chunked || (decided.has_length && decided.length > 0);
   if (head.status < 200 || head.status == 204) {
     head.framing = Framing::none;
-    if (announced) head.keep_alive = false;  // it may send that body all the same
+    if (announced) head.keep_alive = false;  // upstream may send that body although it must not
   } else if (request.head || head.status == 304) {
     head.framing = Framing::none;
   } else if (decided.chunked) {

@@ -8,15 +8,15 @@
 
 namespace weir::net {
 
-/// What the answer's meaning depends on: the request it answers.
+/// The facts about the request that decide what its answer means.
 struct AnsweredRequest {
   bool head = false;  ///< its method is HEAD: no body whatever the fields say
   /// Not empty: an upgrade was asked for, and a 101 must prove that it read this.
   std::string_view websocket_key = {};
 };
 
-/// One response head from upstream, decided. The views point into the bytes that were parsed. About
-/// 3.4 KiB: keep one per worker.
+/// One response head from upstream, parsed and decided. The views point into the parsed bytes.
+/// About 3.4 KiB: keep one per worker.
 struct ResponseHead {
   ResponseHead() noexcept {}  // NOLINT(modernize-use-equals-default): the arrays stay unwritten
   ResponseHead(const ResponseHead&) = delete;

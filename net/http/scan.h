@@ -31,9 +31,9 @@ constexpr bool is_control(char c) noexcept {
   const auto u = static_cast<unsigned char>(c);
   return (u < 0x20 && u != '\t') || u == 0x7f;
 }
-/// What a request target may consist of: 0x21..0x7e but '#'.
+/// Characters of a request target: 0x21..0x7e except '#'.
 constexpr bool is_target(char c) noexcept { return c > 0x20 && c < 0x7f && c != '#'; }
-/// What nearly every field name consists of: letters, digits, '-'.
+/// Characters of nearly every field name: letters, digits, '-'.
 constexpr bool is_plain_name(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }

@@ -53,7 +53,7 @@ struct Connection {
   bool waits_for_peer() const noexcept { return state != State::answer; }
 };
 
-// What a failed read means: a status to answer with, or 0: the peer is gone.
+// The status that answers a failed read, or 0: the peer is gone.
 int refusal_status(const error_code& error) {
   if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
   if (error == http::error::body_limit) return 413;
@@ -229,7 +229,7 @@ Connection* HttpServer::Impl::slowest_peer(bool bulk) {
   return slowest;
 }
 
-// Its coroutine ends by the error that closing gives what it waits for.
+// Closing fails the operation that the coroutine waits for, which ends the coroutine.
 void HttpServer::Impl::displace(Connection& connection) {
   forget(&connection);
   ++displaced;
@@ -373,7 +373,8 @@ asio::awaitable<error_code> HttpServer::Impl::send(Connection& connection, std::
   co_return error_code();
 }
 
-// While it waits for a piece the connection is no candidate to make room: its peer is not to act.
+// While the connection waits for a piece, it is not closed to make room: its peer has nothing to
+// do.
 asio::awaitable<bool> HttpServer::Impl::stream(Connection& connection,
                                                decltype(HttpReply::next) next) {
   for (;;) {
@@ -406,7 +407,8 @@ void HttpServer::Impl::stop_accepting() {
   if (std::exchange(stopping, true)) return;
   error_code ignored;
   if (listener.is_open()) {
-    // While it listens nobody else binds there: what is unlinked is its own.
+    // While the listener is open, no other process binds there: the unlinked file is the listener's
+    // own.
     if (address.is_unix()) ::unlink(address.to_string().substr(5).c_str());
     listener.close(ignored);
   }

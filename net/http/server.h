@@ -94,13 +94,15 @@ class HttpServer {
   Result<void> listen(const SocketAddress& address, unsigned unix_mode = 0600);
   /// Instead: connections come by adopt(), of others who have accepted them at this address.
   void serve_adopted(const SocketAddress& bound);
-  /// A connection with what it has sent so far. On the server's thread.
+  /// Takes over a connection with the bytes that it has sent so far. Call it on the server's
+  /// thread.
   void adopt(Fd fd, std::string sent);
   const SocketAddress& address() const noexcept;  ///< as bound: port 0 has become a number
 
   /// No new connections or requests; idle connections are closed, others after their answer.
   void stop_accepting();
-  /// The same, and waits for requests in flight, at most `grace`; what is left then is cancelled.
+  /// Like stop_accepting(), and waits at most `grace` for requests in flight; then cancels the
+  /// rest.
   boost::asio::awaitable<void> stop(milliseconds grace);
 
   std::size_t open_connections() const noexcept;

@@ -13,7 +13,7 @@ namespace {
 
 using Refusal = HttpRefusal;
 
-/// What a byte is in a path.
+/// The role of a byte in a path.
 enum class Part : std::uint8_t {
   odd,         ///< may not stand bare: escaped
   unreserved,  ///< its escape is decoded always
@@ -102,7 +102,7 @@ std::size_t utf8_size(std::string_view text, std::size_t i, unsigned char lead) 
   return size;
 }
 
-/// What an escape stands for that servers read in different ways.
+/// Escapes that servers read in different ways.
 enum class Odd : std::uint8_t { none, slash, other };
 
 /// Of the escape at text[i], which stands for `byte`; `bytes`: how many escapes in a row are one
@@ -118,7 +118,7 @@ Odd oddness(std::string_view text, std::size_t i, unsigned char byte, std::size_
   return Odd::none;
 }
 
-/// A path that is written segment by segment: `/a/b` is what it holds after two of them.
+/// Builds a path segment by segment: after two segments it holds `/a/b`.
 class Builder {
  public:
   explicit Builder(std::span<char> out) noexcept : out_(out) {}
@@ -146,7 +146,7 @@ class Builder {
     while (size_ > 0 && out_[--size_] != '/') {
     }
   }
-  /// What it holds, at least `/`.
+  /// The path so far, at least `/`.
   std::string_view path() noexcept {
     if (size_ == 0) put('/');
     return from(0);
@@ -220,13 +220,13 @@ void put_folded(Builder& out, std::string_view segment, const PathRules& rules) 
   }
 }
 
-/// What becomes of a segment of which folding leaves nothing.
+/// How to treat a segment that folding makes empty.
 enum class Hollow : std::uint8_t {
   vanishes,  ///< dots with parameters are dots
-  is_name,   ///< it stays as it is
+  is_name,   ///< the segment stays unchanged
 };
 
-/// What policies match of a path in normal form. `hollow`: set if there is such a segment.
+/// The form of a normal path that policies match. `hollow`: set if there is such a segment.
 std::string_view fold(std::string_view path, const PathRules& rules, Hollow as, Builder out,
                       bool& hollow) noexcept {
   for_each_segment(path, [&](std::string_view segment, bool) {
@@ -265,8 +265,8 @@ std::size_t overlong_size(std::string_view text, std::size_t i, unsigned char le
   return size;
 }
 
-/// A path in normal form as a server reads it that decodes slashes first, or takes bytes that are
-/// no UTF-8 for what they are not. Bare characters and escapes come out as they are in normal form.
+/// A path in normal form, as read by a server that decodes slashes first, or misreads bytes that
+/// are not UTF-8. Bare characters and escapes come out in normal form.
 class LaxReader {
  public:
   LaxReader(bool slashes, bool escapes, Builder out) noexcept

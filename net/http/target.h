@@ -21,13 +21,14 @@ constexpr std::size_t normal_path_room(std::size_t target_size) noexcept {
 }
 
 /// Brings an origin-form target into RFC 3986 normal form (6.2.2), which the app gets: escapes of
-/// unreserved characters decoded once, hex digits of the others upper case, dot segments removed,
-/// what may not stand bare in a path (`"`, `<`, `|`...) escaped. What policies match is that
-/// without what servers fold each in their own way: `//`, `;params`, trailing dots of a segment and
-/// the trailing slash, and escapes of characters that may stand bare in a segment; so no spelling
-/// of a path dodges a route. Nothing is copied when the path is normal already; else the views lie
-/// in `scratch`, which must have normal_path_room() bytes. Returns HttpRefusal::none, or
-/// path_escape for a `%` without two hex digits (answer 400). Thread-safe, no allocation.
+/// unreserved characters decoded once, hex digits of other escapes in upper case, dot segments
+/// removed, characters that may not stand bare in a path (`"`, `<`, `|`...) escaped. Policies match
+/// a further folded form, without the parts that servers treat differently: `//`, `;params`,
+/// trailing dots of a segment and the trailing slash, and escapes of characters that may stand bare
+/// in a segment. So no spelling of a path dodges a route. Nothing is copied when the path is normal
+/// already; otherwise the views lie in `scratch`, which must have normal_path_room() bytes. Returns
+/// HttpRefusal::none, or path_escape for a `%` without two hex digits (answer 400). Thread-safe, no
+/// allocation.
 HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
                              std::span<char> scratch, NormalTarget& out) noexcept;
 

@@ -17,7 +17,7 @@ bool is_port_or_empty(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// What is before the first `mark`, or all; both go from `text`.
+/// Returns the text before the first `mark`, or all of it; removes both from `text`.
 std::string_view cut(std::string_view& text, char mark) {
   const std::size_t end = std::min(text.find(mark), text.size());
   const std::string_view out = text.substr(0, end);

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-/// What a request to one of the small doors says in its target. Pure; never throws but for want of
-/// memory.
+/// Parses the target of a request to one of the small doors. Pure; throws only if memory runs out.
 namespace weir::net {
 
 /// Percent-decodes; with `plus`, `+` means a blank, as in queries. nullopt: a broken escape.
