@@ -1,5 +1,5 @@
-// What policies read of an answer's body: asking the app for one that can be read, settling by it,
-// and reading on when the client has left.
+// Reads the body of an answer for policies: asks the app for a readable body, settles by the body,
+// and reads on when the client has left.
 #include "proxy/exchange.h"
 
 namespace weir::proxy {
@@ -19,7 +19,8 @@ void Exchange::observe_head(std::string_view head) {
   tapping_ = ctx_.judge.answered(*ticket_, answer, ctx_.worker.now());
   if (!tapping_) return;
   if (!parsed.upgraded) return tap_.start(ctx_.worker.blocks(), head, parsed);
-  answer.body_state = BodyState::complete;  // there is none: what follows is no answer
+  answer.body_state =
+      BodyState::complete;  // no body: the bytes that follow do not belong to the answer
   tapping_ = false;
   ctx_.judge.answered_body(*ticket_, answer, ctx_.worker.now());
 }
@@ -34,9 +35,9 @@ void Exchange::settle_tap(bool whole) {
   tap_.clear();
 }
 
-// The client has left in the middle of an answer whose body a policy reads, perhaps to keep the
-// part that counts from being read: the rest is read without it, for as long as the app may take
-// for an answer. False: there is nothing to read on for, and what there was is settled.
+// The client has left in the middle of an answer whose body a policy reads, perhaps to hide the
+// part that counts. The rest is read without the client, for as long as the app may take for an
+// answer. False: no policy needs the rest, and the answer is settled.
 bool Exchange::begin_reading_on() {
   const bool may_end_well = tapping_ && tap_.may_be_read() && body_.done() &&
                             upstream_ != nullptr && !upstream_->broken();
@@ -47,10 +48,9 @@ bool Exchange::begin_reading_on() {
   state_ = State::reading_on;
   fd_.close();
   for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_}) bytes->clear();
-  upstream_->in
-      .clear();  // dealt with: whoever noticed that the client had left is in the middle of it
+  upstream_->in.clear();  // done: the caller is still handling the client's end
   expect(Phase::read_on, ctx_.settings.answer);
-  if (upstream_->readable()) upstream_->look_again();  // what came while the client was slow
+  if (upstream_->readable()) upstream_->look_again();  // bytes that came while the client was slow
   return true;
 }
 

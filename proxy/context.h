@@ -20,8 +20,8 @@ namespace weir::proxy {
 
 class Session;
 
-/// What the sessions of one worker share. The scratch members are valid within one step of one
-/// session: nothing that is kept may point into them.
+/// Objects that the sessions of one worker share. The scratch members are valid within one step of
+/// one session: no kept data may point into them.
 struct Context {
   Context(net::Worker& w, const Settings& s, gate::Judge& j, telemetry::MetricCells& m)
       : worker(w), settings(s), judge(j), metrics(m), upstreams(w, s, m) {}

@@ -15,18 +15,18 @@
 
 namespace weir::proxy {
 
-/// Bytes of one stream, in one direction, in one round of the loop; then the others get their turn.
-/// What a small request waits for is this times the streams that are busy. One read of 64 KiB.
+/// Bytes of one stream, in one direction, in one round of the loop; then the other streams get
+/// their turn. A small request waits for this many bytes times the number of busy streams. One read
+/// of 64 KiB.
 inline constexpr std::size_t kTurnBytes = 64 << 10;
 inline constexpr std::size_t kReadMore = 4 << 10;
 
-/// The client's end of a session: its socket, the bytes that were received and are not dealt with,
-/// the bytes that are not sent yet, and the deadline of what is awaited. It reads and writes; what
-/// that means is the session's business, which provides the functions at the end. Used by one
-/// worker's thread.
+/// The client's end of a session: its socket, received bytes that are not processed yet, bytes that
+/// are not sent yet, and the current deadline. This class reads and writes. The session gives a
+/// meaning to the bytes, through the virtual functions at the end. Used by one worker's thread.
 class Downstream : protected net::EventHandler, protected net::Timer, net::Sender {
  protected:
-  /// What the session is doing.
+  /// The state of the session.
   enum class State : std::uint8_t {
     closed,
     reading_head,
@@ -40,7 +40,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
     closing,    ///< the last bytes are on their way out
     lingering,  ///< our side is shut; the client may still be sending
   };
-  /// What the deadline is for.
+  /// The purpose of the deadline.
   enum class Phase : std::uint8_t {
     head,
     idle,
@@ -66,7 +66,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
   bool send_put_off();            ///< now; false: the session is closed
   void forget_put_off() noexcept;
   bool write(const Parts& parts);  ///< now; false: the session is closed
-  bool flush();                    ///< what could not be sent before; false: the session is closed
+  bool flush();                    ///< sends bytes left from before; false: the session is closed
   void await_writable() noexcept;
   void watch_writable(bool yes) noexcept;
 
@@ -84,7 +84,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
     }
   }
 
-  virtual void client_ended() = 0;  ///< it has shut its side, and all that it sent is read
+  virtual void client_ended() = 0;  ///< it has closed its side, and all its bytes are read
   virtual void client_gone() = 0;   ///< its connection is broken
   virtual void out_of_memory() noexcept = 0;
   virtual void stall_over() = 0;  ///< the client takes bytes again: back to the state's deadline

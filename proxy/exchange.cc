@@ -182,9 +182,9 @@ void Exchange::pump_request() {
   }
 }
 
-// The client has sent its request and shut its side, or has left: nobody can tell the two apart.
-// The app learns of it as if there were nothing between them, and goes on, as most do, or gives up,
-// as those that would work for nobody. An answer that comes is passed on.
+// The client has sent its request and closed its sending side, or has left: the two look the same.
+// The app gets the end as if it were connected to the client directly. Most apps go on; an app that
+// would work for nobody gives up. If an answer comes, it goes to the client.
 void Exchange::pass_client_end() {
   if (end_passed_ || websocket_ || !in_.empty() || !upstream_->writable()) return;
   char next = 0;
@@ -327,7 +327,7 @@ void Exchange::finish_answer(bool surplus) {
   finish(gate::End::complete);
   UpstreamConnection& upstream = *upstream_;
   upstream_ = nullptr;
-  // Bytes after the answer belong to nobody: what else this connection says cannot be trusted.
+  // Bytes after the answer belong to no request: this connection cannot be trusted any more.
   if (upstream_keep_alive_ && body_.done() && !surplus && !end_passed_) {
     upstream.in.clear();
     ctx_.upstreams.give_back(upstream);
@@ -352,7 +352,7 @@ void Exchange::upstream_ended(bool broken) {
     return;
   }
   ctx_.metrics.add(Metric::upstream_cut);
-  // An app that was told that its client has left and gives no answer has not failed.
+  // An app that saw the client leave, and sends no answer, has not failed.
   fail(502, end_passed_ ? gate::End::aborted : gate::End::upstream_failed);
 }
 
@@ -386,7 +386,7 @@ void Exchange::fail(int status, gate::End end) {
   close();
 }
 
-// The app has answered what weir cannot pass on. What it did, it has done.
+// The app has sent an answer that weir cannot forward. The app has done its work all the same.
 void Exchange::fail_malformed() {
   ctx_.metrics.add(Metric::upstream_malformed);
   const bool sent = sent_ || upstream_->sent();
@@ -409,7 +409,8 @@ void Exchange::drop_upstream() noexcept {
 // Whether the connection can go on after an answer that comes before the request's end.
 bool Exchange::can_drain() const noexcept {
   if (body_.done()) return true;
-  // Whoever waits for a 100 may send its body or not: nobody could tell it from the next request.
+  // A client that waits for a 100 may send its body or not: the body would look like the next
+  // request.
   if (expects_continue_ && !continued_) return false;
   if (body_.framing() == net::Framing::length) return body_.left() <= kDrainBytes;
   return body_.framing() == net::Framing::chunked;

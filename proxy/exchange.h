@@ -12,8 +12,8 @@
 
 namespace weir::proxy {
 
-/// What is left of a body after a local answer is read and thrown away if it is no more than this:
-/// that is cheaper for both sides than a new connection.
+/// After a local answer, the rest of a body up to this size is read and thrown away: that is
+/// cheaper for both sides than a new connection.
 inline constexpr std::uint32_t kDrainBytes = 64 << 10;
 /// Bytes a second that a body must bring. Kestrel's default.
 inline constexpr std::size_t kLeastRate = 240;
@@ -34,8 +34,8 @@ class Exchange : public Downstream, UpstreamUser {
   bool can_drain() const noexcept;
   void count_status(int status) noexcept;
   void finish(gate::End end);
-  /// The exchange has failed. Before the answer's head: an answer of our own; after it: what the
-  /// client has got must not look complete.
+  /// The exchange has failed. Before the head of the answer, weir sends an answer of its own. After
+  /// it, the bytes that the client has must not look like a complete answer.
   void fail(int status, gate::End end);
   void drop_upstream() noexcept;
 
@@ -56,7 +56,7 @@ class Exchange : public Downstream, UpstreamUser {
   virtual void close() = 0;
 
   // The connection.
-  bool starved_ : 1 = false;  // what is kept is no complete head
+  bool starved_ : 1 = false;  // the kept bytes are not a complete head
   bool served_ : 1 = false;   // not the first request
   bool head_begun_ : 1 = false;
   bool resumed_ : 1 = false;  // in the list of those that go on at the end of the turn

@@ -55,7 +55,7 @@ class Writer {
   char* end_;
 };
 
-/// What a head of ours may hold besides what it copies: names, framing, a handshake's lines.
+/// Room in a head for everything that is not copied: names, framing, the lines of a handshake.
 constexpr std::size_t kFixedRoom = 512;
 
 /// Copies the lines that `keep` keeps; neighbours in one piece.
@@ -77,7 +77,7 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
   return kind >= FieldKind::sec_websocket_key && kind <= FieldKind::sec_websocket_accept;
 }
 
-/// What policies and apps read by these names, besides the fields that net::field_kind() knows.
+/// Names that policies and apps read, in addition to the fields that net::field_kind() knows.
 constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
                                            "authorization"};
 

@@ -40,14 +40,14 @@ struct UpstreamHeadOptions {
   std::string_view target;
   /// Address of the connection's other end, canonical text (make it once).
   std::string_view peer_text;
-  /// It is a trusted hop: its forwarding fields are kept, and appended to.
+  /// The peer is a trusted hop: its forwarding fields are kept, and extended.
   bool peer_trusted = false;
   /// The field in which trusted peers name the client, if it is not X-Forwarded-For (lower case):
   /// from others it does not go on, for the app believes it.
   std::string_view client_header;
-  /// The client that a trusted peer names in another field than X-Forwarded-For, canonical text:
-  /// what stands in X-Forwarded-For then is of nobody's saying, and is written anew. Empty: it is
-  /// that field, or the peer is not trusted.
+  /// The client that a trusted peer names in another field than X-Forwarded-For, as canonical text.
+  /// No trusted peer vouches for X-Forwarded-For then, so weir writes that field again. Empty: the
+  /// field is X-Forwarded-For, or the peer is not trusted.
   std::string_view client_text;
   std::string_view request_id;    ///< from choose_request_id; empty: the field is not written
   std::string_view default_host;  ///< Host of an HTTP/1.0 request that has none
@@ -70,12 +70,12 @@ struct UpstreamHeadOptions {
   std::string_view codings;
 };
 
-/// Appends the head of the request that goes upstream: HTTP/1.1 always, the target in origin-form.
-/// A chunked body stays chunked: the relay writes the chunks anew.
+/// Appends the head of the request for the app: always HTTP/1.1, with the target in origin-form. A
+/// chunked body stays chunked: the relay writes new chunks.
 void append_upstream_head(std::string& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options);
 
-/// What the client can take, of the request that is answered.
+/// What the client can accept, taken from its request.
 struct DownstreamHeadOptions {
   bool http_1_0 = false;              ///< RequestHead::http_1_0
   bool keep_alive = true;             ///< we are willing: the client's keep_alive and not draining
@@ -89,9 +89,9 @@ struct DownstreamBody {
   bool keep_alive = false;  ///< false: close the connection after the answer (said in the head)
 };
 
-/// Appends the head of the final answer (or of the verified 101) that goes downstream. A body whose
-/// end only the upstream connection tells is re-made: chunked for HTTP/1.1, until close for
-/// HTTP/1.0.
+/// Appends the head of the final answer (or of the verified 101) for the client. If only the end of
+/// the upstream connection marks the end of the body, the body becomes chunked for HTTP/1.1, and
+/// lasts until close for HTTP/1.0.
 DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead& head,
                                       const DownstreamHeadOptions& options);
 

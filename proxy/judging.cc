@@ -121,8 +121,8 @@ std::size_t Session::on_head(std::span<char> input) {
     return head_bytes_;
   }
   if (head.max_forwards == 0U) {
-    // The last recipient is weir. It sends no TRACE back: what proxies and browsers added to it is
-    // nobody's business.
+    // weir is the last recipient. It does not send the TRACE back: headers that proxies and
+    // browsers added are private.
     LocalAnswer answer;
     answer.status = head.method_id == net::Method::options ? 200 : 405;
     answer.lines = kAllow;
@@ -328,7 +328,7 @@ void Session::reply(LocalAnswer answer) {
 void Session::begin_draining() {
   state_ = State::draining;
   drained_ = 0;
-  time_ = ctx_.worker.now();  // what came before was not thrown away: its rate is no matter here
+  time_ = ctx_.worker.now();  // earlier bytes were kept, so their rate does not matter here
   if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
 }
 

@@ -46,8 +46,8 @@ class Parts {
   void add(std::string_view bytes) noexcept;
   /// A body part; `last`: the body is complete with it. Writes chunks if `framing` is chunked.
   void add_body(net::Framing framing, std::string_view data, bool last) noexcept;
-  /// One system call. Small pieces are joined in `scratch` first: copying 2 KiB costs less than
-  /// what the kernel does for a list.
+  /// One system call. Small pieces are joined in `scratch` first: copying 2 KiB costs less than the
+  /// kernel's work for a list.
   net::IoResult transmit(int fd, std::span<char> scratch) const noexcept;
   std::span<const iovec> span() const noexcept { return {parts_.data(), count_}; }
   std::size_t size() const noexcept { return bytes_; }

@@ -83,7 +83,7 @@ void Server::on_accept(net::Fd fd, const Address& peer) {
   session->open(std::move(fd), peer);
 }
 
-// Null: there is no memory for one.
+// Null: no memory.
 Session* Server::take_session() {
   if (free_ == nullptr) return new (std::nothrow) Session(*context_);
   Session* session = free_;

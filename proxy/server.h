@@ -38,7 +38,7 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   // Drain, in this order:
   /// Still accepts; every response says Connection: close. `draining` false ends that again.
   void begin_drain(bool draining = true);
-  void stop_accepting();  ///< takes what the kernel has accepted, closes listeners and idle clients
+  void stop_accepting();  ///< accepts waiting connections, closes listeners and idle clients
   /// Calls `stopped` once no connection is left, at the latest at `deadline`, when the rest is cut.
   void finish_by(TimePoint deadline, std::function<void()> stopped);
 

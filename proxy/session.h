@@ -29,7 +29,7 @@ class Session final : public Tunnel, gate::Waiter {
   void open(net::Fd fd, const Address& peer);
   /// Goes on after resume(); for the end of a turn.
   void run_resumed();
-  /// No further request will be taken: closes if nothing is under way.
+  /// No further request is accepted: closes the connection if no request is in progress.
   void stop_if_idle();
   void abort();  ///< at the drain's deadline: whatever is under way is cut
 

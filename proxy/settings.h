@@ -14,7 +14,7 @@
 
 namespace weir::proxy {
 
-/// What the reverse proxy is told. Filled once by app/serve/wiring; the same for every worker.
+/// Settings of the reverse proxy. Filled once by app/serve/wiring; equal for every worker.
 struct Settings {
   net::SocketAddress upstream;
   std::string upstream_authority;  ///< Host for HTTP/1.0 requests without one

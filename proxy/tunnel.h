@@ -6,8 +6,8 @@
 
 namespace weir::proxy {
 
-/// What a session does after a verified 101: it passes bytes both ways, each direction with its own
-/// end, until both have ended or one is broken.
+/// The session after a verified 101: passes bytes both ways, each direction with its own end, until
+/// both have ended or one is broken.
 class Tunnel : public Exchange {
  protected:
   explicit Tunnel(Context& context) noexcept : Exchange(context) {}

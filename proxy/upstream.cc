@@ -24,7 +24,7 @@ int UpstreamConnection::finish_connect() noexcept {
 void UpstreamConnection::note(std::uint32_t events) noexcept {
   if ((events & EPOLLIN) != 0 || broken_) readable_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-    // What was received before the end (also before a reset) can still be read.
+    // Bytes received before the end (also before a reset) can still be read.
     readable_ = true;
     ended_ = true;
   }
@@ -125,8 +125,8 @@ void UpstreamConnection::look_again() noexcept {
       fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
 }
 
-// What the app has said until then may have been read ahead for an event of this batch: only an
-// event may make anybody read it. One comes, for a socket that failed or that can be written.
+// Bytes of the app may have been received ahead for an event of this batch: only an event may make
+// the user read them. Such an event comes for a socket that failed or that is writable.
 void UpstreamConnection::give_up_writing() noexcept {
   broken_ = watching_writable_ = true;
   look_again();
@@ -139,8 +139,8 @@ void UpstreamConnection::watch_writable(bool yes) noexcept {
                                  *this);
 }
 
-// What is kept of an answer has its own room; and who has not seen the last event yet may still
-// read, before this one.
+// Kept bytes of an answer have their own buffer. And a user that has not seen the last event yet
+// may still read before this one.
 int UpstreamConnection::reads_ahead() const noexcept {
   const bool will =
       user_ != nullptr && !connecting_ && !readable_ && in.empty() && user_->will_read_upstream();
@@ -152,13 +152,13 @@ void UpstreamConnection::on_events(std::uint32_t events) {
   if (user_ != nullptr) {
     if (reused_ && idle_turn_ == pool_.worker_.reactor().turn()) {
       // Collected before the new request was sent: the app closed the idle connection, or sent
-      // bytes that nobody asked for and that must not become somebody's answer.
+      // unexpected bytes, which must not become the answer to a request.
       stale_ = broken_ = true;
       events |= EPOLLHUP;
     }
     return user_->on_upstream(events);
   }
-  pool_.unlink_idle(*this);  // closed by the app, or bytes that nobody asked for
+  pool_.unlink_idle(*this);  // closed by the app, or unexpected bytes
   pool_.discard(*this);
 }
 

@@ -16,7 +16,7 @@ namespace weir::proxy {
 
 class UpstreamPool;
 
-/// Who uses a connection to the app.
+/// The user of a connection to the app.
 class UpstreamUser {
  public:
   virtual void on_upstream(std::uint32_t events) = 0;
@@ -27,13 +27,13 @@ class UpstreamUser {
   ~UpstreamUser() = default;
 };
 
-/// What is watched on both sides. Writability is so while connecting and after a short write only:
-/// a Unix socket would report it each time that its peer has read something.
+/// Events that are watched on both sides. Writability is watched only while connecting and after a
+/// short write: a Unix socket would report it each time that its peer has read something.
 inline constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 /// One connection to the app: in use by one session, or idle in the pool. Registered with the
-/// reactor from its first to its last moment, so that the app's close is seen at once also while it
-/// is idle.
+/// reactor during its whole life, so that a close by the app is seen at once, also while the
+/// connection is idle.
 class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
  public:
   bool connecting() const noexcept { return connecting_; }
@@ -41,19 +41,19 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   bool sent() const noexcept { return sent_; }  ///< a byte of the current request has left
   bool broken() const noexcept {
     return broken_;
-  }  ///< a write failed; what was received is still there
+  }  ///< a write failed; received bytes are still there
   bool ended() const noexcept { return ended_; }  ///< the app will send nothing more
   bool readable() const noexcept { return readable_; }
   bool writable() const noexcept { return !connecting_ && !broken_ && out_.empty(); }
 
   /// After EPOLLOUT or an error while connecting: 0, or the errno of the failure.
   int finish_connect() noexcept;
-  void note(std::uint32_t events) noexcept;  ///< what epoll said
+  void note(std::uint32_t events) noexcept;  ///< notes the events of epoll
   /// Sends at the end of the batch of events, or keeps what does not go (or everything, while
   /// connecting).
   void send(const Parts& parts);
   void flush();
-  std::span<char> scratch_in() noexcept;  ///< where to receive into, if nothing is kept
+  std::span<char> scratch_in() noexcept;  ///< buffer for the next receive, if no bytes are kept
   net::IoResult receive(std::span<char> into) noexcept;
   /// Ends our side once all that was sent has left; nothing may be sent after it.
   void shutdown_write() noexcept;
@@ -95,7 +95,8 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   bool watching_writable_ = false;
 };
 
-/// One worker's connections to the app; the idle one used last goes out first. Not thread-safe.
+/// One worker's connections to the app; the most recently used idle connection is used first. Not
+/// thread-safe.
 class UpstreamPool {
  public:
   UpstreamPool(net::Worker& worker, const Settings& settings,
