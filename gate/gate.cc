@@ -11,8 +11,7 @@ using telemetry::Metric;
 
 namespace {
 
-// The interval at which a request looks again, if other replicas may hold the reservations that it
-// waits for.
+// How often who waits for reservations that other replicas may hold looks again.
 constexpr milliseconds kPoll{25};
 
 // The number of renewals in one batch: an operation's place in its batch is a 16-bit number.
@@ -28,8 +27,8 @@ class Ticket final : public store::Batch {
   policies::Settlement settlement;
   Recorder::Row row;  // open: the event is recorded
   bool answered = false;
-  bool closing = false;   // settling: the store is asked about the settled counts
-  bool finished = false;  // nothing else is left to do
+  bool closing = false;   // the store is asked for what it has settled
+  bool finished = false;  // nothing is left but that
 
  private:
   std::vector<Ticket*>& closed_;
@@ -95,8 +94,8 @@ const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::In
       desk_->give_back(inquiry);
       return &verdict;
     }
-    // Other policies are in force now. Counts for the old policies are taken back before the new
-    // policies ask: they would find the request already counted otherwise.
+    // Other policies are in force by now. What was counted for the old ones is taken back before
+    // the new ones ask, or they would find the request there already.
     out_of_time = std::any_of(
         inquiry.replies.begin(), inquiry.replies.end(),
         [](const auto& reply) { return reply.error == limiter::SharedError::timed_out; });
@@ -106,7 +105,7 @@ const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::In
   }
   const policies::Verdict& verdict = evaluator_.judge(occurrence, at, options);
   if (verdict.kind != policies::Verdict::Kind::ask) return &verdict;
-  if (out_of_time) {  // the budget is used up, and the store may still count the request
+  if (out_of_time) {  // it has waited its budget, and the store may count it still
     for (limiter::SharedReply& reply : evaluator_.asking().replies())
       reply.error = limiter::SharedError::timed_out;
     return &evaluator_.told(occurrence, options);
@@ -142,8 +141,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
       break;
     case policies::Verdict::Kind::wait:
       crowded_key_ = {};
-      crowded_elsewhere_ =
-          evaluator_.plan().provisional;  // other workers do not announce verdicts either
+      crowded_elsewhere_ = evaluator_.plan().provisional;  // nobody announces verdicts either
       for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
         const limiter::Reading& reading = counter.reading;
         const bool reserved = counter.reserves || counter.provisional;
@@ -221,7 +219,7 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoin
   options.own_time = own_time_of(record, now);
   options.dry = true;
   options.trace = &trace;
-  advance_patterns(now);  // patterns that fire now would have fired without the query too
+  advance_patterns(now);  // what fires now would have fired without the query as well
   const policies::Verdict* const decided = decide(record, at, options, &waiter);
   run_errands(now);
   if (decided == nullptr) return std::nullopt;
@@ -257,8 +255,8 @@ bool Gate::park(Waiter& waiter, TimePoint now) {
     return false;
   }
   polls_ = polls_ || crowded_elsewhere_;
-  // Another worker may have settled before it could know about this waiter, and then has notified
-  // nobody: the first waiter looks again once.
+  // Another worker may have settled before it could know that somebody waits here, and has told
+  // nobody: the first one looks again once.
   if (!poll_at_ && (polls_ || waiters_.size() == 1)) poll_at_ = now + kPoll;
   note_waiting();
   return true;
@@ -275,13 +273,13 @@ void Gate::note_waiting() {
 
 TimePoint Gate::waiting_until(const Waiter& waiter) const {
   const TimePoint deadline = WaitQueue::deadline(waiter);
-  return deadline == TimePoint{} ? TimePoint::max() : deadline;  // it has waited only for the store
+  return deadline == TimePoint{} ? TimePoint::max() : deadline;  // it has waited for the store only
 }
 
 void Gate::unpark(Waiter& waiter) {
-  // The replies are on their way, or told() has them. In both cases tick() drops the judgement.
+  // Its replies are on their way, or told() has them: then tick() drops the judgement.
   if (waiter.inquiry_ != nullptr) std::exchange(waiter.inquiry_, nullptr)->waiter = nullptr;
-  // A resumed waiter that does not wait any more wakes the next: perhaps all of them are refused
+  // Whoever was resumed and need not wait any more tells the next: perhaps all of them are refused
   // now.
   if (WaitQueue::resumed(waiter) && waiters_.size() != 0) wake_.push_back(WaitQueue::key(waiter));
   waiters_.unpark(waiter);
@@ -337,7 +335,7 @@ void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
   settled(ticket);
 }
 
-/// Memory that depends on shared counters rests on their current values in the store.
+/// What the rungs remember of shared counters rests on what the store says of them now.
 void Gate::close(Ticket& ticket, TimePoint now) {
   policies::Asking& closing = ticket.settlement.closing;
   if (closing.empty()) return;
@@ -410,7 +408,8 @@ void Gate::tick(TimePoint now) {
   }
   closed_.clear();
   run_errands(now);
-  // A resumed waiter judges at once, and a refusal wakes the next one: wake_ grows during the loop.
+  // A resumed waiter judges on the spot, and a refusal there asks for the next one: wake_ grows
+  // meanwhile.
   for (std::size_t i = 0; i < wake_.size(); ++i) {
     const Hash128 key = wake_[i];
     waiters_.wake(key, now);

@@ -22,7 +22,7 @@
 
 namespace weir::gate {
 
-/// State that all gates of the process share.
+/// What all gates of the process share.
 struct Shared {
   limiter::Bank& counters;
   limiter::ListBank& lists;
@@ -56,10 +56,9 @@ class Gate final : public Judge {
   /// the worker's thread, like everything here.
   void use(std::shared_ptr<const policies::PolicySet> set);
   const policies::PolicySet& set() const noexcept { return evaluator_.set(); }
-  /// Sets the store for counters with `share: redis`. The store lives on the worker's thread and
-  /// stops before the gate ends. A request waits for it at most `budget`. Call this before any
-  /// judgement. `wheel`: null in tests; then failed messages of patterns are not retried by a
-  /// timer.
+  /// Counters with `share: redis` are asked of this store, which lives on the worker's thread and
+  /// stops before the gate ends; a request waits for it at most `budget`. Before any judgement.
+  /// `wheel`: null in tests; then what patterns have to tell is not tried again by itself.
   void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
              net::Wheel* wheel = nullptr);
   /// On one worker of the process, after share(): fires what is due of shared patterns.
@@ -78,21 +77,20 @@ class Gate final : public Judge {
     return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
   }
 
-  /// The result of a reported event. Valid until the next judgement.
+  /// What came of an event that is told of. Lives until the next judgement.
   struct Judged {
     const policies::Verdict& verdict;
     const policies::Plan& plan;
     int status = 0;  ///< of the answer that a door would give; 0: it would pass the request
-    Effect effect;   ///< the effect at a door
+    Effect effect;   ///< what a door would do
   };
-  /// Judges an event that did not come through a door, and settles it at once with the known parts
-  /// of its answer (status 0: none; policies that need the answer then do not count). Does not wait
-  /// for reservations of others, and leaves nothing in flight. None: the shared store is asked;
-  /// park the waiter, and pass the same event when it is resumed.
+  /// Judges an event that did not come through a door, and settles it at once with what is known of
+  /// its answer (status 0: nothing; then what only an answer could tell is not counted). Nothing
+  /// waits for others' reservations, and nothing stays in flight. None: the shared store is asked;
+  /// park the waiter, and give the same event when it is resumed.
   std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
                               Waiter& waiter);
-  /// The result that judge() would give; counts and remembers nothing. Pass the same trace when the
-  /// waiter is resumed.
+  /// What judge() would say; counts and remembers nothing. With the same trace when it is resumed.
   std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,
                               Waiter& waiter);
 
@@ -111,12 +109,11 @@ class Gate final : public Judge {
   }
   void tick(TimePoint now) override;
 
-  /// The caller will not pass the event of this waiter again, whether the waiter waits or has been
-  /// resumed.
+  /// Nobody will give the event again that this waiter waits with, or was resumed for.
   void give_up(Waiter& waiter, TimePoint now);
 
-  /// Also reports every reading and verdict of policies, and every match of patterns, to these
-  /// sinks (null: none), in order to compare doors with each other and with replay.
+  /// Gives every reading and verdict of policies, and every match of patterns, to these as well;
+  /// null: nobody. The way to compare doors with each other and with replay.
   void report_to(policies::RowSink* rows, policies::PatternSink* matches) {
     rows_ = rows;
     evaluator_.use_patterns(shared_.patterns, matches);
@@ -133,7 +130,7 @@ class Gate final : public Judge {
   /// comes.
   void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
 
-  /// The time that a judgement at `now` uses.
+  /// What a judgement at that time sees.
   policies::Instant instant(TimePoint now) const noexcept;
 
  private:
@@ -157,8 +154,8 @@ class Gate final : public Judge {
   Recorder* recorder_ = nullptr;
   Recorder::Row row_;  // of the event under judgement
   WaitQueue waiters_;
-  Hash128 crowded_key_;               // of the last judgement that was `wait`
-  bool crowded_elsewhere_ = false;    // perhaps by other replicas: they do not announce settlements
+  Hash128 crowded_key_;             // of the last judgement that was `wait`
+  bool crowded_elsewhere_ = false;  // perhaps by other replicas: nobody announces their settlements
   std::optional<TimePoint> poll_at_;  // when all waiters look again
   bool polls_ = false;                // and then once more, for as long as there are any
   std::uint32_t waiting_noted_ = 0;
@@ -166,7 +163,7 @@ class Gate final : public Judge {
   std::size_t held_ = 0;
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;
-  std::optional<Desk> desk_;  // none: no shared policies
+  std::optional<Desk> desk_;  // none: nothing is shared
   std::optional<Exchange> exchange_;
   std::optional<PatternPost> post_;
   std::optional<PatternClock> clock_;

@@ -7,7 +7,7 @@ namespace weir::gate {
 void Inquiry::on_replies() { desk.told_.push_back(this); }
 
 void Errands::on_replies() {
-  asking.clear();  // this may have been the last user of replaced policies
+  asking.clear();  // it may have been the last to need policies that were replaced
   desk.errands_.take_back(*this);
 }
 

@@ -20,11 +20,11 @@ class Inquiry final : public store::Batch {
 
   Desk& desk;
   policies::Aside aside;
-  Waiter* waiter = nullptr;  ///< null: no request waits any more
+  Waiter* waiter = nullptr;  ///< null: nobody waits any more
   bool told = false;         ///< the waiter has been resumed
 };
 
-/// Operations without a waiting request.
+/// Operations that nobody waits for.
 class Errands final : public store::Batch {
  public:
   explicit Errands(Desk& owner) : desk(owner) {}
@@ -34,26 +34,25 @@ class Errands final : public store::Batch {
   policies::Asking asking;
 };
 
-/// The open operations of one worker's gate at the shared store. Reuses its objects: no allocation
-/// after warm-up.
+/// What one worker's gate has at the shared store. Keeps its objects: no allocation after warm-up.
 class Desk {
  public:
-  /// No request waits for an errand. While the store is away, an errand is retried for this long.
+  /// Nobody waits for an errand; one that finds the store away is tried for so long.
   static constexpr milliseconds kPatience{5'000};
 
   Desk(store::SharedStore& store, milliseconds budget) : store_(store), budget_(budget) {}
 
   store::SharedStore& store() noexcept { return store_; }
 
-  /// Submits the questions of the evaluator's judgement. Null: the replies are there, and told()
-  /// gives the verdict. Otherwise the judgement is suspended.
+  /// Asks what the evaluator's judgement needs. Null: the replies are there, and told() gives the
+  /// verdict; else the judgement has been put aside.
   Inquiry* ask(policies::Evaluator& evaluator, TimePoint now);
   void give_back(Inquiry& inquiry);
   /// Inquiries whose replies have come, in their order; the caller empties it.
   std::vector<Inquiry*>& told() noexcept { return told_; }
   bool is_asking() const noexcept { return inquiries_.is_any_lent(); }
 
-  /// Submits the evaluator's errands, and forgets them.
+  /// Submits what the evaluator wants done, and forgets it.
   void run(policies::Asking& errands, TimePoint now);
 
  private:

@@ -47,7 +47,7 @@ void PatternClock::on_timer(TimePoint now) {
 }
 
 void PatternClock::ask(Round& round, TimePoint now) {
-  // Nothing is due at the beginning of time: this question only tests whether the store answers.
+  // Nothing is due at the beginning of time: that is how to ask whether anybody is there.
   const TimePoint at = round.away ? TimePoint{} : instant(now).wall - kGrace;
   round.asking.clear();
   evaluator_.ask_due(*round.loaded, round.pattern, at, kLease, round.asking);
@@ -60,7 +60,7 @@ void PatternClock::ask(Round& round, TimePoint now) {
 void PatternClock::take_in(Round& round, bool late) {
   round.asking_now = false;
   if (round.retired || &evaluator_.set() != round.loaded->set.get()) {
-    // The leased deadlines go to the next asker, which knows what they mean now.
+    // What it was lent the next one gets, who knows what it means now.
     std::erase_if(rounds_, [&](const auto& each) { return each.get() == &round; });
     return;
   }

@@ -102,7 +102,7 @@ bool Recorder::sampled(policies::Evaluator& evaluator, const Request* request) {
     const auto& slot = fields_->subject[event];
     found = found || (slot && append_canonical(canonical_, evaluator.value(*slot)));
   };
-  // The fields of a named event win over the fields of every request.
+  // What a named event calls so goes before what every request does.
   for (const auto* events : {&plan.events, &plan.open_events}) {
     for (const policies::EventIndex event : *events) {
       if (event != policies::kRequestEvent) look_at(event);
@@ -182,7 +182,7 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
   if (request != nullptr) {
     for (const auto& [name, text] :
          {std::pair{",\"method\":", request->method}, std::pair{",\"path\":", request->path}}) {
-      if (text.data() == nullptr) continue;  // the app has not reported this field
+      if (text.data() == nullptr) continue;  // the app has not told
       out += name;
       append_json(out, text);
     }
@@ -201,7 +201,7 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
       first = false;
     }
   }
-  // A field that the app reported by its name, and that no expression computes from.
+  // What the app told by the name of a field, of which nothing can be computed.
   if (record != nullptr) {
     for (const policies::Preset& preset : record->values) {
       if (!std::binary_search(fields_->told.begin(), fields_->told.end(), preset.slot)) continue;
