@@ -76,7 +76,7 @@ function frame() {
     draw(true);
     document.querySelector('header select').focus();
   }});
-  const themes = select([['', t('as the system')], ['light', t('light')], ['dark', t('dark')]], kept('theme') || '', {'aria-label': t('Colours'), onchange: (event) => {
+  const themes = select([['', t('auto')], ['light', t('light')], ['dark', t('dark')]], kept('theme') || '', {'aria-label': t('Colours'), onchange: (event) => {
     keep('theme', event.target.value);
     theme(event.target.value);
   }});
@@ -84,7 +84,7 @@ function frame() {
     h('a', {class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); document.getElementById('main').focus(); }}, t('To the content')),
     h('header', {},
       h('a', {class: 'brand', href: '#/now'}, 'weir', h('span', {class: 'fine'}, location.host)),
-      h('form', {class: 'find', role: 'search', onsubmit: (event) => {
+      h('form', {class: 'find', role: 'search', 'aria-label': t('Find a key'), onsubmit: (event) => {
         event.preventDefault();
         const parts = search.value.split(', ').map((each) => each.trim()).filter(Boolean);
         if (parts.length) location.hash = `#/find?${parts.map((each) => `key=${encodeURIComponent(each)}`).join('&')}`;

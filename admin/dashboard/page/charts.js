@@ -31,7 +31,7 @@ export function timeline(rows, series, label, seconds) {
     const points = [...upper, ...lower].map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(' ');
     return s('polygon', {points, class: `area ${one.class}`});
   });
-  const lines = [1, 0.5].map((part) => s('line', {x1: 0, x2: width, y1: y(top * part), y2: y(top * part), class: 'grid'}));
+  const lines = [1, 0.5].map((part) => s('line', {x1: 0, x2: width, y1: y(top * part), y2: y(top * part), class: 'gridline'}));
   return h('div', {class: 'chart', role: 'img', 'aria-label': label},
     s('svg', {viewBox: `0 0 ${width} ${plot}`, preserveAspectRatio: 'none', 'aria-hidden': 'true', class: 'plot'}, lines, areas,
       s('line', {x1: 0, x2: width, y1: plot - 0.5, y2: plot - 0.5, class: 'axis'})),

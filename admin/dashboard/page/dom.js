@@ -27,13 +27,13 @@ export function table(caption, columns, rows, empty) {
   const cell = (value, i) => {
     const plain = value === null || value === undefined || typeof value !== 'object' || value instanceof Node || Array.isArray(value);
     const content = plain ? value : value.of;
-    return h('td', {class: [columns[i].class, plain ? '' : value.class].filter(Boolean).join(' ') || null, 'data-label': columns[i].title || null}, content);
+    return h('td', {role: 'cell', class: [columns[i].class, plain ? '' : value.class].filter(Boolean).join(' ') || null, 'data-label': columns[i].title || null}, content);
   };
   return h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption},
-    h('table', {},
+    h('table', {role: 'table'},
       h('caption', {class: 'quiet-caption'}, caption),
-      h('thead', {}, h('tr', {}, columns.map((c) => h('th', {scope: 'col', class: c.class}, c.title || h('span', {class: 'unseen'}, c.unseen || caption))))),
-      h('tbody', {}, rows.map((row) => h('tr', {}, row.map(cell))))));
+      h('thead', {role: 'rowgroup'}, h('tr', {role: 'row'}, columns.map((c) => h('th', {role: 'columnheader', scope: 'col', class: c.class}, c.title || h('span', {class: 'unseen'}, c.unseen || caption))))),
+      h('tbody', {role: 'rowgroup'}, rows.map((row) => h('tr', {role: 'row'}, row.map(cell))))));
 }
 
 export const button = (text, onclick, more) => h('button', {type: 'button', onclick, ...more}, text);

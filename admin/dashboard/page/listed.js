@@ -39,7 +39,7 @@ export function show(main, _path, query) {
   let lists = [], entries = [], next = null, run = 0;
   const put = button(t('Put a key on a list'), () => extend(null, lists));
   main.append(heading(t('Who is listed'), put),
-    h('form', {class: 'filters', role: 'search', onsubmit: (event) => { event.preventDefault(); load(false); }},
+    h('form', {class: 'filters', role: 'search', 'aria-label': t('Filter'), onsubmit: (event) => { event.preventDefault(); load(false); }},
       field(t('Search'), search, 'wide'), field(t('Effect'), kind), field(t('List'), where)),
     status, found, more);
 
@@ -82,7 +82,7 @@ export function show(main, _path, query) {
 function counterCard(counter) {
   return h('article', {class: 'card'},
     h('h3', {}, policyLink(counter.policy.split('.')[0]), ' ', mode(counter.mode)),
-    h('p', {class: 'big'}, number(counter.value), h('span', {class: 'fine'}, ` ${counter.what} · ${counter.window || ''}`)),
+    h('p', {class: 'big'}, number(counter.value), h('span', {class: 'fine'}, ` ${counter.what}`)),
     h('ul', {class: 'plain'}, counter.rungs.map((rung) => h('li', {class: rung.holds ? 'holds' : ''},
       h('code', {}, rung.rung), rung.holds ? h('strong', {}, ` ${t('reached')}`) : null, rung.outlook ? h('p', {class: 'fine'}, rung.outlook) : null))),
     button(t('Empty the count'), () => emptyCount(counter.policy, counter.key), {'aria-label': t('Empty the count of {policy}', {policy: counter.policy})}));
@@ -91,14 +91,14 @@ function counterCard(counter) {
 function policyRow(each) {
   const time = select(TIMES(), '10m', {'aria-label': t('For how long')});
   return [policyLink(each.policy), mode(each.mode), {of: each.waits_for || each.rungs.join(' · '), class: 'long'},
-    h('div', {class: 'row'}, time, button(t('Silence'), () => override(each.policy, {mode: 'shadow', for: time.value, reason: t('from the page')}), {'aria-label': t('Silence {policy}', {policy: each.policy})}))];
+    each.mode === 'shadow' ? h('span', {class: 'fine'}, t('in shadow: acts on nobody')) : h('div', {class: 'row'}, time, button(t('Silence'), () => override(each.policy, {mode: 'shadow', for: time.value, reason: t('from the page')}), {'aria-label': t('Silence {policy}', {policy: each.policy})}))];
 }
 
 export function find(main, _path, query) {
   const key = query.getAll('key');
-  const result = h('div', {});
+  const result = h('div', {class: 'stack'});
   const input = h('input', {type: 'search', value: key.join(', '), placeholder: t('address, user or another key'), spellcheck: 'false', autocomplete: 'off'});
-  main.append(heading(key.length ? keyText(key) : t('Find a key')), h('form', {class: 'filters', role: 'search', onsubmit: (event) => {
+  main.append(heading(key.length ? keyText(key) : t('Find a key')), h('form', {class: 'filters', onsubmit: (event) => {
     event.preventDefault();
     const parts = input.value.split(', ').map((each) => each.trim()).filter(Boolean);
     if (parts.length) location.hash = `#/find?${keyQuery(parts)}`;

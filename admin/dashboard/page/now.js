@@ -84,14 +84,14 @@ function loudest(rows) {
 }
 
 // A policy's own list is named after it: `login:deny`.
-const owner = (deed) => (deed.kind === 'policy' ? policyLink(deed.name)
-  : h('span', {}, t('list'), ' ', h('a', {href: `#/listed?list=${encodeURIComponent(deed.name)}`}, deed.name)));
+const listLink = (name) => h('a', {href: `#/listed?list=${encodeURIComponent(name)}`}, name);
+const owner = (deed) => (deed.kind === 'policy' ? policyLink(deed.name) : h('span', {}, t('list'), ' ', listLink(deed.name)));
 
 const what = (row) => [row.method, row.path].filter(Boolean).join(' ') || row.event || '';
 
 const verdictRow = (row) => [
   {of: clock(row.time), class: 'time'}, effect(row.effect, row.shadow),
-  row.policy ? policyLink(row.policy) : row.list || '',
+  row.policy ? policyLink(row.policy) : row.list ? listLink(row.list) : '',
   row.key ? keyLink(row.key.split(', ')) : row.client ? keyLink(row.client) : '',
   row.value === undefined ? '' : h('span', {class: 'fine'}, row.limit === undefined ? number(row.value) : t('{a} of {b}', {a: number(row.value), b: number(row.limit)})),
   {of: row.kind === 'listed' ? t('listed until {until}', {until: clock(row.until)}) : what(row), class: 'long'},
@@ -103,7 +103,7 @@ export function show(main, _path, _query, {story}) {
   const charts = h('div', {class: 'pair'});
   const tables = h('div', {class: 'pair'});
   const tail = h('div', {});
-  const overrides = h('div', {});
+  const overrides = h('div', {class: 'unless-empty'});
   const pause = button(t('Pause'), () => {
     paused = !paused;
     pause.textContent = paused ? t('Go on') : t('Pause');
@@ -144,7 +144,7 @@ export function show(main, _path, _query, {story}) {
     replace(tables,
       panel(t('Busiest in the last minute'), table(t('Policies and lists'), [
         {title: t('Policy')}, {title: t('Verdicts')}, {title: t('In shadow')}, {title: t('Listed'), class: 'number'},
-      ], busiest(story.deeds).map((deed) => [owner(deed), h('span', {class: 'counts'}, tally(deed.verdicts)), h('span', {class: 'counts'}, tally(deed.shadows, true)), number(deed.listed)]), t('No policy has had anything to say.'))),
+      ], busiest(story.deeds).map((deed) => [owner(deed), h('span', {class: 'counts'}, tally(deed.verdicts)), h('span', {class: 'counts'}, tally(deed.shadows, true)), deed.listed ? number(deed.listed) : '']), t('No policy has had anything to say.'))),
       panel(t('Most often in the verdicts'), table(t('Keys'), [
         {title: t('Who')}, {title: t('Verdicts')}, {title: t('By')},
       ], loudest(story.rows).map((each) => [keyLink(each.who.split(', ')), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.'))));

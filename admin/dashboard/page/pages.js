@@ -60,15 +60,17 @@ function headersOf(text) {
   return out;
 }
 
+const passes = (told) => ['pass', 'none'].includes(told.verdict.effect);
+
 export function explain(main, _path, query) {
   const method = select(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'].map((each) => [each, each]), query.get('method') || 'POST');
   const url = h('input', {type: 'text', required: true, value: query.get('url') || '/', spellcheck: 'false', autocomplete: 'off'});
   const ip = h('input', {type: 'text', value: query.get('ip') || '203.0.113.7', spellcheck: 'false', autocomplete: 'off'});
   const headers = h('textarea', {rows: 3, spellcheck: 'false', placeholder: 'X-Device-Id: phone-1'});
   const body = h('textarea', {rows: 3, spellcheck: 'false', placeholder: '{"username": "alice"}'});
-  const result = h('div', {role: 'status'});
+  const result = h('div', {role: 'status', class: 'stack unless-empty'});
   main.append(heading(t('Explain a request')), h('p', {class: 'fine'}, t('How the running weir would judge it now. Nothing is counted.')),
-    h('form', {class: 'panel', onsubmit: (event) => { event.preventDefault(); run(); }},
+    h('form', {class: 'panel stack', onsubmit: (event) => { event.preventDefault(); run(); }},
       h('div', {class: 'filters'}, field(t('Method'), method), field(t('URL or path'), url, 'wide'), field(t('Client address'), ip)),
       h('div', {class: 'pair'}, field(t('Fields of the head'), headers), field(t('Body; JSON is sent as JSON'), body)),
       h('div', {class: 'row end'}, h('button', {type: 'submit', class: 'primary'}, t('Explain')))), result);
@@ -82,7 +84,7 @@ export function explain(main, _path, query) {
     }
     const told = await attempt(async () => [await post('/v1/explain', wanted), await post('/v1/explain', wanted, 'text/plain')]);
     if (!told) return;
-    replace(result, h('p', {class: `summary ${told[0].verdict.effect === 'none' ? 'free' : 'listed'}`}, t('The verdict:'), ' ', told[0].verdict.effect === 'none' ? t('passes') : effect(told[0].verdict.effect)),
+    replace(result, h('p', {class: `summary ${passes(told[0]) ? 'free' : 'listed'}`}, t('The verdict:'), ' ', passes(told[0]) ? t('passes') : effect(told[0].verdict.effect)),
       h('pre', {class: 'told', tabindex: 0, 'aria-label': t('The explanation')}, told[1]));
   }
 }

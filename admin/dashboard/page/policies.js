@@ -20,7 +20,7 @@ function all(main, query) {
   const found = h('div', {});
   const more = button(t('Show more'), () => load(true));
   let policies = [], disabled = [], next = null, run = 0;
-  main.append(heading(t('Policies')), h('form', {class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault()}, field(t('Search'), search, 'wide')), status, found, more);
+  main.append(heading(t('Policies')), h('form', {class: 'filters', role: 'search', 'aria-label': t('Filter'), onsubmit: (event) => event.preventDefault()}, field(t('Search'), search, 'wide')), status, found, more);
 
   async function load(goesOn) {
     const mine = ++run;
@@ -112,6 +112,10 @@ function histogram(policy, counter, files) {
     words.textContent = sentence;
     range.setAttribute('aria-valuetext', sentence);
     const line = yamlLine(files, policy.split('.')[0], chosen, value);
+    if (value === chosen.limit) {
+      replace(yaml, h('p', {class: 'fine'}, t('Move the step, by the mouse, the arrow keys or the number, to see how many keys another threshold would hit.')));
+      return;
+    }
     replace(yaml, h('p', {class: 'fine'}, t('In the file, to stay: {place}', {place: line.place})),
       h('pre', {tabindex: 0, 'aria-label': t('The line of the file')}, h('span', {class: 'minus'}, `- ${line.before}\n`), h('span', {class: 'plus'}, `+ ${line.after}`)),
       button(t('Copy the line'), () => navigator.clipboard?.writeText(line.after)));
@@ -125,7 +129,7 @@ function histogram(policy, counter, files) {
     label.style.left = `${axis.place(tick) * 100}%`;
     return label;
   }));
-  const heading3 = h('p', {class: 'fine'}, `${counter.what} · ${counter.window || ''} · ${t('{n} keys', {n: number(counter.keys)})}`);
+  const heading3 = h('p', {class: 'fine'}, `${counter.what} · ${t('{n} keys', {n: number(counter.keys)})}`);
   const empty = counter.keys === 0 ? h('p', {class: 'empty'}, counter.around ? t('It counts about places: there are no keys to show.') : t('No key reads anything now.')) : null;
   if (!chosen) return [heading3, empty, plot, ticks];
 
@@ -140,7 +144,7 @@ function histogram(policy, counter, files) {
   exact.addEventListener('input', () => { if (exact.value !== '') set(Number(exact.value), exact); });
   const which = h('fieldset', {class: 'rungs'}, h('legend', {}, t('Step to move')), rungs.map((rung, i) =>
     h('label', {}, h('input', {type: 'radio', name: `rung-${policy}-${counter.window}`, checked: i === 0, onchange: () => { chosen = rung; set(rung.limit); }}),
-      effect(rung.effect, rung.shadow), h('code', {}, rung.rung), h('span', {class: 'fine'}, t('{n} keys now', {n: number(rung.keys)})))));
+      h('span', {class: 'row'}, effect(rung.effect, rung.shadow), h('code', {}, rung.rung), h('span', {class: 'fine'}, t('{n} keys now', {n: number(rung.keys)}))))));
   const time = select(TIMES(), '10m');
   const reason = h('input', {type: 'text', maxlength: 200});
   const force = button(t('Put in force'), () => override(policy.split('.')[0], {set: {[chosen.set]: value}, for: time.value, reason: reason.value}), {class: 'primary'});
@@ -168,7 +172,7 @@ async function readings(policy) {
 
 function one(main, name) {
   const head = heading(name, h('a', {href: '#/policies', class: 'button'}, t('All policies')));
-  const body = h('div', {});
+  const body = h('div', {class: 'stack'});
   main.append(head, body);
   reloadOn(body, async () => {
     const answer = await attempt(() => get(`/v1/policies?search=${encodeURIComponent(name)}`));
@@ -185,7 +189,6 @@ function one(main, name) {
       h('div', {class: 'pair'},
         panel(t('Mode'), h('p', {}, mode(policy.mode)), policy.overrides.length ? h('ul', {class: 'plain'}, policy.overrides.map(overrideRow)) : null, modes(name, policy.mode)),
         panel(t('What it does'), facts(policy))),
-      told.map((each) => panel(t('Readings of all keys'), each.shared ? h('p', {class: 'note'}, t('Replicas share these counters: this is the part of this one.')) : null, each.counters.map((counter) => h('div', {class: 'counter'}, histogram(each.policy, counter, files))),
-        button(t('Read again'), () => window.dispatchEvent(new Event('weir-changed'))))));
+      told.map((each) => panel(null, h('div', {class: 'panel-head'}, h('h2', {}, t('Readings of all keys')), button(t('Read again'), () => window.dispatchEvent(new Event('weir-changed')))), each.shared ? h('p', {class: 'note'}, t('Replicas share these counters: this is the part of this one.')) : null, each.counters.map((counter) => h('div', {class: 'counter'}, histogram(each.policy, counter, files))))));
   });
 }

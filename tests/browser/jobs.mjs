@@ -1,0 +1,284 @@
+// What the three users of the dashboard do, done by clicking in Chromium: jobs.mjs JOB
+// The environment says where: WEIR_BINARY, WEIR_PROXY_PORT, WEIR_ADMIN_PORT, WEIR_TOKEN_FILE, BROWSER_MODULES.
+// Exit code 0: it worked; else what did not is on stderr.
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {createRequire} from 'node:module';
+import {readFileSync} from 'node:fs';
+import http from 'node:http';
+
+const environment = process.env;
+const require = createRequire(`${environment.BROWSER_MODULES}/`);
+const {chromium} = require('playwright-core');
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const door = `127.0.0.1:${environment.WEIR_ADMIN_PORT}`;
+const base = `http://${door}/`;
+const POLICY = 'login-per-ip', ATTACKER = '203.0.113.9', VICTIM = '203.0.113.50';
+
+// ---------------------------------------------------------------- outside the browser
+
+function ctl(...words) {
+  return execFileSync(environment.WEIR_BINARY, ['ctl', ...words],
+    {encoding: 'utf8', env: {PATH: environment.PATH, WEIR_ADMIN_LISTEN: door, WEIR_ADMIN_TOKEN_FILE: environment.WEIR_TOKEN_FILE}});
+}
+/** What a question is answered with; a "no" (exit code 1) is an answer. */
+function asked(...words) {
+  try {
+    return JSON.parse(ctl('-o', 'json', ...words));
+  } catch (problem) {
+    if (problem.status !== 1) throw problem;
+    return JSON.parse(problem.stdout);
+  }
+}
+const link = () => ctl('dashboard').split('\n')[0];
+
+/** A failed login of the address; its status. */
+function login(ip) {
+  return new Promise((resolve, reject) => {
+    const request = http.request({host: '127.0.0.1', port: environment.WEIR_PROXY_PORT, method: 'POST', path: '/api/login',
+      headers: {'X-Forwarded-For': ip, 'Content-Type': 'application/json', 'Content-Length': 2}}, (answer) => { answer.resume(); answer.on('end', () => resolve(answer.statusCode)); });
+    request.on('error', reject);
+    request.end('{}');
+  });
+}
+async function logins(ip, times) {
+  let status = 0;
+  for (let i = 0; i < times; ++i) status = await login(ip);
+  return status;
+}
+
+// ---------------------------------------------------------------- the browser
+
+const browser = await chromium.launch({executablePath: environment.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox']});
+const complaints = [];
+
+/** A page that notes errors, broken rules of the Content-Security-Policy, and requests to elsewhere. */
+async function open(options = {}, cookies = null) {
+  const context = await browser.newContext({viewport: {width: 1280, height: 900}, locale: 'en-US', ...options});
+  if (cookies) await context.addCookies(cookies);
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  page.on('pageerror', (error) => complaints.push(error.stack));
+  page.on('console', (message) => { if (message.type() === 'error' && !message.text().includes('401')) complaints.push(message.text()); });
+  page.on('request', (request) => { if (!request.url().startsWith(base)) complaints.push(`a request to ${request.url()}`); });
+  return page;
+}
+
+async function logIn(page) {
+  await page.goto(link());
+  await page.getByRole('navigation').waitFor();
+}
+const view = (page, name) => page.getByRole('navigation').getByRole('link', {name, exact: true}).click();
+const told = (page, text) => page.locator('#toasts').getByText(text).first().waitFor();
+
+const JOBS = {
+  // The platform engineer: an attack is found and explained, a victim let go, the policy silenced and enforced again.
+  async platform() {
+    const page = await open();
+    await logIn(page);
+    assert.equal(new URL(page.url()).hash, '#/now');  // the code is not in the address any more
+    await logins(VICTIM, 51);
+    let attacked = true;
+    const attack = (async () => { while (attacked) { await login(ATTACKER); await page.waitForTimeout(20); } })();
+    const loudest = page.locator('section', {hasText: 'Most often in the verdicts'});
+    await loudest.getByRole('link', {name: ATTACKER}).waitFor();
+    await page.getByRole('row').filter({hasText: ATTACKER}).filter({hasText: 'deny'}).first().waitFor();
+    attacked = false;
+    await attack;
+    assert.equal(await login(ATTACKER), 403);
+    await loudest.getByRole('link', {name: ATTACKER}).first().click();
+    await page.getByText(`${ATTACKER} is listed deny`).waitFor();
+    await page.getByText('the count stands at 50 of 50: the next login_failed lists again').waitFor();
+
+    await page.getByRole('searchbox', {name: 'Find a key'}).fill(VICTIM);
+    await page.keyboard.press('Enter');
+    await page.getByText(`${VICTIM} is listed deny`).waitFor();
+    const entry = page.getByRole('row').filter({hasText: 'login-per-ip:deny'});
+    await entry.getByRole('button', {name: `Forgive ${VICTIM}`}).click();
+    await told(page, `${VICTIM} is forgiven`);
+    await page.getByRole('row').filter({hasText: 'login-per-ip:graylist'}).getByRole('button', {name: `Release ${VICTIM}`}).click();
+    await page.getByText(`${VICTIM} is on no list`).waitFor();
+    assert.equal(await login(VICTIM), 401);
+
+    await page.getByRole('link', {name: POLICY}).first().click();
+    await page.getByLabel('Reason').first().fill('ticket 4711');
+    await page.getByRole('button', {name: 'Silence', exact: true}).click();
+    await told(page, `${POLICY}: shadow until`);
+    assert.equal(await login(ATTACKER), 401);
+    assert.equal(asked('policy', POLICY).overrides[0].reason, 'ticket 4711');
+    await view(page, 'Now');
+    await page.getByText('ticket 4711').waitFor();
+    await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
+    await told(page, `${POLICY} is as the files say it`);
+    assert.equal(await login(ATTACKER), 403);
+  },
+
+  // The backend developer: a request is explained, a threshold tried on the histogram and put in force.
+  async backend() {
+    for (let i = 0; i < 30; ++i) await logins(`198.51.100.${i + 1}`, 1 + i);
+    const page = await open();
+    await logIn(page);
+    await view(page, 'Explain');
+    await page.getByLabel('URL or path').fill('/api/login');
+    await page.getByLabel('Client address').fill('198.51.100.30');
+    await page.getByLabel('Body').fill('{"username": "alice"}');
+    await page.getByRole('button', {name: 'Explain', exact: true}).click();
+    await page.locator('pre.told').getByText('login-per-ip').first().waitFor();
+
+    await view(page, 'Policies');
+    await page.getByLabel('Search', {exact: true}).fill('LOGIN');
+    await page.getByText('1 policies').waitFor();
+    await page.getByRole('link', {name: POLICY}).click();
+    await page.getByLabel('over 50: deny for 1h').check();
+    const sentence = page.locator('output');
+    await page.getByText('over 50: 0 of 30 keys (0%) would be hit; now 0').waitFor();
+    const slider = page.getByRole('slider', {name: 'Threshold'});
+    await slider.focus();
+    const before = await sentence.textContent();
+    for (let i = 0; i < 40; ++i) await page.keyboard.press('ArrowLeft');
+    assert.notEqual(await sentence.textContent(), before);
+    assert.equal(await slider.getAttribute('aria-valuetext'), await sentence.textContent());
+    // By the mouse: to the left end everybody is hit.
+    const plot = await page.locator('.histogram').boundingBox();
+    await page.mouse.move(plot.x + plot.width / 2, plot.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(plot.x + 1, plot.y + 50);
+    await page.mouse.up();
+    await page.getByText('over 0: 30 of 30 keys (100%) would be hit; now 0').waitFor();
+    await page.getByRole('spinbutton', {name: 'Threshold'}).fill('25');
+    await page.getByText('over 25: 5 of 30 keys (16.7%) would be hit; now 0').waitFor();
+    await page.locator('.yaml').getByText('over: 25, do: deny, for: 1h').waitFor();
+    await page.getByRole('button', {name: 'Put in force'}).click();
+    await told(page, `${POLICY}: 3.over=25 until`);
+    await page.getByText('over 25: deny for 1h').first().waitFor();
+    assert.equal(await logins('198.51.100.30', 2), 403);
+    assert.equal(await logins('198.51.100.3', 2), 401);
+    await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
+    await page.getByText('over 50: deny for 1h').first().waitFor();
+  },
+
+  // Anti-fraud staff: one user is found, kept for longer, released, and put back.
+  async fraud() {
+    for (const user of ['alice', 'bob', 'carol']) ctl('list', 'watched_users', user, '--add', '--for', '1h', '--why', `case of ${user}`);
+    const page = await open();
+    await logIn(page);
+    await view(page, 'Who is listed');
+    await page.getByRole('link', {name: 'bob'}).waitFor();
+    await page.getByLabel('Search', {exact: true}).fill('ALI');
+    await page.getByText('1 entries').waitFor();
+    await page.getByRole('button', {name: 'Extend alice'}).click();
+    await page.getByLabel('From now on for').selectOption('24h');
+    await page.getByLabel('Reason').fill('case reopened');
+    await page.keyboard.press('Enter');
+    await told(page, 'alice is on watched_users until');
+    await page.getByText(/23 h 59 min|1 d 0 h/).waitFor();
+    await page.getByRole('button', {name: 'Release alice'}).click();
+    await told(page, 'alice is released');
+    await page.getByText('Nobody is listed who fits.').waitFor();
+    assert.equal(asked('list', 'watched_users', 'alice').listed, false);
+    await page.locator('.toast', {hasText: 'alice is released'}).getByRole('button', {name: 'Undo'}).click();
+    await told(page, 'Taken back: 1 restored, 0 removed.');
+    await page.getByRole('link', {name: 'alice'}).waitFor();
+    assert.equal(asked('list', 'watched_users', 'alice').listed, true);
+
+    await page.getByRole('button', {name: 'Put a key on a list'}).click();
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    await page.getByRole('button', {name: 'Put a key on a list'}).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('List').selectOption('watched_users');
+    await dialog.getByLabel('Key, a line for each part').fill('mallory');
+    await dialog.getByRole('button', {name: 'Put on the list'}).click();
+    await told(page, 'mallory is on watched_users until');
+    await view(page, 'History');
+    await page.getByRole('row').filter({hasText: 'added a key to watched_users'}).first().getByRole('button', {name: /Undo/}).click();
+    await told(page, 'Taken back: 0 restored, 1 removed.');
+    assert.equal(asked('list', 'watched_users', 'mallory').listed, false);
+    await page.getByText('in force').first().waitFor();
+  },
+
+  // Who may look: a link works once, logging out ends it, a new link opens it again.
+  async session() {
+    const page = await open();
+    await page.goto(base);
+    await page.getByText('weir ctl dashboard').waitFor();
+    const made = link();
+    await page.getByLabel('The link, or its code').fill(made);
+    await page.getByRole('button', {name: 'Come in'}).click();
+    await page.getByRole('navigation').waitFor();
+    const [cookie] = await page.context().cookies();
+    assert.equal(cookie.httpOnly, true);
+    assert.equal(cookie.sameSite, 'Strict');
+    await view(page, 'System');
+    await page.getByRole('button', {name: 'Log out'}).click();
+    await page.getByText('weir ctl dashboard').waitFor();
+    const second = await open();
+    complaints.length = 0;
+    await second.goto(made);
+    await second.getByText('the link is used up').waitFor();
+    assert.ok(complaints.every((text) => text.includes('403')), complaints.join('\n'));
+    complaints.length = 0;
+    const chinese = await open({locale: 'zh-CN'});
+    await logIn(chinese);
+    await chinese.getByRole('navigation').getByRole('link', {name: '名单'}).waitFor();
+    assert.equal(await chinese.locator('html').getAttribute('lang'), 'zh-CN');
+    await chinese.getByLabel('语言').selectOption('en');
+    await view(chinese, 'Who is listed');
+    await chinese.reload();
+    await chinese.getByRole('heading', {name: 'Who is listed'}).waitFor();
+  },
+
+  // Everybody: no finding of axe in any view, light or dark, in either language; nothing is too wide for its screen.
+  async access() {
+    await logins(ATTACKER, 60);
+    const first = await open();
+    await logIn(first);
+    await first.keyboard.press('Tab');
+    assert.equal(await first.evaluate(() => document.activeElement.className), 'skip');
+    await first.keyboard.press('Enter');
+    assert.equal(await first.evaluate(() => document.activeElement.id), 'main');
+    const cookies = await first.context().cookies();
+    const views = ['#/now', '#/listed', `#/find?key=${ATTACKER}`, '#/policies', `#/policies/${POLICY}`, '#/views', '#/explain', '#/history', '#/system'];
+    const findings = [];
+    for (const [width, colorScheme, locale] of [[1280, 'light', 'en-US'], [1280, 'dark', 'zh-CN'], [320, 'dark', 'en-US'], [3840, 'light', 'zh-CN']]) {
+      const page = await open({viewport: {width, height: width === 320 ? 640 : 900}, colorScheme, locale}, cookies);
+      for (const each of views) {
+        await page.goto(base + each);
+        await page.getByRole('heading', {level: 1}).waitFor();
+        await logins(ATTACKER, 3);
+        await page.waitForLoadState('networkidle', {timeout: 500}).catch(() => {});  // the live feed never ends
+        await page.evaluate(axeSource);
+        const result = await page.evaluate(() => window.axe.run(document, {resultTypes: ['violations']}));
+        for (const one of result.violations) findings.push(`${each} ${width} ${colorScheme} ${locale}: ${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).slice(0, 3).join(' | ')}`);
+        const excess = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        if (excess > 0) findings.push(`${each} at ${width} px: ${excess} px too wide`);
+      }
+      await page.context().close();
+    }
+    // The dialog and what is said below are looked at, too.
+    await first.goto(`${base}#/listed`);
+    await first.getByRole('button', {name: `Release ${ATTACKER}`}).first().click();
+    await first.getByRole('button', {name: 'Put a key on a list'}).click();
+    await first.evaluate(axeSource);
+    const result = await first.evaluate(() => window.axe.run(document, {resultTypes: ['violations']}));
+    for (const one of result.violations) findings.push(`dialog: ${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).slice(0, 3).join(' | ')}`);
+    assert.deepEqual(findings, []);
+  },
+};
+
+let code = 0;
+try {
+  await JOBS[process.argv[2]]();
+  assert.deepEqual(complaints, []);
+} catch (problem) {
+  console.error(problem.stack);
+  for (const [i, context] of browser.contexts().entries()) {
+    for (const page of context.pages()) {
+      if (environment.BROWSER_PICTURES) await page.screenshot({path: `${environment.BROWSER_PICTURES}/${process.argv[2]}-${i}.png`, fullPage: true});
+    }
+  }
+  if (complaints.length) console.error('the page said:', complaints.join('\n'));
+  code = 1;
+}
+await browser.close();
+process.exit(code);
