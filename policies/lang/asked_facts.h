@@ -12,9 +12,9 @@ namespace policies {
 class Arena;
 }
 
-/// What a proxy that asks about a request says of it beside HTTP: Envoy's constants of the route
-/// and the metadata of its filters. No client can put anything there. Alive as long as the Request;
-/// views in what it gives live as long, or until the arena is reset.
+/// Facts about a request, beside HTTP, from a proxy that asks weir: Envoy's constants of the route
+/// and the metadata of its filters. No client can write them. Alive as long as the Request; the
+/// views that it returns live as long, or until the arena is reset.
 class AskedFacts {
  public:
   virtual policies::Extracted context(std::string_view name) const noexcept = 0;

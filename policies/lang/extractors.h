@@ -18,18 +18,18 @@ class Frame;
 
 /// Why a slot has no value.
 enum class MissReason : std::uint8_t {
-  none,        ///< it has one
+  none,        ///< the value is there
   absent,      ///< not there (or JSON null)
   ambiguous,   ///< applications differ in what they read: given twice, a list, two spellings
   unreadable,  ///< broken escapes or JSON, not UTF-8, a body of a kind that weir does not read
   too_large,   ///< the body is over limits.body
   encoded,     ///< the body has a Content-Encoding
   failed,      ///< the field's expression failed (overflow, wrong type, ...)
-  unread,      ///< nobody read or kept it: a body that was not asked for, an answer not yet there
+  unread,  ///< not read or not kept: a body that no policy needs, an answer that is not there yet
 };
 std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", "given twice", ...
-/// Whether something is there and nobody knows what the application reads of it. It is not missing:
-/// an expression that hangs on it fails.
+/// Whether something is present, but different applications may read different values. It is not
+/// missing: an expression that depends on it fails.
 constexpr bool is_unread(MissReason reason) noexcept {
   return reason == MissReason::unreadable || reason == MissReason::ambiguous ||
          reason == MissReason::too_large || reason == MissReason::encoded;
@@ -70,8 +70,8 @@ const ExtractorRow* find_extractor(std::string_view name);
 /// `event`, `value`, `limit`, the words of the grammar (`true`, `in`, `and`, ...).
 bool is_reserved_name(std::string_view name);
 
-/// The header name that `header.x_device_id` stands for, in lower case: `x-device-id`. Nothing if
-/// it is no token.
+/// The header name for `header.x_device_id`, in lower case: `x-device-id`. Nothing if the name is
+/// not a token.
 std::optional<std::string> wire_header_name(std::string_view spelled);
 
 /// "json", "form", "multipart"; empty for none.

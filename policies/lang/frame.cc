@@ -11,7 +11,7 @@
 namespace weir::policies {
 namespace {
 
-/// How much a reason weighs when several things were missing: what a door must refuse comes first.
+/// The weight of a reason when several values were missing: reasons to refuse weigh most.
 int weight(MissReason reason) noexcept {
   switch (reason) {
     case MissReason::too_large:
@@ -95,8 +95,8 @@ void Frame::begin(const SlotTable& slots, const Record& record, const ListOracle
   }
 }
 
-/// Whoever spells an address differently in a record is still the same caller. A value that is no
-/// address is missing, as a failed conversion is.
+/// A caller that spells an address differently in a record is still the same caller. A value that
+/// is not an address is missing, like a failed conversion.
 void Frame::read_address(Cell& cell) {
   if (cell.value.is_null() || cell.value.is(Type::address)) return;
   const auto address =
@@ -199,7 +199,7 @@ void Frame::capture(std::span<const SlotId> slots, Captured& into) {
   into.entries_.clear();
   std::size_t bytes = 0;
   for (const SlotId id : slots) {
-    // Where a record has no column `event` of its own, the word is the name of the event in hand.
+    // If a record has no column `event` of its own, the word is the name of the current event.
     const bool given = id < cells_.size() && cells_[id].epoch == epoch_;
     if ((*slots_)[id].names_event() && !given) continue;
     Captured::Entry entry{load(id), id, MissReason::none};

@@ -20,7 +20,7 @@ namespace weir::policies {
 class BodyReader;
 class Expression;
 
-/// Answers inList(): whoever runs a PolicySet knows the lists.
+/// Answers inList(), for the evaluator that runs a PolicySet.
 class ListOracle {
  public:
   virtual ~ListOracle() = default;
@@ -69,7 +69,7 @@ class Frame {
   /// Forgets everything, in O(1), and looks at this request. The arguments must outlive the use;
   /// `lists` may be null (every inList() is then false).
   void begin(const SlotTable& slots, const Request& request, const ListOracle* lists);
-  /// The same for a record: what is not preset is missing (absent). A text that is preset for a
+  /// The same for a record: a value that is not preset is missing (absent). A preset text for a
   /// slot of type address becomes the address that it spells, or is missing (failed).
   void begin(const SlotTable& slots, const Record& record, const ListOracle* lists);
   /// Forgets everything and looks at the answer to a request of which only `captured` is left.
@@ -81,11 +81,11 @@ class Frame {
   /// resumed.
   void look_at(const Answer& answer, std::span<const SlotId> of_answers,
                std::span<const SlotId> not_kept);
-  /// What `event` means from now on (a view that outlives the use).
+  /// Sets the value of `event` from now on (a view that outlives the use).
   void set_event(std::string_view name) noexcept { event_ = name; }
-  /// What `value` and `limit` mean from now on.
+  /// Sets the values of `value` and `limit` from now on.
   void set_rung(Value value, Value limit) noexcept { value_ = value, limit_ = limit; }
-  /// What the k-th of a policy's `metrics` means from now on; k below kMetricsMax.
+  /// Sets the value of the k-th of a policy's `metrics` from now on; k is below kMetricsMax.
   static constexpr std::size_t kMetricsMax = 16;
   void set_metric(std::size_t k, Value value) noexcept { metrics_[k] = value; }
 
@@ -98,8 +98,8 @@ class Frame {
   }
   /// After load(id) gave null or an error: why. none if it has a value.
   MissReason why(SlotId id);
-  /// Why this expression just gave null or an error: of what it read and did not get, the reason
-  /// that weighs most (a body that could not be read weighs more than a header that is not there).
+  /// Explains why this expression just gave null or an error: of all values that it missed, the
+  /// reason that weighs most (an unreadable body weighs more than an absent header).
   MissReason why(const Expression& expression, const Value& result);
   /// Copies the values of these slots; JSON objects, arrays and lists become missing (unread).
   void capture(std::span<const SlotId> slots, Captured& into);

@@ -20,11 +20,11 @@ struct KeySlot {
   /// `31.2304,121.4737`: a place that counts within a radius (place_text.h)
   bool is_place = false;
   std::uint8_t v4_bits = 32;
-  std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 unless told otherwise
+  std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 by default
   friend bool operator==(const KeySlot&, const KeySlot&) = default;
 };
 
-/// What a slot's value is as a part of a key, an address masked into `masked`; null: no part.
+/// The value of a slot as a part of a key; an address is masked into `masked`. Null: not a part.
 inline Value key_part(const KeySlot& part, Value value, Address& masked) {
   if (value.is(Type::address)) {
     masked = value.as_address().masked(part.v4_bits, part.v6_bits);

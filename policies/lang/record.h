@@ -19,19 +19,21 @@ struct Preset {
 };
 
 /// An event that did not come through a door: a row of a file, a line of `POST /v1/events`. A view,
-/// alive for one judgement. What is not preset is read of `request`; without one it is null.
+/// alive for one judgement. Values that are not preset are read from `request`; without one they
+/// are null.
 struct Record {
   /// EventIndex: a base event, or one that `is` another, if that is known.
   std::uint16_t event = 0;
   TimePoint time;  ///< the event's own time
   std::span<const Preset> values;
-  /// Of an HTTP event: what is told of its request. Such an event is also `request`, as it would be
-  /// in front of an app; if it is not known to be another, method and path say what else it is.
+  /// For an HTTP event: the reported parts of its request. Such an event is also `request`, as it
+  /// would be in front of an app. If its name is not known, method and path decide which other
+  /// events it is.
   const Request* request = nullptr;
   std::uint64_t line = 0;  ///< where it stands in its file, from 1; 0: nowhere
   /// Of a rate limit call; its words read this.
   const Descriptor* descriptor = nullptr;
-  /// Another base event that it is besides: of a descriptor, the event of its whole domain.
+  /// A second base event: for a descriptor, the event of its whole domain.
   std::optional<std::uint16_t> also{};
 };
 

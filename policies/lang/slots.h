@@ -11,9 +11,9 @@
 #include "core/body_kind.h"
 #include "core/value.h"
 
-/// What expressions can read, as small integers. A slot is an attribute of the request or answer (a
-/// row of the extractor table with its argument), a computed field of an event (a compiled
-/// expression), or a special word of the moment (`event`, `value`, `limit`).
+/// Everything that expressions can read, as small integers. A slot is an attribute of the request
+/// or answer (a row of the extractor table with its argument), a computed field of an event (a
+/// compiled expression), or a special word of the moment (`event`, `value`, `limit`).
 namespace weir::policies {
 
 namespace expr {
@@ -36,7 +36,7 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// What an extractor is asked for; which member counts is the row's ArgumentForm.
+/// The argument of an extractor; the row's ArgumentForm says which member counts.
 struct Argument {
   std::string name;  ///< headers: as on the wire, in lower case (`x-device-id`)
   std::vector<PathStep> path;
@@ -51,7 +51,7 @@ struct Slot {
   Side side = Side::request;
   bool needs_body = false;  ///< of the request; transitively for computed fields, as all below
   bool needs_answer_body = false;
-  bool client_asserted = false;  ///< whoever sends the request can put there what it likes
+  bool client_asserted = false;  ///< the sender of the request can write any value there
   bool varies = false;           ///< reads event, value or limit: changes within one request
   std::uint8_t depth = 1;        ///< nesting of evaluation
   std::string text;              ///< canonical: `header.x_device_id`, `body.username.lowerAscii()`
@@ -81,7 +81,7 @@ class SlotTable {
       std::uint32_t k);  ///< k-th segment of the normalised path, from 0; never spelled in text
   /// The value of a descriptor's k-th entry, from 0; never spelled in text.
   SlotId entry(std::uint32_t k);
-  /// A column of the records of event `source`; what it holds is preset, or null.
+  /// A column of the records of event `source`; its value is preset, or null.
   SlotId column(std::string_view source, std::string_view name, Type type);
   /// The slot of this canonical text, if somebody reads it.
   std::optional<SlotId> find(std::string_view text) const;

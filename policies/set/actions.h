@@ -10,9 +10,9 @@ namespace weir::policies {
 
 using config::Action;
 
-/// One row an action: everything that differs between actions stands here, so that no other place
-/// asks which action it was. Severity orders effects: of all that apply to a request the severest
-/// wins.
+/// One row per action. Everything that differs between actions stands here, so no other code asks
+/// which action it was. Severity orders effects: of all effects that apply to a request, the
+/// severest wins.
 struct ActionRow {
   Action action;
   std::string_view name;

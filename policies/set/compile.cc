@@ -133,7 +133,7 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
       spec.capacity = window->capacity;
       spec.drain = window->drain;
       spec.drains = window->drains;
-      // After so long a full bucket is empty.
+      // After this time a full bucket is empty.
       spec.length = milliseconds{
           static_cast<std::int64_t>(std::ceil(window->capacity.as_real() * spec.ms_of_one()))};
       break;
@@ -218,7 +218,7 @@ void Compiler::index() {
   set_.wants_readable_answer.assign(events, false);
   set_.family.resize(events);
   std::vector<bool> used(events, false), enforced(events, false);
-  bool acts = true;  // what reads is enforced
+  bool acts = true;  // a reader is enforced
 
   const auto reads = [&](EventIndex event, SlotId slot) {
     if (set_.slots[slot].needs_body) set_.needs_body[event] = true;

@@ -21,7 +21,7 @@ std::string_view metric_word(MetricDef::Kind metric) {
 
 }  // namespace
 
-/// False: something is wrong, and has been told.
+/// False: there was an error, which has been reported.
 bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
   const std::size_t errors = problems_.errors();
   for (const config::Text& name : def.watch) {
@@ -67,7 +67,7 @@ bool reads_same(const std::optional<Expression>& a, const std::optional<Expressi
   return a.has_value() == b.has_value() && (!a || reads_same(*a, *b));
 }
 
-/// Whether the policy means the same by both, before the answer tells which of them it is.
+/// Whether the policy treats both events alike before the answer decides which of them happened.
 bool judges_same(const Binding& a, const Binding& b, const SlotTable& slots) {
   const auto names_event = [&](SlotId slot) { return slots[slot].names_event(); };
   const auto by_name = [&](const KeySlot& part) { return names_event(part.slot); };
@@ -131,7 +131,8 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
     if (binding.when && binding.when->side() == Side::answer) binding.outcome = true;
   }
   bind_key(def, event, binding);
-  // Whoever only reads needs no amount, but `exists` asks for the value of this event.
+  // A policy that only reads needs no amount, except `exists`, which asks for the value of this
+  // event.
   if (role == Role::counts || def.metric.kind == MetricDef::Kind::exists)
     bind_amount(def, event, binding);
   if (def.metric.kind == MetricDef::Kind::in_flight && binding.outcome && binding.counts) {
@@ -204,7 +205,7 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
   for (const config::Text& argument : def.metric.arguments) {
     auto expression = compile_expression(argument, scope, problems_);
     if (!expression) continue;
-    // What `last` remembers of a request is read when its answer is here, if it waits for one.
+    // If the policy waits for the answer, `last` reads its value of the request at the answer.
     if (def.metric.kind == MetricDef::Kind::last && binding.outcome) binding.late_amount = true;
     if (expression->side() == Side::answer) {
       if (def.metric.kind == MetricDef::Kind::distinct ||
@@ -240,7 +241,7 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
   }
 }
 
-/// What settlement reads of the request, besides the key (which is kept as a hash).
+/// The fields that settlement reads of the request, besides the key (which is kept as a hash).
 void Compiler::bind_captures(Binding& binding) const {
   for (EventIndex e = binding.event;; e = set_.events[e].parent) {
     if (set_.events[e].when) add_captures(binding.captures, set_.events[e].when->captures());
@@ -327,7 +328,7 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
   return out;
 }
 
-/// What is looked up is the canonical text of a value: a key that is no such text is never found.
+/// The lookup uses the canonical text of a value: a key in any other spelling is never found.
 void Compiler::check_table_keys(const config::TableNode& node, std::span<const KeySlot> by) {
   if (by.empty()) return;
   for (const config::TableChild& child : node.children) {

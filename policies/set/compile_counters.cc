@@ -4,13 +4,13 @@
 #include "limiter/kinds/kinds.h"
 #include "policies/set/compiler.h"
 
-/// The counters of a policy: what they count, hence which policies share them.
+/// The counters of a policy: what they count, and so which policies share them.
 namespace weir::policies {
 namespace {
 
 using config::MetricDef;
 
-/// What no counter can hold; the parser has seen to the rest.
+/// Reports counters that cannot exist; the parser has checked the rest.
 void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& window,
                 const config::PolicyDef& def, config::Problems& problems) {
   if (limiter::find_kind(spec) != nullptr) return;
@@ -31,8 +31,7 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
   }
 }
 
-/// What empties the counter of that window: a number that is emptied is another one than a number
-/// that is not.
+/// The events that empty the counter of that window: they are part of the counter's identity.
 std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* window) {
   std::string out;
   for (const config::Rung& rung : def.then) {
@@ -99,7 +98,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
         counter.spec.window == limiter::Window::ring || counter.spec.window == limiter::Window::log;
     if (def.retain && trails && def.retain->value > counter.spec.length) {
       counter.spec.retain = def.retain->value;
-      counter.spec.window = limiter::Window::log;  // from which any window can be told
+      counter.spec.window = limiter::Window::log;  // any window can be computed from a log
     }
     if (def.clock && def.clock->value == config::PolicyClock::event) {
       counter.spec.late = def.late ? def.late->value : milliseconds{0};

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kEventsMost = 60'000;  // an EventIndex has 16 bits
 
-/// False: another event is described alike, which has been told.
+/// False: another event has the same description, which has been reported.
 bool describe_call(const config::EventDef& def, Event& event, PolicySet& set,
                    config::Problems& problems) {
   const auto index = static_cast<EventIndex>(set.events.size());
@@ -68,7 +68,7 @@ std::optional<SlotId> Compiler::Scope::column(std::string_view name) const {
   const auto named = [&](const config::Text& column) { return column.value == name; };
   if (!any && std::none_of(source.columns.begin(), source.columns.end(), named))
     return std::nullopt;
-  // Who sent it is an address in a record as in a request, so that one key can count both.
+  // The sender is an address in a record as in a request, so that one key can count both.
   const Type type = name == "ip" ? Type::address : any ? Type::dyn : Type::text;
   return slots().column(event_.source, name, type);
 }

@@ -92,7 +92,7 @@ void Compiler::check_same_key(const config::Text& at, const std::vector<KeySlot>
 std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const Event& event) {
   std::vector<KeySlot> key;
   for (const config::KeyPart& part : list.parts) {
-    // IPv6 by /64 unless a mask says otherwise, as in keys: whoever has one address of a /64 has
+    // IPv6 by /64 unless a mask says otherwise, as in keys: a caller with one address of a /64 has
     // all of them, and could fill the list.
     const auto slot = key_part_slot(part, event, false);
     if (!slot) return std::nullopt;
@@ -103,8 +103,8 @@ std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const E
 
 namespace {
 
-/// Entries go with what they say of whom: where a reload makes a list allow, or of other fields,
-/// those of before are not on it.
+/// Entries belong to the fields and the kind of their list: if a reload changes the fields, or
+/// makes the list an allow list, earlier entries are not on it.
 std::string kept_as(const List& list) {
   std::string out = list.kind == config::ListKind::allow ? "allow " + list.name : list.name;
   for (const std::string& name : list.of) out += (&name == list.of.data() ? " of " : ",") + name;
@@ -161,8 +161,8 @@ void Compiler::compile_lists() {
     list.entries = def.entries;
     list.shared = def.share.has_value();
 
-    // Where it acts: on every request that has its fields, and besides on events that mean other
-    // things by the same names.
+    // Where the list acts: on every request that has its fields, and also on events that define the
+    // same names differently.
     const auto everywhere = list_key(list, set_.events[kRequestEvent]);
     if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
     if (everywhere && set_.call_event) list.bindings.push_back({*set_.call_event, *everywhere});
@@ -269,7 +269,7 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   const bool shadow = rung.shadow;
   const ActionRow& row = action_row(action);
   List list;
-  // Who says what to tell says it of the ban too; else a ban gives no hint.
+  // A rung with `tell` sets it for the ban too; otherwise a ban gives no hint.
   list.tell = from.tell ? rung.tell : config::Tell::nothing;
   list.status = from.status || from.tell ? rung.status
                 : action == Action::deny ? 403
@@ -277,8 +277,8 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   list.body = rung.body;
   list.content_type = rung.content_type;
   if (action == Action::delay) list.hold = rung.hold;
-  // What happens to an entry's key is said by its list: rungs of one action share theirs where they
-  // say the same.
+  // The list decides what happens to the key of an entry, so rungs with the same action and the
+  // same settings share a list.
   std::size_t others = 0;
   for (std::size_t i = 0; i < set_.lists.size(); ++i) {
     const List& known = set_.lists[i];

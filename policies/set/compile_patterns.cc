@@ -2,13 +2,13 @@
 
 #include "policies/set/compiler.h"
 
-/// Pattern policies: bindings for every event that plays a part, and what the engine is told.
+/// Pattern policies: bindings for every event that plays a part, and the parameters of the engine.
 namespace weir::policies {
 namespace {
 
 using config::PatternDef;
 
-// What the answer decides is known when the answer is here; other events come as they happen.
+// Events that the answer decides are known with the answer; other events are known at once.
 constexpr milliseconds kLateAnswer{61'000};
 // And the store may hear of them late: while a connection comes back, what has happened waits.
 constexpr milliseconds kToldLate{10'000};
@@ -107,7 +107,7 @@ bool Compiler::bind_pattern(const config::PolicyDef& def, Policy& policy, Patter
   const std::size_t count = def.pattern->steps.size();
   const bool sequence = def.pattern->kind == PatternDef::Kind::sequence;
   pattern.steps.resize(count);
-  // The one whose fields the rungs see comes first: it is what people are shown of the policy.
+  // The event whose fields the rungs see comes first: people see it as the event of the policy.
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t k = sequence ? (i + count - 1) % count : i;
     const PatternDef::Step& step = def.pattern->steps[k];

@@ -53,7 +53,7 @@ bool may_refuse(const config::PolicyDef& def) {
   });
 }
 
-/// Whether it refuses what it cannot read, and how much a caller is told then.
+/// Sets whether the policy refuses unreadable fields, and how much a caller learns then.
 void note_strictness(const config::PolicyDefaults& defaults, PolicySet& set, Policy& policy) {
   policy.refusal_tell = defaults.tell ? defaults.tell->value : config::Tell::retry;
   bool first = true;
@@ -113,7 +113,7 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.provisional = policy.remembers && def.share && !def.share->sync && meets_refusals(def);
   if (!bind_events(def, policy)) return;
   if (policy.reads_score) check_score(def, policy);
-  compile_meters(def, policy);  // they stand before it
+  compile_meters(def, policy);  // meters stand before their policy
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
@@ -152,7 +152,7 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     compiled.name = meter.name.value;
     compiled.where = meter.name.where;
     compiled.shadow = policy.shadow;
-    compiled.remembers = policy.remembers;  // what is remembered rests on its readings
+    compiled.remembers = policy.remembers;  // memory rests on its readings
     compiled.provisional = policy.provisional;
     compiled.missing = meter.missing.value;
     compiled.metric = meter.metric.kind;
@@ -186,7 +186,7 @@ int Compiler::status_of(Action action) const {
   return action == Action::challenge ? set_.challenge.status : action_row(action).status;
 }
 
-/// What is remembered of an event may be anything; a threshold compares numbers.
+/// A remembered value may have any type; a threshold compares numbers.
 void Compiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
   const bool remembers = def.metric.kind == MetricDef::Kind::last;
   if (!remembers || policy.bindings.front().arguments.empty()) return;
@@ -203,7 +203,7 @@ void Compiler::check_remembered(const config::PolicyDef& def, const Policy& poli
   }
 }
 
-/// What the answer tells comes too late for the request's verdict.
+/// A value of the answer comes too late for the verdict on the request.
 void Compiler::check_score(const config::PolicyDef& def, const Policy& policy) {
   set_.any_scores = true;
   for (const Binding& binding : policy.bindings) {
@@ -336,9 +336,9 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   note_strictness(model_.defaults, set_, policy);
 }
 
-/// Amounts are checked wherever the counter of a policy that may refuse is counted: one that only
-/// watches the same number would else take what the other does not. Nothing is poured out of a
-/// bucket but by time.
+/// Amounts are checked in every policy that counts the counter of a policy that may refuse:
+/// otherwise a policy that only watches the number would count amounts that the other one rejects.
+/// Only time empties a bucket.
 void Compiler::check_amounts() {
   std::vector<bool> checked(set_.counters.size());
   const auto mark = [&](const Policy& policy) {
@@ -364,7 +364,7 @@ void Compiler::check_amounts() {
   }
 }
 
-/// An answer that weir cannot read must not be a way around a policy that nobody knows of.
+/// An answer that weir cannot read must not be a silent way around a policy.
 void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy,
                                       bool acts) {
   if (!acts) return;

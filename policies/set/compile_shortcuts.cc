@@ -6,7 +6,7 @@
 #include "policies/set/actions.h"
 #include "policies/set/compiler.h"
 
-/// What follows from the set alone is found out here, once, and not by every judgement.
+/// Finds facts that follow from the set alone, once, and not in every judgement.
 namespace weir::policies {
 namespace {
 
@@ -38,7 +38,7 @@ class KeyIndex {
   std::map<std::vector<Part>, KeyId> ids_;
 };
 
-/// What makes up a member is mostly a key somewhere: then both have one hash.
+/// The fields of a member are often the key of another policy: then both share one hash.
 void note_member(const Policy& policy, KeyIndex& keys, Binding& binding) {
   using Kind = config::MetricDef::Kind;
   if (policy.metric != Kind::distinct && policy.metric != Kind::exists) return;
@@ -87,7 +87,8 @@ std::optional<std::int64_t> calm_of(const Policy& policy, const Binding& binding
   return calm;
 }
 
-/// One counter of events of amount 1 under a key, compared with numbers.
+/// Whether the policy counts events of amount 1 with one counter under a key, and compares with
+/// numbers.
 bool is_plain(const Policy& policy, const Binding& binding, const PolicySet& set) {
   if (!policy.has_metric || policy.pattern || policy.is_meter || !policy.meters.empty())
     return false;

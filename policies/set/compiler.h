@@ -101,7 +101,7 @@ class Compiler {
   void bind_captures(Binding& binding) const;
   void bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding);
   std::optional<Limit> bind_limit(const config::Rung& rung, const Event& event);
-  /// What a refused caller is answered with where nothing of its own is said.
+  /// The status of a refusal without settings of its own.
   int status_of(Action action) const;
   void check_score(const config::PolicyDef& def, const Policy& policy);
   void check_remembered(const config::PolicyDef& def, const Policy& policy);
@@ -130,7 +130,8 @@ class Compiler {
   std::map<std::string, EventIndex, std::less<>> event_index_;
   std::map<std::string, ListIndex, std::less<>> list_index_;
   std::map<std::string, std::uint16_t, std::less<>> table_index_;
-  std::set<const config::TableChild*> told_table_keys_;  // one error each, however many rungs ask
+  std::set<const config::TableChild*>
+      told_table_keys_;  // one error each, however many rungs use the key
 };
 
 /// Adds the slots that are not there yet.
@@ -143,7 +144,7 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
                              const config::WindowDef* window, std::size_t keep);
 /// The same as text, for the identity: `count over ring of 600000 ms in 60`.
 std::string describe(const limiter::CounterSpec& spec);
-/// What of it does not concern the window: `sum of doubles within 1000 m`.
+/// The parts of the counter other than the window: `sum of doubles within 1000 m`.
 std::string describe_metric(const limiter::CounterSpec& spec);
 
 /// BLAKE2b of the text, 128 bits: the same in every process and after every restart.

@@ -15,7 +15,7 @@ std::string_view metric_name(
 std::string window_text(const limiter::CounterSpec& spec);
 std::string counter_text(const Counter& counter);        ///< `count over the last 10m`
 std::string_view unit_name(CalendarUnit unit) noexcept;  ///< `day`
-/// `login_failed, then login_failed within 2s`; what a pattern waits for.
+/// `login_failed, then login_failed within 2s`: the events that a pattern waits for.
 std::string pattern_text(const PolicySet& set, const Policy& policy);
 /// `over 5: flag`, `at gold_limit: graylist for 24h`, `over 50 in 1h: deny for 1h`.
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t rung);

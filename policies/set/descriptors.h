@@ -13,7 +13,7 @@
 
 namespace weir::policies {
 
-/// What an event that a rate limit call makes needs beside its policies.
+/// The data that an event of a rate limit call needs, beside its policies.
 struct DescriptorEvent {
   std::uint16_t event = 0;
   std::vector<std::uint16_t> replaces;  ///< events that a call with this one does not make

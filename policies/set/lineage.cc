@@ -31,7 +31,7 @@ Lineage of_counter(const Policy& policy, const Counter& counter) {
   if (out.shared || spec.late || !trails(spec.window)) return out;
   const limiter::Rule rule = limiter::Rule::of(spec);
   const std::int64_t kept = std::max(rule.span, rule.kept);
-  // Counters of one `what` count the same events; metric and type must be the same besides.
+  // Counters with the same `what` count the same events; metric and type must be equal too.
   out.what =
       hex(counter.what) + " " + std::string(metric_name(spec.metric)) + (spec.real ? " real" : "");
   out.quantum_ms = rule.quantum;

@@ -28,8 +28,8 @@
 #include "policies/set/routes.h"
 #include "policies/set/views.h"
 
-/// What the policies of a configuration mean, compiled: immutable, indexed, shared by all workers.
-/// How a request is judged by it stands in evaluator.h.
+/// The compiled policies of a configuration: immutable, indexed, shared by all workers. evaluator.h
+/// judges requests by them.
 namespace weir::policies {
 
 using EventIndex = std::uint16_t;
@@ -38,13 +38,13 @@ using ListIndex = std::uint16_t;
 
 inline constexpr EventIndex kRequestEvent = 0;  ///< `request`: every HTTP request
 
-/// What happens: an event of the configuration, or the built-in `request`.
+/// An event of the configuration, or the built-in `request`.
 struct Event {
   std::string name;
   EventIndex base = 0;             ///< the event with the route; itself unless it has `is`
-  EventIndex parent = 0;           ///< what it `is`; itself for a base event
-  std::optional<Expression> when;  ///< its own condition; those of its parents hold besides
-  bool outcome = false;            ///< needs the answer to be told (by itself or a parent)
+  EventIndex parent = 0;           ///< the event that it `is`; itself for a base event
+  std::optional<Expression> when;  ///< its own condition; its parents' conditions hold too
+  bool outcome = false;            ///< only the answer decides it (or a parent)
   std::string route;               ///< canonical; empty for `request` and for records
   BodyKind body = BodyKind::none;  ///< the only kind of body that its fields read; none: any
   std::string calls;               ///< canonical; which calls of the rate limit service it is
@@ -54,8 +54,8 @@ struct Event {
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
 
-/// Equal keys of one request: what stands under this index is hashed once. Of kNoKey each hashes
-/// its own: a place is read of the parts besides, and `event` is another word for each binding.
+/// Equal keys of one request: all keys with this index share one hash. A key with kNoKey has a hash
+/// of its own: a place is read in addition to the parts, and `event` differs in each binding.
 using KeyId = std::uint16_t;
 inline constexpr KeyId kNoKey = 0xffff;
 
@@ -81,17 +81,17 @@ struct Binding {
     std::optional<Expression> condition;
   };
   std::vector<RungPart> rungs;
-  std::vector<SlotId> captures;  ///< what settlement reads of the request
+  std::vector<SlotId> captures;  ///< fields that settlement reads of the request
   // Known at load (compile_shortcuts.cc).
   KeyId key_id = kNoKey;
-  std::vector<KeySlot> member;  ///< the arguments of distinct and exists, if they are mere slots
+  std::vector<KeySlot> member;  ///< the arguments of distinct and exists, if all are slots
   KeyId member_id = kNoKey;
   std::vector<std::optional<Number>> limits;  ///< of all rungs, if they are numbers; else empty
-  bool plain = false;  ///< nothing is left to ask of an event but its key (Evaluator::plan_plain)
+  bool plain = false;                ///< needs only the key of an event (Evaluator::plan_plain)
   std::optional<std::int64_t> calm;  ///< no rung holds while all readings are integers up to it
 };
 
-/// A counter as a policy uses it; equal identities are one counter, whoever asks.
+/// A counter as a policy uses it; equal identities are one counter, whichever policy uses it.
 struct Counter {
   Hash128 identity;
   Hash128 what;  ///< the identity without the window: whose counters of one key have the same hash
@@ -102,7 +102,7 @@ struct Counter {
   bool always = false;      ///< charge: always
   bool shadow = false;      ///< of shadow policies only; enforced ones never read it
   bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
-  bool near() const noexcept { return spec.radius != 0; }  ///< its keys have a place besides
+  bool near() const noexcept { return spec.radius != 0; }  ///< its keys also have a place
   std::string canonical;                                   ///< the text behind the identity
   limiter::CounterId id{};  ///< after attach(); of an average that is exchanged: its amounts'
   /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
@@ -131,7 +131,7 @@ struct Rung {
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   bool shadow = false;
   milliseconds window{0};  ///< of its counter
-  /// The delay is what the rate asks for: so many ms for each that the reading is over the limit.
+  /// The rate decides the delay: this many ms for each unit of the reading over the limit.
   double pace = 0;
   bool caps = false;  ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
 };
@@ -144,8 +144,8 @@ struct Policy {
   bool enforced_rungs = false;  ///< has a rung that is enforced
   bool shadow_rungs = false;    ///< has one in shadow mode
   bool can_refuse = false;      ///< an enforced rung refuses, or lists where requests are refused
-  /// What it cannot read it refuses, for it or the policy whose meter it is can refuse; and the
-  /// same of rungs in shadow mode.
+  /// The policy refuses what it cannot read, because it, or the policy whose meter it is, can
+  /// refuse; and the same for rungs in shadow mode.
   bool strict = false, strict_in_shadow = false;
   config::Tell refusal_tell = config::Tell::retry;  ///< of such refusals: that of the first rung
   bool amounts_checked = false;  ///< sum under an enforced refusing or listing rung
@@ -158,9 +158,10 @@ struct Policy {
   bool reads_score = false;  ///< its value is the request's score: judged after all others
   bool shared = false;       ///< its counters and its own lists are all replicas'
   bool remembers = false;    ///< an enforced rung lists, notifies or clears
-  /// And others may refuse what it counts in the shared store: reserved there until the verdict.
+  /// Other policies may refuse what it counts in the shared store: the count is reserved there
+  /// until the verdict.
   bool provisional = false;
-  config::OnErrorDef on_error;  ///< while what is shared can't be asked
+  config::OnErrorDef on_error;  ///< while the shared store is away
   /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
   /// rungs know by name.
   bool is_meter = false;
@@ -183,15 +184,15 @@ struct Policy {
   bool reads_amount = false;  ///< events count by more than that they are there
 };
 
-/// What a pattern policy waits for. Its policy has a binding for each event that plays a part,
-/// steps first: of a sequence the last one, whose fields the rungs see, before the others.
+/// The definition of a pattern policy. Its policy has a binding for each event that plays a part,
+/// steps first: of a sequence the last step, whose fields the rungs see, comes before the others.
 struct Pattern {
   struct Step {
     std::uint16_t binding = 0;
     std::optional<Expression> when;  ///< beside the policy's own
   };
   PolicyIndex policy = 0;
-  Hash128 identity;       ///< of what it waits for and of its policy's name
+  Hash128 identity;       ///< of its events and of the name of its policy
   std::string canonical;  ///< the text behind it
   limiter::PatternSpec spec;
   std::vector<Step> steps;
@@ -286,7 +287,7 @@ struct PolicySet {
   std::vector<std::vector<Watcher>> view_watchers;  ///< [event] `policy` is an index into views
   std::uint64_t view_memory = 0;                    ///< bytes of all views together
   std::string source_hash;                          ///< of the texts it was compiled from
-  // Known at load (compile_shortcuts.cc): what most sets have none of need not be looked for.
+  // Known at load (compile_shortcuts.cc): features that most sets lack need not be looked for.
   std::size_t keys = 0;              ///< KeyIds in use
   bool any_shadow = false;           ///< counters of shadow policies
   bool any_in_flight = false;        ///< counters of requests in flight

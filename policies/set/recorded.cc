@@ -10,7 +10,7 @@
 namespace weir::policies {
 namespace {
 
-/// These stand in every row by themselves, or follow from what does.
+/// These stand in every row, or follow from fields that do.
 constexpr std::array<std::string_view, 6> kInEveryRow{"method", "path", "segment",
                                                       "ip",     "time", "status"};
 
@@ -20,7 +20,7 @@ bool in_every_row(const Slot& slot) {
          kInEveryRow.end();
 }
 
-/// What each slot is used for.
+/// How each slot is used.
 class Uses {
  public:
   explicit Uses(const PolicySet& set) : set_(set), marks_(set.slots.size()) {
@@ -113,7 +113,7 @@ class Uses {
     while (same_as_[slot] != slot) slot = same_as_[slot];
     return slot;
   }
-  /// What is compared with something plain is plain: hashed it would never be equal.
+  /// A value that is compared with a plain value is plain: hashed, it would never be equal.
   void spread() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -217,7 +217,7 @@ RecordedFields recorded_fields(const PolicySet& set, std::string_view subject) {
     }
     const bool leaf = slot.kind == Slot::Kind::attribute || slot.kind == Slot::Kind::column;
     if (in_every_row(slot) || slot.varies || (!leaf && slot.kind != Slot::Kind::computed)) continue;
-    // What is computed of what is read is computed again.
+    // A value that is computed from recorded fields is computed again.
     const bool hashed = uses.is_key(id) && !uses.is_read(id);
     if (!leaf && uses.is_read(id)) out.told.push_back(id);
     if (!hashed && !(leaf && uses.is_read(id))) continue;

@@ -11,19 +11,19 @@ namespace weir::policies {
 /// Something that a recording keeps of an event, so that replay can judge it again.
 struct RecordedField {
   SlotId slot = 0;
-  /// Who it is matters, what it says does not: it stands in keys and among members, and no
+  /// Only identity matters, not content: the value stands in keys and among members, and no
   /// expression reads it. Only a keyed hash of it is written.
   bool hashed = false;
   bool address = false;  ///< hashed: an address stays one (gate::pseudonym)
 };
 
-/// What of a policy set's events is recorded (docs/replay.md). Immutable.
+/// The recorded fields of a policy set's events (docs/replay.md). Immutable.
 struct RecordedFields {
   std::vector<RecordedField> request, answer;  ///< by the side that knows them
-  /// Plain if an app told them by name; else they are computed again. Sorted.
+  /// Plain if an app reported them by name; otherwise they are computed again. Sorted.
   std::vector<SlotId> told;
   bool plain_ip = false;  ///< an expression or an entry of the file looks into the caller's address
-  /// What `ip` or a field of this name is, by event: whom a sample is drawn by.
+  /// The slot of `ip`, or of the field with this name, by event: a sample selects callers by it.
   std::vector<std::optional<SlotId>> subject;
   bool subject_known = true;  ///< false: no event has such a field, the caller is the subject
 
@@ -36,8 +36,8 @@ struct RecordedFields {
 
 RecordedFields recorded_fields(const PolicySet& set, std::string_view subject = "ip");
 
-/// Whether a recorded value may stand for this slot: the types fit, or it is a hash and nobody
-/// reads it.
+/// Whether a recorded value may stand for this slot: the types fit, or the value is a hash and no
+/// expression reads it.
 bool fits_recorded(const Slot& slot, const RecordedField* field, const Value& value) noexcept;
 
 }  // namespace weir::policies

@@ -28,7 +28,7 @@ void note_strict_paths(PolicySet& set) {
         !list.owner && list.kind != config::ListKind::allow && refuses(list.effect);
     if (!can_refuse) continue;
     for (const List::Binding& binding : list.bindings) {
-      // A list of what every request has acts on each, whatever its path.
+      // A list of fields that every request has acts on each request, whatever its path.
       if (binding.event != kRequestEvent) note(binding.event);
     }
   }

@@ -22,8 +22,8 @@ Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& poli
                                         const Counter& counter,
                                         std::span<const std::string_view> parts,
                                         const HashSecret& secret);
-/// The same as the shared store has it: what limiter::SharedOp::key wants. A place that counts
-/// within a radius is no part of it, but SharedOp::place.
+/// The same key in the form of the shared store: for limiter::SharedOp::key. A place of a radius
+/// key is not part of it, but goes into SharedOp::place.
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
                                const HashSecret& secret, const Sharing& sharing);
 Result<Hash128> list_key(const PolicySet& set, const List& list,

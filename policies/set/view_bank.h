@@ -38,17 +38,17 @@ class ViewInbox {
   std::string text_;
 };
 
-/// A view in use: its counts, which all workers add to, and its last results. Thread-safe. Who
-/// finds the view taken (by a worker for one event, or for as long as it takes to make a result,
-/// which reads each group once) leaves the event in an inbox, and goes on; the next one who has the
-/// view takes it out. Only if the inbox is full does anybody wait.
+/// A view in use: its counts, which all workers add to, and its last results. Thread-safe. If the
+/// view is taken (by a worker for one event, or while a result is made, which reads each group
+/// once), a worker leaves the event in an inbox and continues; the next worker that takes the view
+/// empties the inbox. A worker waits only if the inbox is full.
 class LiveView {
  public:
-  /// Results kept for whoever asks: so many, and no more than a quarter of the view's memory.
+  /// Results kept for readers: at most this many, and at most a quarter of the view's memory.
   static constexpr std::size_t kResultsMax = 100;
-  /// How long after its end a window stays open for events of workers that are a little behind;
-  /// and for answers to its requests, if it watches answers. What comes later counts in those of
-  /// its windows that are still open.
+  /// How long after its end a window stays open for events of workers that are a little behind, and
+  /// for answers to its requests if it watches answers. Later events count in those of their
+  /// windows that are still open.
   static constexpr milliseconds kGrace{1'000};
   static constexpr milliseconds kAnswerGrace{5'000};
 

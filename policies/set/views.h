@@ -17,7 +17,7 @@ struct View {
   /// The view as one event provides it.
   struct Binding {
     std::uint16_t event = 0;
-    bool outcome = false;  ///< the answer tells whether it happens, or what it counts
+    bool outcome = false;  ///< the answer decides whether it happens, or what it counts
     std::optional<Expression> when;
     std::vector<KeySlot> key;
     std::vector<Expression> arguments;  ///< the amount, or the members
@@ -28,10 +28,11 @@ struct View {
   limiter::ViewSpec spec;
   std::string metric;  ///< for people: `distinct(user)`
   std::vector<std::string> key_names;
-  bool wall_clock = false;         ///< fixed and calendar windows follow the current wall clock
-  bool outcome = false;            ///< some binding is
-  std::vector<Binding> bindings;   ///< in the order of `watch`: an event counts by the first one
-  std::shared_ptr<LiveView> live;  ///< after PolicySet::attach_views(); null: nothing is counted
+  bool wall_clock = false;        ///< fixed and calendar windows follow the current wall clock
+  bool outcome = false;           ///< some binding is
+  std::vector<Binding> bindings;  ///< in the order of `watch`: an event counts by the first one
+  std::shared_ptr<LiveView>
+      live;  ///< after PolicySet::attach_views(); null: the view counts nothing
 
   /// Live: keeps the results that are complete at this time (`wall` for those that follow it).
   void advance(TimePoint now, TimePoint wall) const;

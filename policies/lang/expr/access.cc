@@ -177,7 +177,8 @@ class Access {
     return true;
   }
 
-  /// A member or element of something that is no attribute: known only when the request comes.
+  /// A member or element of something that is not an attribute: its type is known only at the
+  /// request.
   bool apply(AstPtr step) {
     const Type from = base_->type;
     AstPtr key;

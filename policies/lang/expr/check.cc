@@ -219,7 +219,7 @@ bool Checker::comparable(const Ast& node, const Ast& a, const Ast& b) {
               conversion_hint(a, b));
 }
 
-/// a / b > 0.5 with integers compares 0 or 1 with a half, which nobody means.
+/// a / b > 0.5 with integers compares 0 or 1 with a half: surely a mistake.
 bool Checker::fraction(const Ast& a, const Ast& b) {
   const auto is_fraction = [](const Ast& x) {
     return x.op == Op::constant && x.constant.is(Type::real) &&

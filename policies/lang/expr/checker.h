@@ -10,7 +10,7 @@
 /// (access.cc), calls (call_check.cc).
 namespace weir::policies::expr {
 
-inline constexpr Request kNoRequest{};  ///< what constant parts are evaluated against
+inline constexpr Request kNoRequest{};  ///< constant parts are evaluated against this
 
 struct Checker {
   ExprScope& scope;

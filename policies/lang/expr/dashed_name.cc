@@ -9,7 +9,7 @@
 namespace weir::policies::expr {
 namespace {
 
-/// Follows members, elements and methods down to what they are taken of.
+/// Follows members, elements and methods down to their base.
 const Ast& base_of(const Ast& node) {
   const Ast* at = &node;
   while (at->op == Op::select || at->op == Op::index || (at->op == Op::call && at->method))

@@ -9,8 +9,8 @@ namespace weir::policies::expr {
 
 struct Checker;
 
-/// What to write instead of `header.x-user-id`, which reads as `header.x` minus `user` minus `id`.
-/// Nothing if the difference may be meant: if what is taken away is a field.
+/// Suggests a spelling for `header.x-user-id`, which reads as `header.x` minus `user` minus `id`.
+/// Nothing if the author may mean the difference: if the subtracted name is a field.
 struct DashedName {
   std::uint32_t begin = 0, end = 0;  ///< bytes of the expression
   std::string hint;

@@ -4,9 +4,9 @@
 
 namespace weir::policies::expr {
 
-/// A plain scalar is underlined in full and a quoted one with its quotes; by that they are told
-/// apart. Where the text in the file is neither (escapes, several lines), columns would lie: all of
-/// it is meant. Columns and lengths are bytes, as the loader has them.
+/// A plain scalar is underlined in full, and a quoted one with its quotes; the length tells the two
+/// apart. If the text in the file is neither (escapes, several lines), columns would be wrong, so
+/// the whole text is underlined. Columns and lengths are bytes, as in the loader.
 config::Where Diagnostics::where(std::size_t begin, std::size_t end) const noexcept {
   config::Where at = text_.where;
   const std::size_t size = text_.value.size();

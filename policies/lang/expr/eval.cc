@@ -113,8 +113,8 @@ class Evaluator {
     return Value::integer(out);
   }
 
-  /// A field whose expression fails is as missing as one that is not there; of one that is there
-  /// and cannot be read nobody can tell.
+  /// A field whose expression fails is as missing as an absent field. A field that is present and
+  /// unreadable is an error: nobody knows its value.
   Value has(const Node& node) const {
     const Value x = child(node, 0);
     if (x.is_error()) {
@@ -245,7 +245,7 @@ class Evaluator {
     return failed ? Value::error() : Value::integer(out);
   }
 
-  /// IEEE 754 division, also by zero (the sanitizer is told that we mean it).
+  /// IEEE 754 division, also by zero (on purpose: the sanitizer must not report it).
 #if defined(__clang__)
   __attribute__((no_sanitize("float-divide-by-zero")))
 #endif

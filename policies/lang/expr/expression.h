@@ -24,7 +24,7 @@ class ThresholdTable;
 /// long times the values it reads.
 class Expression {
  public:
-  Type type() const noexcept;  ///< static; dyn if only the request tells
+  Type type() const noexcept;  ///< static; dyn if only the request decides
   Side side() const noexcept;
   std::span<const SlotId> slots() const noexcept;  ///< all slots read, transitively, each once
   /// The request slots to capture so that an answer-side expression can be evaluated after
@@ -75,7 +75,7 @@ class ExprScope {
   virtual std::vector<std::string_view> table_names() const { return {}; }
   /// For messages: `field "x" is not provided by event "login"`; empty: no event.
   virtual std::string_view event_name() const { return {}; }
-  /// What `body` is read as: of an event that says so, no other kind.
+  /// How to read `body`: of an event with a pinned kind, as no other kind.
   virtual BodyKind body_kind() const { return BodyKind::none; }
   /// Whether `value` and `limit` mean something.
   virtual bool in_rung() const { return false; }

@@ -38,8 +38,8 @@ bool parse_number(std::string_view text, T& out) noexcept {
 Value call_int(const Call& c) noexcept {
   const Value& x = c.args[0];
   if (x.is(Type::integer)) return x;
-  // CEL drops the fraction. A client could then have 0.9 of something for nothing, as often as it
-  // likes: what is no integer is refused, and round() says so where rounding is meant.
+  // CEL drops the fraction. A client could then get 0.9 of something for nothing, again and again.
+  // So a value that is not an integer is refused; round() is there for rounding.
   if (x.is(Type::real)) {
     return std::trunc(x.as_real()) == x.as_real() ? to_integer(x.as_real()) : Value::error();
   }

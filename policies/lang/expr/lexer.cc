@@ -204,8 +204,8 @@ class Lexer {
         return fail(begin, "a string is not closed on its line");
       if (c == '\\' && !raw) {
         if (!escape(token.text)) return false;
-      } else if (c ==
-                 '\\') {  // CEL: a raw string keeps the backslash, and what follows does not end it
+      } else if (c == '\\') {  // CEL: a raw string keeps the backslash, and the next character does
+                               // not end it
         token.text.push_back(c);
         if (++at_ < text_.size()) token.text.push_back(text_[at_++]);
       } else {

@@ -32,7 +32,7 @@ std::string small_letters(std::string_view text) {
   return out;
 }
 
-/// Methods are told apart by case. One that is spelled unlike any known one may be an app's own.
+/// Methods are case-sensitive. A spelling unlike any known method may be an app's own method.
 bool misspells_a_method(std::string_view text) {
   static constexpr std::array<std::string_view, 9> kMethods = {
       "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"};
@@ -106,7 +106,7 @@ void warn_never_equal(Checker& checker, const Ast& field, const Ast& literal) {
     return;
   }
   for (const Value& item : literal.constant.as_list()) {
-    if (look(item)) return;  // one of a list shows what is wrong
+    if (look(item)) return;  // one warning per list is enough
   }
 }
 

@@ -6,9 +6,9 @@ namespace weir::policies::expr {
 
 struct Checker;
 
-/// Warns where `field` is compared with a literal that it can never be: `method == "post"`,
-/// `path == "login"`, `name.lowerAscii() == "Anna"`, `status == 20`. What is no such field, or no
-/// literal, is left alone. A list of literals is looked at item by item.
+/// Warns if `field` is compared with a literal that it can never equal: `method == "post"`, `path
+/// == "login"`, `name.lowerAscii() == "Anna"`, `status == 20`. Ignores other fields, and arguments
+/// that are not literals. Checks a list of literals item by item.
 void warn_never_equal(Checker& checker, const Ast& field, const Ast& literal);
 
 }  // namespace weir::policies::expr

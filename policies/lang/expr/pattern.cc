@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::int64_t kMemoryMax = std::int64_t{1} << 20;  // program and automata of one pattern
 
-/// One reading of the pattern, left to right. Per group it keeps, for the alternative being read,
-/// whether something must already have been consumed, whether `$` was passed, and whether it is
-/// impossible; a group is impossible if all of its alternatives are.
+/// Reads the pattern once, left to right. For each group it keeps three facts about the current
+/// alternative: whether something must already have been consumed, whether `$` was passed, and
+/// whether the alternative is impossible. A group is impossible if all of its alternatives are.
 class Shape {
  public:
   explicit Shape(std::string_view pattern) noexcept : rest_(pattern) {}

@@ -54,12 +54,12 @@ enum class Op : std::uint8_t {
   call,
 };
 
-/// What a call needs besides values, made at load.
+/// Data of a call besides its values, made at load.
 using Payload =
     std::variant<std::monostate, std::unique_ptr<re2::RE2>, std::vector<Cidr>, cctz::time_zone,
                  std::size_t /* index of a list */, std::shared_ptr<const ThresholdTable>>;
 
-/// What the constants of an expression (and of parts split from it) view.
+/// Owner of the data that the constants of an expression (and of parts split from it) view.
 struct Pool {
   std::deque<std::string> texts;
   std::deque<Address> addresses;

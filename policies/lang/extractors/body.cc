@@ -2,7 +2,7 @@
 #include "policies/lang/extractors/json.h"
 #include "policies/lang/frame.h"
 
-/// What stands in the body of a request or an answer: JSON or, by one name, a form
+/// Extractors of the body of a request or an answer: JSON or, by one name, a form
 /// (application/x-www-form-urlencoded or multipart/form-data).
 namespace weir::policies {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "policies/lang/frame.h"
 
-/// What a call of Envoy's rate limit service says of one descriptor.
+/// Extractors of one descriptor in a call of Envoy's rate limit service.
 namespace weir::policies {
 namespace {
 

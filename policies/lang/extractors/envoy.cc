@@ -1,7 +1,7 @@
 #include "policies/lang/asked_facts.h"
 #include "policies/lang/frame.h"
 
-/// What Envoy says of a request beside HTTP, where it asks over gRPC.
+/// Extractors of Envoy's facts about a request, beside HTTP, if Envoy asks over gRPC.
 namespace weir::policies {
 namespace {
 

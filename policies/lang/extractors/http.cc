@@ -5,7 +5,7 @@
 #include "policies/lang/extractors/text.h"
 #include "policies/lang/frame.h"
 
-/// What the head of a request or an answer says.
+/// Extractors of the head of a request or an answer.
 namespace weir::policies {
 namespace {
 
@@ -89,8 +89,8 @@ Extracted read_time(Frame& frame, const Argument&) noexcept {
   return {Value::integer(to_ms(frame.time()))};
 }
 
-// The path decides what a request does, so it is no claim; a segment of it names whom the client
-// likes.
+// The path decides what a request does, so it is not a claim. But a client can put any name into a
+// segment.
 constexpr ExtractorRow kHttpRows[] = {
     {"method", ArgumentForm::none, Type::text, Side::request, false, false, "GET, POST, ...",
      read_text<&Request::method>},

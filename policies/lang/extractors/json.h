@@ -18,7 +18,7 @@ class Arena;
 /// Whose body it is.
 enum class BodyFrom : std::uint8_t {
   client,  ///< read as strictly as the readings of applications differ (docs/security.md)
-  app,     ///< an answer or a record of a file: nobody else reads it, so names are exact
+  app,     ///< an answer or a record of a file: no other parser reads it, so names are exact
 };
 
 /// Reads the body of one message, JSON, form or multipart, when something first asks for it, and
@@ -59,14 +59,14 @@ class BodyReader {
   std::unique_ptr<Parser> parser_;  // made when the first body comes: most Frames never see one
   BodyFrom from_;
   State state_ = State::fresh;
-  /// Of a body whose Content-Type names no kind: what it is to those who read it as JSON.
+  /// For a body whose Content-Type names no kind: the result of reading it as JSON.
   enum class Untyped : std::uint8_t { fresh, json, broken } untyped_ = Untyped::fresh;
   BodyKind kind_ = BodyKind::none;
   MissReason why_ = MissReason::none;
 };
 
-/// Members of a JSON object or array inside expressions. Null where there is no such thing (absent
-/// or ambiguous), an error where the node or the index is of the wrong kind.
+/// Members of a JSON object or array inside expressions. Null if the member is absent or ambiguous;
+/// an error if the node or the index has the wrong kind.
 Extracted json_member(Arena& arena, JsonRef node, std::string_view name) noexcept;
 Extracted json_element(Arena& arena, JsonRef node, std::int64_t index) noexcept;
 std::int64_t json_size(JsonRef node) noexcept;

@@ -18,7 +18,7 @@ bool is_token_character(char c) noexcept {
   return is_alphanumeric(c) || kMarks.find(c) != std::string_view::npos;
 }
 
-/// Brackets are no part of a token, but .NET and others leave `items[0]` without quotes.
+/// Brackets are not token characters, but .NET and others write `items[0]` without quotes.
 bool is_bare_character(char c) noexcept { return is_token_character(c) || c == '[' || c == ']'; }
 
 /// Of the characters that RFC 2046 allows, those that no parser takes for an end.

@@ -8,7 +8,7 @@
 
 namespace weir::policies {
 
-/// What Content-Type says.
+/// The content of Content-Type.
 struct MediaType {
   BodyKind kind = BodyKind::none;  ///< none: another type, or no type
   /// Applications may differ in what they read: two Content-Type lines, a charset that is neither
@@ -27,9 +27,9 @@ MediaType parse_media_type(std::string_view value) noexcept;
 /// charset.
 bool read_charset(std::string_view parameters, bool& ascii) noexcept;
 
-/// One `; name=value` of a header, the value without its quotes. False: none follows, or what
-/// follows is broken; `broken` says which. A `\` or a control byte in quotes counts as broken,
-/// since applications differ in what they make of it.
+/// Reads one `; name=value` of a header, the value without its quotes. False: there is none, or it
+/// is broken; `broken` says which. A `\` or a control byte in quotes counts as broken, because
+/// applications read them differently.
 bool next_header_parameter(std::string_view& rest, std::string_view& name, std::string_view& value,
                            bool& broken) noexcept;
 

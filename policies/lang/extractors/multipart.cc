@@ -36,7 +36,7 @@ bool is_header_name(std::string_view name) noexcept {
   });
 }
 
-/// What a Content-Disposition says. False: applications may differ in what it says.
+/// Reads a Content-Disposition. False: applications may read it differently.
 bool read_disposition(std::string_view value, std::string_view& name, bool& file) {
   const std::size_t end = std::min(value.find(';'), value.size());
   if (!equals_ignoring_case(trimmed(value.substr(0, end)), "form-data")) return false;

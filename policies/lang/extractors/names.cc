@@ -94,7 +94,7 @@ class EncodedText {
 
 bool is_blank(char32_t c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// What `[` and `]` mean in a name.
+/// The meaning of `[` and `]` in a name.
 enum class Brackets : std::uint8_t { letters, end_name, separate, are_underscores };
 
 /// A name without what applications pass over. Separators inside are left out, at both ends each is

@@ -18,10 +18,10 @@ enum class NameMatch : std::uint8_t {
 /// Pure, no allocation.
 NameMatch match_json_name(std::string_view name, std::string_view wanted) noexcept;
 
-/// The name of a parameter, cookie or form field as it stands in the message, percent escapes and
-/// `+` included. Besides letter case and separators (as above, and `.` and blanks), PHP, Ruby and
-/// qs drop blanks and brackets at the beginning, PHP ends a name at a NUL, Spring takes `!user`
-/// for a default of `user`. Pure, no allocation.
+/// Compares the name of a parameter, cookie or form field as it stands in the message, percent
+/// escapes and `+` included. Parsers ignore letter case and separators (as above, and `.` and
+/// blanks). In addition, PHP, Ruby and qs drop blanks and brackets at the beginning, PHP ends a
+/// name at a NUL, and Spring reads `!user` as a default of `user`. Pure, no allocation.
 NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noexcept;
 
 /// Whether one of match_form_name()'s answers but `no` is possible, by the first characters alone:

@@ -1,6 +1,6 @@
 #include "policies/lang/frame.h"
 
-/// What the connection says.
+/// Extractors of the connection.
 namespace weir::policies {
 namespace {
 
