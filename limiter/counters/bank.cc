@@ -59,7 +59,7 @@ void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const
   const bool ring = spec.window == Window::ring;
   const std::int64_t kept = std::max(c.rule.span, c.rule.kept);
   c.idle_seconds = idle_seconds(spec, c.rule, kept);
-  // What spans more is told by whole stamps (Slot::Form::pairs).
+  // Longer spans use whole stamps (Slot::Form::pairs).
   const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(kept)));
   c.delta_bits = ring ? static_cast<std::uint8_t>(std::min(15U, bits)) : 0;
 }
@@ -186,7 +186,7 @@ void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {
   if (c != nullptr && !c->grid) c->table->prefetch(c->table->place(key, c->salt));
 }
 
-/// Under the key's lock: whoever has stored an event there has told `newest` before.
+/// Under the key's lock: a thread that has stored an event there has updated `newest` before.
 Instant Bank::Impl::own_instant(Counter& c, const Moment& now, bool tells) const noexcept {
   const std::int64_t known = c.newest.load(std::memory_order_relaxed);
   const std::int64_t ms = now.told ? to_ms(now.at) : std::max(to_ms(now.at), known);

@@ -95,11 +95,11 @@ class Bank {
   /// Starts loading the cache lines that the next operation on this key needs.
   void prefetch(CounterId id, const CounterKey& key) const noexcept;
 
-  /// Of a counter with `late`: it has been told of an event of this time, whatever comes of that.
-  /// False: the event is late, more than `late` behind the newest; charging it would be for
-  /// nothing. Other counters have no such events.
+  /// For a counter with `late`: notes an event of this time, whatever happens to the event. False:
+  /// the event is late, more than `late` behind the newest, and charging it would have no effect.
+  /// Other counters have no such events.
   bool observe(CounterId id, Moment event) noexcept;
-  /// The same without telling it.
+  /// The same without noting the event.
   bool in_time(CounterId id, Moment event) const noexcept;
 
   /// Adds the event unless the reading with it would break `ceiling` (null: adds always).
@@ -156,9 +156,9 @@ class Bank {
     struct State;
     std::unique_ptr<State> state_;
   };
-  /// What all keys of one counter read at a time, piece by piece, in no order; counts nothing. Keys
-  /// that read 0 are left out, and all of a counter with a radius. Holds a lock for one bucket at a
-  /// time, so the pieces are not of one instant. For the control thread.
+  /// The readings of all keys of one counter at a time, piece by piece, in no order; counts
+  /// nothing. Omits keys that read 0, and all keys of a counter with a radius. Holds a lock for one
+  /// bucket at a time, so the pieces are not of one instant. For the control thread.
   class Readings {
    public:
     static constexpr int kBuckets = 2048;  ///< looked at by next(), at most

@@ -14,7 +14,7 @@
 
 namespace weir::limiter {
 
-/// What bank.cc, heritage.cc, retirement.cc and snapshot.cc share.
+/// State that bank.cc, heritage.cc, retirement.cc and snapshot.cc share.
 struct Bank::Impl {
   explicit Impl(const BankLimits& limits);
 
@@ -26,10 +26,10 @@ struct Bank::Impl {
     TimePoint closed_at{};      // 0: since the next maintain
     std::uint64_t closing = 0;  // a running number: which was closed first
     std::int64_t since = 0;     // ms: from then on it has every event; 0: from the start
-    // The same in numbers of openings: it was closed by the policies of that one, and has every
-    // event since the policies of that one, its own or those of whom it inherited from.
+    // The same as numbers of openings: the opening that closed it, and the opening since which it
+    // has every event, its own or inherited.
     std::uint64_t closed_in = 0, covers_from = 0;
-    std::int64_t copies_until = 0;  // ms: what it has of before may be copied from others
+    std::int64_t copies_until = 0;  // ms: earlier events may be copies of events of other counters
     bool is_heir = false;           // among `heirs`
     bool gone = false;              // given up, and its keys are
     TimePoint gone_at{};
@@ -48,8 +48,8 @@ struct Bank::Impl {
     Counter* c = by_index[id.index].load(std::memory_order_acquire);
     return c != nullptr && c->generation == id.generation ? c : nullptr;
   }
-  /// What an operation on a counter sees; `tells`: it moves the counter's clock on. A call would
-  /// cost more than the arithmetic.
+  /// The times that an operation on a counter uses; `tells`: it advances the counter's clock. A
+  /// call would cost more than the arithmetic.
   [[gnu::always_inline]] Instant instant(Counter& c, const Moment& now, bool tells) const noexcept {
     if (c.rule.own_time) return own_instant(c, now, tells);
     const Instant at(c.rule, now.at);
@@ -57,7 +57,7 @@ struct Bank::Impl {
     return at;
   }
   Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
-  /// The latest second that any event has told of, of those that count by the clock.
+  /// The latest time of any event, of those that count by the clock.
   std::int64_t latest_ms() const noexcept {
     return std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000;
   }
@@ -128,7 +128,7 @@ struct Bank::Impl {
     return with(c, c->table->place(key, c->salt), f);
   }
 
-  /// What a stale id reads.
+  /// The reading of a stale id.
   static Reading itself_alone(const Amount* event) noexcept {
     Reading r;
     if (event != nullptr) r.value = r.settled = event->amount;
@@ -185,7 +185,7 @@ struct Bank::Impl {
   std::vector<Held*> leaving, next_leaving;  // given up: of this scan, of the next one
   Scan scan;
   std::vector<Held*> heirs;   // opened, and their inheritance waits
-  std::vector<Held*> back;    // opened again, and lack what came while they were closed
+  std::vector<Held*> back;    // opened again, and lack the events of the time in between
   unsigned openings = 0;      // Opening objects
   std::uint64_t opening = 1;  // the number of the one under way, or of the last
   std::size_t gone = 0;       // of `all`

@@ -5,8 +5,8 @@
 #include "limiter/counters/bank_impl.h"
 #include "limiter/counters/heritage.h"
 
-/// How a counter that is opened again gets what came while it was closed: from counters of the same
-/// events that were open meanwhile.
+/// A counter that is opened again gets the events of the time in between from counters of the same
+/// events that were open then.
 namespace weir::limiter {
 namespace {
 
@@ -17,13 +17,12 @@ bool trails(const Counter& counter) noexcept {
   return window == Window::log || window == Window::ring;
 }
 
-/// Entries that are told apart only by their times and amounts; of members a repeated one is
-/// renewed.
+/// Entries that differ only by their times and amounts; a repeated member is renewed.
 bool has_members(const CounterSpec& spec) noexcept {
   return spec.metric == Metric::distinct || spec.metric == Metric::exists;
 }
 
-/// What a ring or a sum has at one time is one number.
+/// A ring or a sum has one number for one time.
 bool adds_up(const CounterSpec& spec) noexcept {
   return spec.metric == Metric::count || spec.metric == Metric::sum;
 }
@@ -57,11 +56,11 @@ bool is_more(const CounterSpec& spec, std::uint64_t all, std::uint64_t had) noex
   return static_cast<std::int64_t>(all) != static_cast<std::int64_t>(had);
 }
 
-/// What is in `from` and not in `own`, in the order of time. Both are in that order. Times are
-/// compared in spans of `quantum`, by which the coarser of both counts.
+/// Keeps the entries of `from` that are not in `own`, in the order of time. Both are in that order.
+/// Times are compared in spans of `quantum`, the coarser resolution of both.
 void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::vector<PlainEntry>& from,
                        const std::vector<PlainEntry>& own) {
-  if (has_members(spec)) return;  // it is renewed
+  if (has_members(spec)) return;  // members are renewed
   if (!adds_up(spec)) {
     std::vector<PlainEntry> left = own;
     std::erase_if(from, [&](const PlainEntry& entry) {
@@ -91,7 +90,8 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::vecto
     all.bits = difference(spec, all.bits, had);
     const bool negative =
         spec.real ? std::bit_cast<double>(all.bits) < 0 : static_cast<std::int64_t>(all.bits) < 0;
-    if (spec.metric == Metric::count && negative) continue;  // it was not there for all of the span
+    if (spec.metric == Metric::count && negative)
+      continue;  // the counter did not exist during the whole span
     out.push_back(all);
   }
   from.swap(out);
@@ -99,7 +99,7 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::vecto
 
 }  // namespace
 
-/// Who covers the time from its closing until now, oldest first.
+/// The counters that together cover the time from its closing until now, oldest first.
 std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) const {
   const CounterSpec& spec = again.counter.spec;
   std::vector<Held*> out;
@@ -148,7 +148,7 @@ void Bank::Impl::catch_up(Held& again) {
     const Counter& from = source->counter;
     const Instant then(from.rule, now), at(again.counter.rule, now);
     const std::int64_t quantum = std::max(from.rule.quantum, again.counter.rule.quantum);
-    // A count of a coarser part is as young as the part: nothing is counted for too short a time.
+    // A count of a coarser part gets the age of the part, so no event leaves its window too early.
     const std::int64_t later =
         from.rule.quantum > again.counter.rule.quantum ? from.rule.quantum - 1 : 0;
     std::vector<const Counter*> wanted(kCountersMax);
@@ -167,7 +167,7 @@ void Bank::Impl::catch_up(Held& again) {
       with(&again.counter, again.counter.table->place(tag, again.counter.salt), [&](Subject& s) {
         own.clear();
         if (s.slot != nullptr) again.counter.ops->take_out(s, at, own);
-        // What came later than all copies, and was not heard by both, is new.
+        // Entries later than all copies, and not counted by both, are new.
         const auto fresh = std::find_if(
             entries.begin(), entries.end(),
             [&](const PlainEntry& entry) { return !overlaps && entry.ms >= source->copies_until; });
@@ -185,7 +185,7 @@ void Bank::Impl::catch_up(Held& again) {
     });
   }
   if (!sources.empty()) again.copies_until = to_ms(now) + 1000;
-  if (covered < opening) {  // nobody was there: what came since, it lacks
+  if (covered < opening) {  // no counter was open: later events are missing
     again.covers_from = opening;
     again.since = to_ms(now);
   } else if (again.covers_from > again.closed_in) {

@@ -99,7 +99,7 @@ Footprint footprint(const CounterSpec& spec) noexcept {
     return out;
   }
   if (most <= out.sparse_entries) return out;
-  // One byte of the arena's side table per granule.
+  // The side table of the arena has one byte per granule.
   const std::size_t block = Arena::bytes_of(Arena::order_for(block_bytes(spec, most)));
   out.worst += block + block / Arena::kGranule;
   return out;

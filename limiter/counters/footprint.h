@@ -7,7 +7,7 @@
 
 namespace weir::limiter {
 
-/// What a key of a counter takes, its share of the table's empty slots included.
+/// The memory of one key of a counter, its share of the table's empty slots included.
 struct Footprint {
   std::uint64_t sparse = 0;        ///< bytes of a key with at most sparse_entries
   std::size_t sparse_entries = 0;  ///< events (log), buckets with events (ring), members, sums

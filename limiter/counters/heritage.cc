@@ -38,7 +38,7 @@ constexpr std::size_t kSourcesMost = 4;
 
 }  // namespace
 
-/// What one counter leaves, and to whom.
+/// The history of one counter, and its heirs.
 struct Bank::Impl::Bequest {
   const Counter* from;
   Instant then;
@@ -49,8 +49,8 @@ struct Bank::Impl::Bequest {
   std::vector<Heir> heirs;
 };
 
-/// Who has the longest history comes first; others fill in keys that it does not hold. Counters
-/// that are closed come last: what has happened since, they lack.
+/// The counter with the longest history comes first; others add keys that it does not hold. Closed
+/// counters come last: they lack the events since their closing.
 std::vector<const Bank::Impl::Held*> Bank::Impl::sources_of(const Held& heir) const {
   const std::int64_t now = latest_ms();
   struct Source {
@@ -116,7 +116,7 @@ void Bank::Impl::copy_all(const std::vector<Bequest>& bequests) const {
       of.push_back(bequest.from->table);
   }
   std::vector<PlainEntry> entries;
-  entries.reserve(kKeepMax + kBucketsMax);  // nothing is allocated under a lock
+  entries.reserve(kKeepMax + kBucketsMax);  // no allocation under a lock
   for (Table* const table : of) {
     each_slot_of(*table, by_counter, [&](const Bequest& found, Table::Region& region, Slot& slot) {
       if (found.from->table == table) copy_key(found, region, slot, entries);

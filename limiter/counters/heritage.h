@@ -7,7 +7,8 @@
 
 namespace weir::limiter {
 
-/// What a counter of the same `what` must know of another to begin with its events.
+/// The facts about a counter that another counter of the same `what` needs to start with its
+/// events.
 struct Heritage {
   Hash128 what;
   Metric metric = Metric::count;
@@ -17,8 +18,9 @@ struct Heritage {
   std::int64_t kept = 0;  ///< ms: how far back it has every event
 
   static Heritage of(const Counter& counter) noexcept;
-  /// Whether all that `heir` reads is kept, and can be told from it. A log tells everything; of a
-  /// ring only when its buckets add up to the heir's, as its events have no times of their own.
+  /// Whether everything that `heir` reads is kept, and can be computed. A log is enough for any
+  /// window. A ring is enough only if its buckets add up to the heir's, because its events have no
+  /// times of their own.
   bool fits(const Counter& heir) const noexcept;
 };
 

@@ -18,8 +18,8 @@ class Neighbourhood {
   const Table::Place& own() const noexcept { return places_[0]; }
   Around around() const noexcept { return {at_, reach_, {places_.data() + 1, size_ - 1}}; }
 
-  /// Holds the locks of all its regions. They are taken in the order of their addresses, and
-  /// whoever else takes one takes no other: so nobody waits in a circle.
+  /// Holds the locks of all its regions. It takes them in the order of their addresses, and all
+  /// other code holds at most one: so there is no deadlock.
   class Locks {
    public:
     explicit Locks(const Neighbourhood& near) noexcept;

@@ -1,6 +1,6 @@
 #include "limiter/counters/bank_impl.h"
 
-/// What all keys of one counter read: for histograms.
+/// The readings of all keys of one counter, for histograms.
 namespace weir::limiter {
 
 Bank::Readings::Readings(const Bank& bank, CounterId counter, Moment now)

@@ -6,7 +6,7 @@
 namespace weir::limiter {
 namespace {
 
-/// A request may be in flight that long, with the id of a counter that was closed meanwhile.
+/// A request with the id of a counter that was closed meanwhile may be in flight for this long.
 constexpr milliseconds kGrace{600'000};
 /// Of a call of maintain(): 5 MiB of slots, about a millisecond.
 constexpr std::size_t kBucketsPerSlice = 20'000;
@@ -43,7 +43,7 @@ void Bank::Impl::begin_scan() {
 void Bank::Impl::end_scan() {
   for (Held* held : leaving) {
     if (held->own_bytes != 0) {
-      // The regions' locks stay for stale ids; the slots, which nobody reaches any more, go.
+      // The locks of the regions stay for stale ids; the slots, which are out of reach, are freed.
       held->own->memory() = Mapping();
       arena.give_back(held->own_bytes);
       held->own_bytes = 0;
@@ -59,7 +59,7 @@ void Bank::Impl::end_scan() {
 
 void Bank::Impl::scan_bucket(Table& table, std::size_t region_index, std::size_t bucket) {
   Table::Region& region = table.region(region_index);
-  // A lock per bucket; whoever takes it after us sees `retired`.
+  // One lock per bucket; a thread that takes it later sees `retired`.
   const std::scoped_lock hold(region.lock);
   Slot* const slots = table.bucket(region_index, bucket);
   for (std::size_t i = 0; i < Table::kWays; ++i) {
@@ -67,7 +67,7 @@ void Bank::Impl::scan_bucket(Table& table, std::size_t region_index, std::size_t
   }
 }
 
-/// Looks at so many buckets. False: nothing is left to be done.
+/// Looks at this many buckets. False: nothing is left to do.
 bool Bank::Impl::scan_slice(std::size_t buckets) {
   if (leaving.empty()) {
     if (next_leaving.empty()) return false;
@@ -139,7 +139,7 @@ void Bank::Impl::give_up_what_is_over(TimePoint now, TimePoint wall) {
   for (Held* held : over) give_up(*held);
 }
 
-/// Whoever has found a counter by a stale id is done with it long since.
+/// A thread that found a counter by a stale id finished with it long ago.
 void Bank::Impl::free_what_is_gone(TimePoint now) {
   if (gone == 0) return;
   gone -= all.remove_if([&](Held& held) {

@@ -16,7 +16,7 @@ constexpr std::uint8_t kKeys = 'K';
 constexpr std::uint8_t kEnd = 'E';
 constexpr std::int64_t kLatest = std::int64_t{1} << 46;  // ms: the year 4199
 
-/// In 32 bits; windows that are longer are `every`, whose length stands there besides.
+/// In 32 bits; longer windows are `every`, whose length is stored separately.
 std::uint32_t told_quantum(const Rule& rule) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
   return static_cast<std::uint32_t>(std::min(rule.quantum, kMost));
@@ -36,12 +36,12 @@ void put_definition(std::string& out, const Counter& c) {
   put(out, Heritage::of(c).kept);
 }
 
-/// Whether an entry's value is told as 8 bytes, where its bits are no small number.
+/// Whether the value of an entry is stored as 8 bytes, because its bits are not a small number.
 bool is_plain(Metric metric, bool real) noexcept {
   return real || (metric != Metric::count && metric != Metric::sum);
 }
 
-/// Newest first, so that each entry is told by its small distance to the one before.
+/// Newest first, so that each entry is stored as its small distance to the previous one.
 void put_key(std::string& out, const Counter& c, const Slot& slot,
              std::span<const PlainEntry> entries) {
   put(out, c.index);
@@ -125,7 +125,7 @@ Bank::Snapshot::Snapshot(const Bank& bank, TimePoint now, TimePoint wall) : stat
   state_->bank = bank.impl_.get();
   state_->now = now;
   state_->wall = wall;
-  state_->entries.reserve(kKeepMax + kBucketsMax);  // nothing is allocated under a lock
+  state_->entries.reserve(kKeepMax + kBucketsMax);  // no allocation under a lock
 }
 
 Bank::Snapshot::~Snapshot() = default;
@@ -204,7 +204,7 @@ bool Bank::Snapshot::next(std::string& out, std::size_t bytes) {
       s.phase = State::Phase::keys;
       return true;
     case State::Phase::keys: {
-      constexpr int kBuckets = 8192;  // bounded work also where nothing is found
+      constexpr int kBuckets = 8192;  // bounded work also if nothing is found
       bool more = true;
       for (int n = 0; more && n < kBuckets && s.payload.size() < bytes; ++n)
         more = s.write_bucket();

@@ -7,8 +7,8 @@
 
 namespace weir::limiter {
 
-/// What stands between the braces of `weir:<counter>:{<key>}`. Both spellings are injective and
-/// never empty, so that all parts of an operation lie in one slot of a cluster.
+/// The text between the braces of `weir:<counter>:{<key>}`. Both spellings are injective and never
+/// empty, so that all parts of an operation lie in one slot of a cluster.
 
 /// 22 letters of base64url: a hash keyed by the secret that all replicas share (`redis.secret`).
 void append_hashed_key(std::string& out, const Hash128& hash);

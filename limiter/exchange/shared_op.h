@@ -20,8 +20,8 @@ std::string name_in_store(const Hash128& identity);
 
 /// A counter that all replicas share, made once when the policies are loaded. Immutable.
 struct SharedCounter {
-  /// Throws nothing; `kind` is null where there is no such kind (the caller checks). `exchanged`:
-  /// replicas tell it what they have counted, again if nothing was answered.
+  /// Does not throw; `kind` is null if there is no such kind (the caller checks). `exchanged`:
+  /// replicas send their counts, and send them again if no answer came.
   SharedCounter(const Hash128& id, const CounterSpec& what, bool exchanged = false);
 
   Hash128 identity;
@@ -35,9 +35,9 @@ struct SharedCounter {
   std::optional<PlaceGrid> grid;  ///< of a counter with a radius
 };
 
-/// What names one event for the store, so that an operation that is sent twice counts once. A
-/// worker has an origin of its own (random) and numbers its events upwards: events of one
-/// millisecond then keep their order. The low 48 bits of each count.
+/// Names one event for the store, so that an operation that is sent twice counts once. A worker has
+/// a random origin of its own and numbers its events upwards: events of one millisecond then keep
+/// their order. The low 48 bits of each count.
 struct SharedId {
   std::uint64_t origin = 0;
   std::uint64_t sequence = 0;
@@ -66,8 +66,8 @@ struct SharedPart {
   double undo = 0;  ///< take_back: what SharedReply said
 };
 
-/// One operation on one key of a shared counter, as plain data. What it points to must stay until
-/// the reply is there.
+/// One operation on one key of a shared counter, as plain data. The objects that it points to must
+/// live until the reply is there.
 struct SharedOp {
   static constexpr std::size_t kPartsMax = 4;
 
@@ -86,7 +86,7 @@ struct SharedOp {
 
 /// Whether an operation that failed may be tried again.
 enum class SharedRetry : std::uint8_t {
-  none,   ///< it did not fail
+  none,   ///< no failure
   again,  ///< elsewhere or at once; the store does so by itself while there is time
   later,  ///< the store is away or busy: on_error now, the next event may fare better
   never,  ///< somebody must mend something
@@ -126,7 +126,7 @@ struct SharedReading {
   /// value, settled, has_value, in_flight, datum. With add, look and reserve they include the
   /// event.
   Reading reading;
-  double undo = 0;  ///< what take_back wants
+  double undo = 0;  ///< the argument of take_back
   /// read, and add `again`, of a count or sum over every_first: when the window began, by the
   /// store's clock. The epoch: there is none, or it was not asked in that way.
   TimePoint began{};

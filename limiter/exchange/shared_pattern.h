@@ -7,13 +7,13 @@
 #include "limiter/patterns/pattern.h"
 #include "limiter/patterns/pattern_bank.h"
 
-/// Patterns of keys that all replicas share: what the store is asked about them, as plain data.
+/// Patterns of keys that all replicas share: questions to the store, as plain data.
 namespace weir::limiter {
 
 /// A pattern that all replicas share, made once when the policies are loaded. Immutable.
 ///
-/// What waits for a deadline lies in a shard of the pattern's keys, together with the deadlines: so
-/// that whoever asks what is due need not know the keys, and finds all of it in one slot of a
+/// Open matches with a deadline lie in a shard of the pattern's keys, together with the deadlines:
+/// a replica that asks what is due need not know the keys, and finds everything in one slot of a
 /// cluster. A pattern without deadlines has a place in the store for each key.
 struct SharedPattern {
   static constexpr unsigned kShards = 16;
@@ -28,20 +28,20 @@ struct SharedPattern {
   /// How long anything of it is of use.
   milliseconds longest() const noexcept;
   static unsigned shard_of(const Hash128& key) noexcept { return key.lo % kShards; }
-  /// What SharedOp::key is for this shard; no other pattern uses it.
+  /// The SharedOp::key of this shard; no other pattern uses it.
   std::string tag(unsigned shard) const { return name + "." + std::to_string(shard); }
 };
 
-/// What an operation on a pattern says. Verbs: add (the event happened), look (what it would do,
-/// and what its key has), due (what has its deadline at or before SharedOp::at; with a lifetime it
-/// is only lent: who does not say `done` within that time leaves it to the next who asks) and done
-/// (what is due at `at` of this key has been seen to). SharedOp::key is the key's, or where there
-/// are deadlines its shard's tag.
+/// The arguments of an operation on a pattern. The verbs are add (the event happened), look (the
+/// effect that the event would have, and the open matches of its key), due (keys with a deadline at
+/// or before SharedOp::at) and done (the deadline at `at` of this key has been handled). With a
+/// lifetime, a due deadline is leased: unless `done` arrives in time, the next caller gets it.
+/// SharedOp::key is the key, or, for patterns with deadlines, the tag of its shard.
 struct PatternAsk {
   const SharedPattern* pattern = nullptr;
   std::string_view key;  ///< where there are deadlines: of add, look, done
-  /// ts: as replay has it. Else SharedOp::at tells by the caller's wall clock when it happened, and
-  /// the store by its own how long ago that was.
+  /// ts: the time of the event in a replay. Live, SharedOp::at is its time by the caller's wall
+  /// clock, and the store computes by its own clock how long ago that was.
   PatternEvent event;
   bool forgets = true;  ///< as PatternLimits::forgets
 };

@@ -110,7 +110,7 @@ void SyncTable::keep_untold(SyncEntry& entry, std::uint64_t member, bool fresh) 
   const auto found = std::find_if(entry.untold.begin(), entry.untold.end(),
                                   [&](const Untold& u) { return u.member == member; });
   if (found != entry.untold.end()) {
-    found->sent = false;  // what is under way may arrive before this one happened
+    found->sent = false;  // a message on its way may arrive before this event happened
     return;
   }
   if (entry.untold.size() >= kUntoldOfKey ||

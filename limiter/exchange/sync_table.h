@@ -16,7 +16,7 @@
 
 namespace weir::limiter {
 
-/// What some events come to; 0 is something where extremes are exchanged.
+/// The total of some events; for extremes, 0 differs from none.
 using Share = std::optional<Number>;
 /// Of sums.
 inline Number amount_of(const Share& share) noexcept { return share.value_or(Number{0}); }
@@ -28,13 +28,14 @@ struct Untold {
   bool sent = false;
 };
 
-/// What is known of one key of such a counter. The reading is our own part, which the bank has,
-/// merged with that of the others: of sums what the store said at the last exchange, less what it
-/// had from us; of extremes what it said, ours or not.
-/// Of members it is how many the store has that are not ours; of gauges all but ours.
+/// The knowledge about one key of such a counter. The reading is our own part, which the bank has,
+/// merged with the part of the others. For sums, the part of the others is the total of the store
+/// at the last exchange, minus our part of it. For extremes, it is the value of the store, ours or
+/// not. For members, it is the number of members in the store that are not ours. For gauges, it is
+/// everything except ours.
 ///
-/// At every moment all that was counted here is `pending`, `flying`, or part of what the store has;
-/// the store has it once, for a push whose fate is unknown is sent again as the same event.
+/// At every moment, all local counts are `pending`, `flying`, or in the store. The store has each
+/// of them once, because a push whose fate is unknown is sent again as the same event.
 struct SyncEntry {
   Hash128 key;  ///< the key's hash, owned by the counter: windows over the same thing differ here
   SyncedCounter counter;
@@ -58,13 +59,13 @@ struct SyncEntry {
   double growth = 0;               ///< of the others' part, in a ms, of late
   std::uint32_t resets = 0;        ///< a reply to what was sent before a reset says nothing
   bool has_negative = false;       ///< of a sum: amounts below 0 have been seen
-  bool untold_lost = false;        ///< some of ours may never have been told, for want of room
-  bool touched = false;            ///< since it was sent
-  bool queued = false;             ///< some worker has it in its queue
-  bool urgent = false;             ///< some worker will send it soon, or at the end of its turn
-  bool away = false;               ///< some worker has sent it and waits
-  bool unheard = false;            ///< the last exchange had no answer
-  bool empties = false;            ///< the store must be told of a reset
+  bool untold_lost = false;  ///< some local members may never have been sent, for lack of room
+  bool touched = false;      ///< since it was sent
+  bool queued = false;       ///< some worker has it in its queue
+  bool urgent = false;       ///< some worker will send it soon, or at the end of its turn
+  bool away = false;         ///< some worker has sent it and waits
+  bool unheard = false;      ///< the last exchange had no answer
+  bool empties = false;      ///< a reset must be sent to the store
 
   static Hash128 key_of(const Hash128& key, const SyncedCounter& counter) noexcept {
     return key.owned_by(counter.shared->identity);
@@ -72,17 +73,16 @@ struct SyncEntry {
   /// As the bank has it: owning twice is not owning.
   Hash128 key_in_bank() const noexcept { return key.owned_by(counter.shared->identity); }
   Share merged(const Share& a, const Share& b) const noexcept;
-  /// What others have in the window as far as is known; a bucket drains meanwhile, first of what is
-  /// ours.
+  /// The known part of the others in the window. A bucket drains meanwhile, our part first.
   Share others_at(TimePoint at) const noexcept;
-  /// Whether what the others have may have left the window unnoticed: the key was not looked at for
-  /// longer than an interval, and windows that slide go on. While the store is away that is all
-  /// there is.
+  /// Whether counts of the others may have left the window unnoticed: no exchange of the key for
+  /// longer than an interval, in a window that slides. While the store is away there is no better
+  /// knowledge.
   bool is_doubtful(TimePoint at) const noexcept;
-  /// What the others are likely to have counted since: as they went on until `told_at`, for an
-  /// interval at most, and nothing where nothing has been heard of them for two.
+  /// The likely growth of the others' part since: at their rate until `told_at`, for an interval at
+  /// most; nothing if no news of them came for two intervals.
   double growth_at(TimePoint at) const noexcept;
-  /// Of a sum: whether its readings are never below what this replica has in the window.
+  /// For a sum: whether its readings are never below the part of this replica in the window.
   bool only_grows() const noexcept {
     return counter.shared->spec.metric == Metric::count || !has_negative;
   }
@@ -95,11 +95,11 @@ struct SyncEntry {
   }
 };
 
-/// The exchanged keys of the process, shared by its workers. Fixed size: a new key takes the place
-/// of one that is idle, preferably one about which nothing is known any more.
+/// The exchanged keys of the process, shared by its workers. Fixed size: a new key replaces an idle
+/// one, preferably one without any knowledge.
 ///
 /// Thread-safe: an entry is used under the lock of its shard, one of 64, which may be held while
-/// the bank is used (never the other way round). Allocates where a key is new.
+/// the bank is used (never the other way round). Allocates for new keys.
 class SyncTable {
  public:
   explicit SyncTable(std::size_t keys);
@@ -125,11 +125,12 @@ class SyncTable {
   Locked find_or_add(const Hash128& key, const SyncedCounter& counter, std::string_view name,
                      TimePoint now);
 
-  /// So many members wait to be told, at most: of a key, and of all together for each.
+  /// The most members that wait to be sent: of one key, and of all keys together per key.
   static constexpr std::size_t kUntoldOfKey = 1024, kUntoldPerKey = 4;
-  /// The member waits; where it does already, or there is no room, nothing happens. Under its lock.
+  /// Queues the member; does nothing if it is queued already, or there is no room. Under the
+  /// shard's lock.
   void keep_untold(SyncEntry& entry, std::uint64_t member, bool fresh);
-  /// It does not wait any longer.
+  /// Removes it from the queue.
   void drop_untold(SyncEntry& entry, std::size_t index) noexcept;
   void drop_untold(SyncEntry& entry) noexcept;
 
@@ -146,7 +147,7 @@ class SyncTable {
  private:
   static constexpr std::size_t kShards = 64;
   struct Hash {
-    using is_avalanching = void;  // it is a keyed hash already
+    using is_avalanching = void;  // the hash is keyed already
     std::size_t operator()(const Hash128& key) const noexcept { return key.lo; }
   };
   struct alignas(64) Shard {

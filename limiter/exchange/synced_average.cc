@@ -10,8 +10,8 @@ const Amount kOne;
 
 }  // namespace
 
-/// What the sum of ones wants for what the sum of amounts has said. Both hold the same events at
-/// the same times; of sums of integers nothing more is needed.
+/// The undo of the sum of ones, from the undo of the sum of amounts. Both hold the same events at
+/// the same times; sums of integers need nothing more.
 Undo SyncedBank::of_one(const Undo& undo) noexcept {
   Undo out;
   out.what = undo.what;

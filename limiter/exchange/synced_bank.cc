@@ -8,18 +8,18 @@ namespace {
 
 // Chosen by simulated fleets (bench/results/fleet.md): a quarter instead of an eighth saves 3 % of
 // the exchanges, and lets half as much again through beyond the limit.
-/// A key is exchanged soon where so much of what is left of its limit may be counted already,
+/// A key is exchanged soon if this share of what is left of its limit may be counted already,
 constexpr double kDoubt = 0.125;
 /// and at once where it is so much,
 constexpr double kDoubtMost = 1;
-/// or so much of its limit, where next to nothing is left.
+/// or this share of its limit, if next to nothing is left.
 constexpr double kDoubtLeast = 0.01;
 /// How much more the others count than we, until it is known.
 constexpr double kSpreadUnknown = 15;
 
-/// With what the others have. A count stays at or above the event in hand: the others' part may be
-/// negative for as long as an interval after a reset. What is in doubt refuses, but only as what is
-/// in flight does: who comes waits for the exchange, and nothing is remembered of it.
+/// Adds the others' part. A count stays at or above the current event: the others' part may be
+/// negative for as long as an interval after a reset. A doubtful part refuses only as events in
+/// flight do: the request waits for the exchange, and nothing is remembered of the refusal.
 void take_in(Reading& reading, const Share& others, const SyncEntry& entry, const Amount* event,
              TimePoint at) {
   if (!others) return;
@@ -66,9 +66,9 @@ SyncedBank::Haste SyncedBank::haste_for(double counted, double left, double limi
   return counted < kDoubtMost * left ? Haste::soon : Haste::now;
 }
 
-/// Asks for an exchange where the limit may be reached before the next one is due. What the others
-/// count meanwhile is what they counted of late, or what we do, times how many they seem to be; one
-/// event alone does not say that more will come.
+/// Asks for an exchange if the limit may be reached before the next one is due. The estimate of the
+/// others' counts meanwhile is their recent rate, or ours times the number of replicas that they
+/// seem to be. One event alone does not announce more.
 void SyncedBank::note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event,
                             TimePoint now) {
   if (reading.doubtful && entry.ceiling && entry.ceiling->broken_by(reading.value))
@@ -179,15 +179,15 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   bank_.uncharge(counter.id, key, undo);
   if (!entry || undo.what != Undo::What::charge) return;
-  if (entry->merge == Merge::extreme) {  // what is left, known or not; what was sent stays there
+  if (entry->merge == Merge::extreme) {  // the rest, known or not; a sent value stays in the store
     const Reading own = bank_.peek(counter.id, key, undo.at);
     entry->pending = own.has_value ? own.settled : Share{};
   } else if (entry->merge == Merge::members) {
     uncharge_member(*entry, undo);
   } else {
-    // What was sent already is made good by what comes next, and by the next answer.
+    // The next counts, and the next answer, compensate for what was sent already.
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
-    if (entry->merge == Merge::gauge) queue(*entry);  // it may be said already
+    if (entry->merge == Merge::gauge) queue(*entry);  // it may have been sent already
   }
 }
 
@@ -198,7 +198,7 @@ void SyncedBank::reset(const SyncedCounter& counter, const CounterKey& key, Mome
   }
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   bank_.reset(counter.id, key, now);
-  if (!entry || entry->merge == Merge::gauge) return;  // what is open stays open
+  if (!entry || entry->merge == Merge::gauge) return;  // open requests stay open
   table_.drop_untold(*entry);
   entry->others = entry->pending = entry->flying = {};
   entry->flight = {};

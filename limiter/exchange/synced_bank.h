@@ -8,27 +8,30 @@
 namespace weir::limiter {
 
 /// The bank, for counters whose counts replicas exchange: its operations, with readings and
-/// ceilings that take in what the others are known to have counted.
+/// ceilings that include the known counts of the others.
 ///
 /// The bound: while Redis can be reached, no trailing window holds more than the limit plus, for
 /// each replica, what that replica admitted between two of its exchanges (`interval`, one round
-/// trip and one turn of the loop). What is reserved counts on its own replica alone until it is
-/// settled. Averages and extremes are of what is known: all that was counted here, and what the
-/// others had at the last exchange. Of different members a reading is never above the truth: one
-/// that is new here may be one that the store has, so it counts beyond the others' once the store
-/// has been told, or where this replica alone has seen more. A key is exchanged soon where what
-/// may have been counted since its last exchange, here and by the others, is much of what is left
-/// of its limit, and at once where it may be all of it: so mostly it is far less. That guess
-/// decides when to ask, never what is admitted: nobody is refused for it.
+/// trip and one turn of the loop).
 ///
-/// One per worker, used by its thread alone; the table and the bank are shared. What a judgement
-/// touches is queued for the next exchange.
+/// Reservations count on their own replica alone until they settle. Averages and extremes contain
+/// all local counts, and the others' counts at the last exchange. A reading of different members is
+/// never above the truth: a member that is new here may already be in the store, so it counts
+/// beyond the others' members only once the store has it, or if this replica alone has seen more.
+///
+/// A key is exchanged soon if the counts since its last exchange, here and elsewhere, may be much
+/// of what is left of its limit, and at once if they may be all of it. So the overshoot is mostly
+/// far smaller. That estimate decides when to ask, never what to admit: nobody is refused because
+/// of it.
+///
+/// One per worker, used by its thread alone; the table and the bank are shared. A judgement queues
+/// the keys that it touches for the next exchange.
 class SyncedBank {
  public:
   SyncedBank(Bank& bank, SyncTable& table) : bank_(bank), table_(table) {}
 
-  /// The first thing of a judgement: the key will be exchanged at its next interval. False: nothing
-  /// is known of it; add() it.
+  /// Call this first in a judgement: the key will be exchanged at its next interval. False: the key
+  /// is unknown; add() it.
   bool touch(const SyncedCounter& counter, const CounterKey& key);
   /// Without room in the table the key is counted here alone (SyncTable::Stats::full); once it has
   /// room, its reading is never below what is known here, nor below what the store has.
@@ -48,10 +51,11 @@ class SyncedBank {
   void uncharge(const SyncedCounter& counter, const CounterKey& key, const Undo& undo) noexcept;
   /// in_flight: one event of this amount has ended.
   void leave(const SyncedCounter& counter, const CounterKey& key, Number amount);
-  /// Everywhere: the store is told at the end of the turn, the other replicas learn it from there.
+  /// Resets everywhere: the store hears of it at the end of the turn, the other replicas hear of it
+  /// from there.
   void reset(const SyncedCounter& counter, const CounterKey& key, Moment now);
 
-  /// What both clocks say, for counters of either.
+  /// The times of both clocks, for counters of either.
   struct Times {
     TimePoint now, wall;
     TimePoint of(const SyncedCounter& counter) const noexcept {
@@ -63,7 +67,7 @@ class SyncedBank {
     Hash128 key;
     SharedVerb verb = SharedVerb::read;  ///< or add, reset
     Number amount;                       ///< of an add
-    std::uint64_t member = 0;            ///< of an add of members, which are told one by one
+    std::uint64_t member = 0;            ///< of an add of members, which are sent one by one
     bool last = true;                    ///< of a key's members
     milliseconds lifetime{0};            ///< of a gauge, for when this replica dies
     SharedId id;
@@ -72,17 +76,17 @@ class SyncedBank {
     std::shared_ptr<const SharedCounter> counter;
     std::string name;
   };
-  /// When there is something to take; none: nothing is queued. What was touched since the last call
-  /// is touched at `now`, and due then if it can't wait.
+  /// The time of the next work; none: nothing is queued. Keys touched since the last call count as
+  /// touched at `now`, and are due then if they cannot wait.
   std::optional<TimePoint> next(TimePoint now) noexcept;
-  /// Those of the queues that are due at `now` (all: of every queue) wait to be taken, hot keys
+  /// Makes the keys that are due at `now` (all: every queued key) ready to be taken, hot keys
   /// first.
   void begin_round(TimePoint now, bool all = false);
   /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
   /// which is moved on.
   /// Reuses what is in `out`; returns how many of it count.
   std::size_t take(Times at, SharedId& id, std::size_t most, std::vector<Push>& out);
-  /// What is left of the round waits for the next one.
+  /// The rest of the round waits for the next one.
   void end_round();
   /// The store's answer, or its error: then the same is sent again at the next interval.
   void told(const Push& push, const SharedReply& reply, Times at);
@@ -152,7 +156,7 @@ class SyncedBank {
   SyncTable& table_;
   std::vector<Queue> queues_;  // one for each interval
   std::vector<Hash128> urgent_;
-  bool urgent_now_ = false;              // one of them can't wait
+  bool urgent_now_ = false;              // one of them cannot wait
   std::optional<TimePoint> urgent_due_;  // by Clock::now; none: see next()
   struct Due {
     double pending;

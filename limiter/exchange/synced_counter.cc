@@ -14,7 +14,7 @@ struct Row {
   Window window;
   Merge merge;
 };
-/// What is not here is asked for each time; docs/redis.md says why.
+/// All other combinations ask the store each time; docs/redis.md says why.
 constexpr Row kRows[] = {
     {Metric::count, Window::ring, Merge::sum},
     {Metric::count, Window::log, Merge::sum},

@@ -7,19 +7,19 @@
 
 namespace weir::limiter {
 
-/// How what each replica has counted becomes one reading.
+/// How the counts of all replicas become one reading.
 enum class Merge : std::uint8_t {
-  none,     ///< it does not: the store is asked each time
+  none,     ///< never: the store is asked each time
   sum,      ///< all that they have is added up
   average,  ///< two sums: of the amounts, and of ones; the reading is their quotient
   extreme,  ///< the least or the greatest of what they have
-  members,  ///< the store knows how many different ones there are; each tells those it has seen
-  gauge,    ///< each says what it has open, for a while; all that they say is added up
+  members,  ///< the store counts different members; each replica sends its own
+  gauge,    ///< each replica reports its open requests for a while; the total is the sum
 };
 Merge merge_of(const CounterSpec& spec) noexcept;
 
-/// What an average is exchanged as. Over buckets, as sums are: a log would have to hold an entry
-/// for every exchange of every replica.
+/// The counter that is exchanged for an average. Over buckets, as sums are: a log would have to
+/// hold an entry for every exchange of every replica.
 CounterSpec amounts_of(const CounterSpec& average);
 CounterSpec ones_of(const CounterSpec& average);
 /// The average, of what these two read.
@@ -33,7 +33,7 @@ struct SyncedCounter {
   std::shared_ptr<const SharedCounter> shared;  ///< as the store has it
   milliseconds interval{0};                     ///< how often; 0: it is not exchanged
   bool wall_clock = false;                      ///< goes by Clock::wall
-  std::shared_ptr<SyncedAverage> average;       ///< what is counted instead of it; null: itself
+  std::shared_ptr<SyncedAverage> average;       ///< counted instead of it; null: itself
 
   /// All but the ids, which the bank gives.
   static SyncedCounter of(const std::shared_ptr<const SharedCounter>& counter,
@@ -42,7 +42,7 @@ struct SyncedCounter {
   void exchange_within(milliseconds most) noexcept;
   /// How long an event may stay in its window.
   milliseconds longest_stay() const noexcept;
-  /// Opens what it counts in the bank, and takes the ids.
+  /// Opens its counters in the bank, and stores the ids.
   Result<void> open(Bank& bank, std::size_t keys);
 };
 

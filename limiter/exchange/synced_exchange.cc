@@ -7,15 +7,15 @@
 namespace weir::limiter {
 namespace {
 
-/// What weighs in of earlier exchanges, with each.
+/// The weight of earlier exchanges.
 constexpr double kSpreadKept = 0.999;
 /// A key is exchanged as often as this within an interval, at most.
 constexpr int kHastePerInterval = 40;
 constexpr milliseconds kHasteLeast{5};
-/// So long what is to go soon waits for company: of low limits nearly every event is, and each
-/// would be a call of its own.
+/// An urgent key waits this long for other urgent keys: with low limits nearly every event is
+/// urgent, and each would be a call of its own.
 constexpr milliseconds kCompany{8};
-/// What a push of a count may hold; the rest waits for the next one.
+/// The most that one push of a count holds; the rest waits for the next one.
 constexpr std::int64_t kAmountMost = 0x7fffffff;
 
 }  // namespace
@@ -75,7 +75,7 @@ std::optional<TimePoint> SyncedBank::next(TimePoint now) noexcept {
     if (urgent_now_ || !urgent_due_) urgent_due_ = urgent_now_ ? now : now + kCompany;
     out = urgent_due_;
   } else {
-    urgent_now_ = false;  // those were another worker's
+    urgent_now_ = false;  // those belonged to another worker
   }
   for (Queue& queue : queues_) {
     if (queue.keys.empty()) continue;
@@ -143,12 +143,12 @@ std::size_t SyncedBank::take(Times at, SharedId& id, std::size_t most, std::vect
   return n;
 }
 
-/// What is sent of a sum: nothing where that is 0.
+/// The part of a sum to send: none if it is 0.
 void SyncedBank::fill_sum(SyncEntry& entry, TimePoint now) {
   const CounterSpec& spec = entry.counter.shared->spec;
   const bool counts = spec.metric == Metric::count;
   Number pending = amount_of(entry.pending), flying = amount_of(entry.flying);
-  // What has left our own window meanwhile is nobody's business any more.
+  // Counts that have left our own window meanwhile are not sent.
   if (entry.only_grows()) {
     const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
     if (own < pending) pending = own;
@@ -164,7 +164,7 @@ void SyncedBank::fill_sum(SyncEntry& entry, TimePoint now) {
   entry.flying = flying.is_zero() ? Share{} : flying;
 }
 
-/// The entry as it is while it waits; what to ask beyond the reading is the caller's.
+/// Fills `out` from the waiting entry; the caller adds the questions besides the reading.
 void SyncedBank::begin_push(SyncEntry& entry, TimePoint now, Push& out) {
   out.key = entry.key;
   out.counter = entry.counter.shared;
@@ -257,7 +257,7 @@ void SyncedBank::told(const Push& push, const SharedReply& reply, Times at) {
   if (entry->has_pending()) queue(*entry);
 }
 
-/// Where what had not reached the limit is beyond it: ours is at fault for what we let through.
+/// A key that was below its limit is beyond it now: counts our share of the overshoot.
 void SyncedBank::note_overshoot(const SyncEntry& entry, Number before, Number after,
                                 Number ours) noexcept {
   if (!entry.ceiling || entry.ceiling->broken_by(before) || !entry.ceiling->broken_by(after))
@@ -266,7 +266,7 @@ void SyncedBank::note_overshoot(const SyncEntry& entry, Number before, Number af
   overshoot_ += static_cast<std::uint64_t>(std::clamp(std::min(beyond, ours.as_real()), 0.0, 1e15));
 }
 
-/// What the store has of a sum: ours is in it but for what is pending.
+/// Takes the store's total of a sum: it contains our part except what is pending.
 void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emptied,
                             TimePoint now) {
   Number total = emptied ? Number{0} : reply.parts[0].reading.settled;
@@ -278,13 +278,13 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
   Number told = own - amount_of(entry.pending);
   const CounterSpec& spec = entry.counter.shared->spec;
   if (spec.window == Window::leaky) {
-    // The reply has what was poured before the bucket overflowed; nobody's part has.
+    // The reply contains the overflow of the bucket; the parts of the replicas do not.
     total = std::min(total, spec.capacity);
     told = std::max(told, Number{0});
     entry.own_told = own;
   }
   if (std::exchange(entry.untold_lost, false) && entry.only_grows() && !emptied && total < told) {
-    // Counted here while the table had no room. What the store lacks of it is told now.
+    // Counted here while the table had no room: sends now what the store lacks.
     entry.pending = amount_of(entry.pending) + (told - total);
     told = total;
   }
@@ -295,8 +295,9 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
   note_overshoot(entry, before, own + others, amount_of(entry.flying));
 }
 
-/// A window that began with a key's first event began for all with the first that was told: our own
-/// part moves there, so that it ends when the others' does. Returns when; none: there is no window.
+/// A window that begins with a key's first event began for all replicas with the first event that
+/// the store heard of. Our own part moves there, so that it ends with the others'. Returns the
+/// time; none: there is no window.
 std::optional<TimePoint> SyncedBank::join_window(SyncEntry& entry, const SharedReply& reply,
                                                  TimePoint now) {
   const TimePoint there = reply.parts[0].began;
@@ -315,8 +316,8 @@ std::optional<TimePoint> SyncedBank::join_window(SyncEntry& entry, const SharedR
   return end;
 }
 
-/// The extreme that the store has. Where ours lies beyond it, somebody has emptied the key: then
-/// only what has come since is ours.
+/// Takes the store's extreme. If ours lies beyond it, another replica has reset the key: then only
+/// newer values are ours.
 void SyncedBank::take_extreme(SyncEntry& entry, const Push& push, const Reading& there,
                               TimePoint now) {
   const bool emptied = push.verb == SharedVerb::reset;
@@ -336,8 +337,8 @@ void SyncedBank::take_extreme(SyncEntry& entry, const Push& push, const Reading&
   entry.others_until = window_end(entry, now);
 }
 
-/// The others' part is now `others`: how fast it grows, over the last half interval or so. What has
-/// left their windows meanwhile does not slow it.
+/// The others' part is now `others`: measures how fast it grows, over the last half interval or so.
+/// Counts that left their windows meanwhile do not slow it.
 void SyncedBank::note_growth(SyncEntry& entry, Number others, TimePoint now) {
   if (entry.told_at != TimePoint{}) {
     const double grown = std::max((others - amount_of(entry.others_at(now))).as_real(), 0.0);

@@ -2,10 +2,10 @@
 
 #include "limiter/exchange/synced_bank.h"
 
-/// What is open on each replica, exchanged. Nothing is added up over time here: each replica says
-/// how much it has open, in the place of what it said before, and hears what all have. What it said
-/// ends by itself some intervals later, so that a replica that died has nothing open; while it has,
-/// it goes on saying so.
+/// Exchanged gauges: the open requests of each replica. Nothing is added up over time: the report
+/// of a replica replaces its previous report, and the answer is the total of all replicas. A report
+/// expires after some intervals, so a dead replica soon has no open requests; a replica with open
+/// requests repeats its report.
 namespace weir::limiter {
 namespace {
 
@@ -26,7 +26,7 @@ void SyncedBank::leave(const SyncedCounter& counter, const CounterKey& key, Numb
   queue(*entry);
 }
 
-/// One event of the store's stands for all that is open here: `flight`.
+/// One event in the store, `flight`, stands for all open requests of this replica.
 void SyncedBank::fill_gauge(SyncEntry& entry, TimePoint now, SharedId& id, Push& out) {
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
   const bool said = entry.flight.sequence != 0;
@@ -53,7 +53,8 @@ void SyncedBank::take_gauge(SyncEntry& entry, const Push& push, Number total, Ti
   entry.others_until = window_end(entry, now);
   entry.told_at = now;
   note_overshoot(entry, before, own + *entry.others, own);
-  if (own > Number{0} || entry.flight.sequence != 0) queue(entry);  // it must be said again in time
+  if (own > Number{0} || entry.flight.sequence != 0)
+    queue(entry);  // the report must be repeated in time
 }
 
 }  // namespace weir::limiter

@@ -3,30 +3,31 @@
 
 #include "limiter/exchange/synced_bank.h"
 
-/// Different members that are exchanged. The store has the set; each replica tells it, one by one,
-/// the members that it sees, and hears how many there are. Own members that the store has been told
-/// of are in that number, so what is left of it are the others'.
+/// Exchanged members. The store has the set. Each replica sends the members that it sees, one by
+/// one, and learns how many there are. Local members that the store has are part of that number;
+/// the rest are the others' members.
 ///
-/// A member that is new here may be one of theirs. It is counted beyond them when the store has
-/// said so: a device with three accounts that comes to this replica for the first time has three of
-/// them, and not six. (Counting it at once was rejected for that: whoever moves from replica to
-/// replica would be listed for reaching his limit.) What this replica alone has seen always counts.
+/// A member that is new here may be one of the others'. It counts beyond them only when the store
+/// has confirmed it: a device with three accounts that comes to this replica for the first time has
+/// three of them, and not six. (Counting it at once was rejected: a caller that moves from replica
+/// to replica would be listed for merely reaching the limit.) Members that this replica alone has
+/// seen always count.
 ///
-/// A member that goes on being seen is told again where the window slides, at most sixty times a
-/// window: for the others it leaves the window that much earlier.
+/// If the window slides, a member that keeps coming is sent again, at most sixty times per window:
+/// for the others it leaves the window that much earlier.
 namespace weir::limiter {
 namespace {
 
 constexpr int kToldPerWindow = 60;
-/// A key tells so many in one exchange; where as many wait, they don't wait for the interval.
+/// The most members of a key in one exchange; if this many wait, they do not wait for the interval.
 constexpr std::size_t kMembersOfPush = 256;
 
 Number greater(Number a, Number b) noexcept { return a < b ? b : a; }
 
 Number number(std::size_t n) noexcept { return Number{static_cast<std::int64_t>(n)}; }
 
-/// A member that is seen is told again where the last time was in an earlier slot than this. All
-/// slots begin at the same times, so nothing is kept of when one was told.
+/// A member is sent again if it was last sent in an earlier slot. All slots begin at the same
+/// times, so the time of sending is not stored.
 milliseconds slot_of(const SyncedCounter& counter) noexcept {
   return std::max(counter.interval, counter.shared->spec.length / kToldPerWindow);
 }
@@ -42,7 +43,7 @@ bool is_due(const SyncedCounter& counter, std::uint32_t former, TimePoint now) n
 
 }  // namespace
 
-/// Those of ours that the store has.
+/// The number of local members that the store has.
 Number SyncedBank::told_of(const SyncEntry& entry, TimePoint now) const noexcept {
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
   return greater(own - number(entry.fresh), Number{0});
@@ -101,7 +102,7 @@ Reading SyncedBank::settle_member(SyncEntry& entry, const CounterKey& key, TimeP
   return reading;
 }
 
-/// The bank has taken it back. What the store has been told stays there.
+/// The bank has taken it back. A member that was sent stays in the store.
 void SyncedBank::uncharge_member(SyncEntry& entry, const Undo& undo) noexcept {
   if (!undo.fresh) return;
   for (std::size_t i = 0; i < entry.untold.size(); ++i) {
@@ -114,7 +115,7 @@ void SyncedBank::uncharge_member(SyncEntry& entry, const Undo& undo) noexcept {
   }
 }
 
-/// Members that may bring the key beyond its limit are told at once.
+/// Members that may bring the key beyond its limit are sent at once.
 void SyncedBank::note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now) {
   if (entry.untold.size() >= kMembersOfPush) return hasten(entry, now, Haste::now);
   if (!entry.ceiling || entry.fresh == 0) return;
@@ -138,7 +139,7 @@ std::size_t SyncedBank::fill_members(SyncEntry& entry, TimePoint now, SharedId& 
   std::size_t n = 0;
   for (std::size_t i = 0; i < entry.untold.size() && n < std::min(kMembersOfPush, most);) {
     Untold& untold = entry.untold[i];
-    if (is_gone(untold.member)) {  // from our own window: it is nobody's business any more
+    if (is_gone(untold.member)) {  // left our own window: not sent any more
       table_.drop_untold(entry, i);
       continue;
     }
@@ -180,11 +181,12 @@ void SyncedBank::told_member(SyncEntry& entry, const Push& push, bool done) noex
   }
 }
 
-/// How many the store has. Where those are less than it must have of ours alone, somebody has
-/// emptied it, or it has lost them: then only what is still to be told is ours.
+/// Takes the store's number of members. If it is smaller than the number of local members that the
+/// store must have, another replica has reset the key, or the store has lost data: then only
+/// members that are still to be sent are ours.
 void SyncedBank::take_members(SyncEntry& entry, Number total, TimePoint now) {
   const bool slides = entry.counter.shared->spec.window == Window::log;
-  // What it may have seen leave before we do, it need not have any more.
+  // The store may see it leave earlier than we do, and need not have it any more.
   const TimePoint sure = slides ? now + slot_of(entry.counter) : now;
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), sure).settled;
   if (own.is_zero()) entry.untold_lost = false;

@@ -23,7 +23,7 @@ namespace weir::limiter {
 /// A reservation counts as if it were the latest event.
 struct Look {
   const Instant& now;
-  const Amount* event;  ///< the event in hand, or null
+  const Amount* event;  ///< the current event, or null
   bool stale;           ///< the key is older than its window: nothing settled counts
   bool reserved;        ///< `value` counts what is in flight
 };

@@ -8,10 +8,10 @@
 
 namespace weir::limiter {
 
-/// The current natural hour, day, week or month of a zone, remembered so that the zone is asked
-/// once a span and not once an event. Thread-safe: begin and length are one word, so nobody ever
-/// pairs the beginning of one span with the end of another; threads on both sides of an edge merely
-/// ask anew.
+/// The current natural hour, day, week or month of a zone, cached so that the zone is asked once
+/// per span and not once per event. Thread-safe: begin and length are one word, so no reader pairs
+/// the beginning of one span with the end of another. Threads on both sides of an edge only ask the
+/// zone again.
 class CalendarSpan {
  public:
   CalendarSpan(CalendarUnit unit, std::shared_ptr<const TimeZone> zone) noexcept

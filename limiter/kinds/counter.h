@@ -15,9 +15,9 @@ namespace weir::limiter {
 struct Kind;
 struct KindOps;
 
-/// An open (or closed) counter, resolved: all that an operation needs, on a few cache lines.
-/// Immutable but for the flags; never freed while the bank lives, so a stale id reads a stale
-/// counter and nothing worse.
+/// An open (or closed) counter, resolved: all data that an operation needs, on a few cache lines.
+/// Immutable except the flags. Never freed while the bank lives, so a stale id reads a stale
+/// counter and does no other harm.
 struct Counter {
   Hash128 identity;
   CounterSpec spec;
@@ -40,7 +40,7 @@ struct Counter {
   /// own_time: ms, of the latest of all events. On a line of its own: every event may write it.
   alignas(64) std::atomic<std::int64_t> newest{0};
 
-  /// Moves `newest` on; what it is then.
+  /// Advances `newest` to `ms` if that is later; returns the result.
   std::int64_t observe(std::int64_t ms) noexcept {
     std::int64_t known = newest.load(std::memory_order_relaxed);
     while (ms > known && !newest.compare_exchange_weak(known, ms, std::memory_order_relaxed)) {

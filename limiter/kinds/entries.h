@@ -77,7 +77,7 @@ class WindowEntries {
     return e.size;
   }
 
-  /// Adds an event whose stamp is live. What it does stands in `undo`.
+  /// Adds an event whose stamp is live. Records the change in `undo`.
   static void insert(Subject& s, State<V>& state, Memory& memory, const Instant& now,
                      std::int64_t event_ms, const Amount& event, Undo& undo) noexcept {
     Series<V>& e = state.series;

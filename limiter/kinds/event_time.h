@@ -25,7 +25,7 @@ struct Reach {
   bool has(std::int64_t ms) const noexcept { return ms >= from && ms <= to; }
 };
 
-/// What an event of this time (not negative) reads.
+/// The span that an event of this time (not negative) reads.
 Reach reach(const Counter& counter, std::int64_t ms) noexcept;
 /// Entries from before are read by no event that may still come.
 std::int64_t kept_from(const Counter& counter, const Instant& now) noexcept;

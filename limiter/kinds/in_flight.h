@@ -12,7 +12,7 @@ struct InFlightOps {
   static Reading peek(const Subject& s, const Instant& now, const Amount* event) noexcept;
   static Reading reserve(Subject& s, const Instant& now, const Amount& event,
                          const Ceiling* ceiling, Undo* undo) noexcept;
-  /// Ends the reservation, matched or not: nothing is settled where nothing is remembered.
+  /// Ends the reservation, matched or not: `in_flight` has no settled part.
   static Reading settle(Subject& s, const Instant& now, std::int64_t event_ms, const Amount& event,
                         const Undo& undo, bool matched) noexcept;
   static void reset(Subject&, const Instant&) noexcept {}

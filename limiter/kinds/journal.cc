@@ -119,7 +119,8 @@ void BasicJournal<E>::fit(Slot& slot, Memory& memory) noexcept {
   if (block_ == nullptr || order_ == 0) return;
   const std::uint32_t used = block_->size + block_->reserved;
   if (used > slots_of(order_) / 8) return;
-  // Half of it stays free, so that nobody can make us swing to and fro.
+  // Half of the block stays free, so that an attacker cannot make it grow and shrink again and
+  // again.
   const std::uint32_t reserve_room =
       block_->reserve_room > block_->reserved * 8 ? block_->reserved * 2 : block_->reserve_room;
   if (Arena::order_for(bytes_of(block_->size * 2 + reserve_room)) < order_)

@@ -14,7 +14,7 @@
 
 namespace weir::limiter {
 
-/// What is measured over a window.
+/// The measure over a window.
 enum class Metric : std::uint8_t {
   count,      ///< events
   sum,        ///< amounts, 64-bit integers or doubles
@@ -52,7 +52,8 @@ inline constexpr double kRadiusMin = 1;          ///< metres
 inline constexpr double kRadiusMax = 1'000'000;  ///< metres
 inline constexpr std::size_t kNearKeepMax = 10'000;
 
-/// What a counter counts, as far as counting is concerned. The caller's identity covers the rest.
+/// The part of a counter's definition that counting needs. The identity of the caller covers the
+/// rest.
 struct CounterSpec {
   Metric metric = Metric::count;
   Window window = Window::ring;
@@ -68,7 +69,7 @@ struct CounterSpec {
   milliseconds drain{0};     ///< Window::leaky: the time in which `drains` drain, kWindowMin ..
                              ///< kWindowMax
   std::uint32_t drains = 1;  ///< Window::leaky: 1 .. kDrainsMax
-  milliseconds retain{0};    ///< log, ring: stores events for so long although it reads `length`;
+  milliseconds retain{0};    ///< log, ring: stores events for this long although it reads `length`;
                              ///< 0 or at most length: for length
   double radius = 0;         ///< metres; not 0: counts what happened within so much of the event
                              ///< in hand. log only; no in_flight, no last; keep: of a place's cell
@@ -104,7 +105,7 @@ struct CounterKey : Hash128 {
   friend bool operator==(const CounterKey&, const CounterKey&) = default;
 };
 
-/// What `last` remembers of an event. The text belongs to whoever holds the datum.
+/// The value that `last` remembers of an event. The owner of the datum owns the text.
 struct Datum {
   enum class Type : std::uint8_t { none, boolean, number, text };
   static constexpr std::size_t kTextMax = 255;  ///< bytes; a longer one is remembered as none
@@ -121,16 +122,17 @@ struct Amount {
   const Datum* datum = nullptr;  ///< last: what is remembered of the event
 };
 
-/// What a reading must not reach. `over: L` is {L, false}: refuses value > L; `at: L` is {L, true}.
+/// The bound of a reading. `over: L` is {L, false}: refuses value > L; `at: L` is {L, true}.
 struct Ceiling {
   Number limit;
   bool inclusive = false;
   bool broken_by(Number value) const noexcept { return inclusive ? value >= limit : value > limit; }
 };
 
-/// What an operation saw. With an event in hand all values include that event, stored or not.
+/// The result of an operation. For an operation with an event, all values include the event, stored
+/// or not.
 struct Reading {
-  Number value;                  ///< what a rung compares: settled, plus what is in flight
+  Number value;                  ///< what a rung compares: settled events plus events in flight
   Number settled;                ///< the same without other events' reservations
   bool has_value = true;         ///< false: average, minimum, maximum or last of no event
   const Datum* datum = nullptr;  ///< last, if has_value: the thread's, until its next operation
@@ -143,8 +145,8 @@ struct Reading {
                           ///< since they were told; `settled` has not
 };
 
-/// What it takes to take one charge or reservation back, or to settle a reservation. A plain value;
-/// keep it beside the key. Worth nothing for another counter or key.
+/// The data to take one charge or reservation back, or to settle a reservation. A plain value; keep
+/// it beside the key. Valid only for the same counter and key.
 struct Undo {
   enum class What : std::uint8_t { nothing, charge, reservation };
   What what = What::nothing;

@@ -213,7 +213,7 @@ bool length_fits(const CounterSpec& spec) noexcept {
   }
 }
 
-/// What a window has beside its length.
+/// Whether the parameters besides the window's length are valid.
 bool parameters_fit(const CounterSpec& spec) noexcept {
   constexpr Number kCapacityMax{std::int64_t{1} << 31};
   switch (spec.window) {

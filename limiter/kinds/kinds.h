@@ -8,10 +8,10 @@
 
 namespace weir::limiter {
 
-/// What a counter with a radius looks at besides the cell of the event.
+/// The neighbouring cells that a counter with a radius reads besides the event's own cell.
 struct Around {
   UnitVector at;  ///< of the event
-  double reach;   ///< squared chord: who is further away is not near
+  double reach;   ///< squared chord: events beyond it are not near
   std::span<const Table::Place> cells;
 };
 
@@ -32,11 +32,11 @@ struct PlainEntry {
   std::uint64_t bits;
 };
 
-/// What a kind of counter can do. All are noexcept but take_out; none of them waits or asks for the
-/// time.
+/// The operations of a kind of counter. All are noexcept except take_out. None of them waits or
+/// asks for the time.
 struct KindOps {
-  // charge and reserve: the undo, unless it is null, comes as made, and is so where nothing is
-  // stored.
+  // charge and reserve: an undo that is not null arrives freshly constructed, and stays so if
+  // nothing is stored.
   Reading (*charge)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
   void (*uncharge)(Subject&, const Undo&) noexcept;
   Reading (*peek)(const Subject&, const Instant&, const Amount*) noexcept;
@@ -51,9 +51,9 @@ struct KindOps {
   void (*put_in)(Subject&, const Instant&, std::span<const PlainEntry>) noexcept;
 };
 
-/// What a kind is in the shared store: which script holds it (store/redis/scripts/).
+/// The form of a kind in the shared store: the script that holds it (store/redis/scripts/).
 enum class SharedForm : std::uint8_t {
-  fixed,    ///< one total and the window that it belongs to
+  fixed,    ///< one total, and its window
   ring,     ///< buckets, packed in one string
   log,      ///< events with amounts or members, in a sorted set; or times, in a string
   members,  ///< different members with their times, in a sorted set
@@ -61,7 +61,7 @@ enum class SharedForm : std::uint8_t {
   leaky,    ///< a level and when it was read
   last,     ///< the latest data
   flights,  ///< open events with the times at which they end by themselves
-  gauges,   ///< what each replica says to have open, likewise
+  gauges,   ///< the open requests of each replica, likewise
   near,     ///< events and where they were, in a sorted set for each cell
 };
 inline constexpr std::size_t kSharedForms = 10;
@@ -83,8 +83,8 @@ std::span<const Kind> kinds() noexcept;
 const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept;
 /// The row that serves a spec whose parameters are in range, or null.
 const Kind* find_kind(const CounterSpec& spec) noexcept;
-/// The same counter; the level of a bucket is told in parts so small that the bucket holds a whole
-/// number of them (up to a millionth of its drain): else 2.5 that drain one per ms would hold 2.
+/// The same counter in smaller units: the bucket then holds a whole number of them (up to a
+/// millionth of its drain). Otherwise a bucket of 2.5 that drains one per ms would hold 2.
 CounterSpec in_whole_parts(CounterSpec spec) noexcept;
 
 }  // namespace weir::limiter

@@ -59,7 +59,7 @@ std::uint32_t stamp_of(const Coded& c) noexcept {
   return static_cast<std::uint32_t>(h ^ h >> 32);
 }
 
-/// What a reading points to: the thread's, until its next operation.
+/// The text that a reading points to: the thread's own, until its next operation.
 struct Spoken {
   Datum datum;
   Coded coded;
@@ -133,8 +133,7 @@ struct LastKind {
   }
   static void drop_dead(Journal& journal, const Counter& c, const Instant& now) noexcept {
     if (now.rule->own_time) {
-      // Nobody asks any more for what stands before the last that all who may come have behind
-      // them.
+      // No later event reads entries before the last one that all possible events have behind them.
       const std::int64_t sure = earliest(c, now);
       clear_until(journal, c, kept_from(c, now) - 1);
       while (has_two(journal) && journal.entry(rows_of(journal, 0)).ms() <= sure) pop(journal);
@@ -146,7 +145,7 @@ struct LastKind {
   static bool has_two(const Journal& journal) noexcept {
     return journal.size() != 0 && rows_of(journal, 0) < journal.size();
   }
-  /// What has happened by then goes.
+  /// Removes everything up to that time.
   static void clear_until(Journal& journal, const Counter&, std::int64_t ms) noexcept {
     while (journal.size() != 0 && journal.entry(0).ms() <= ms) pop(journal);
   }
@@ -154,7 +153,7 @@ struct LastKind {
     for (std::uint32_t n = rows_of(journal, 0); n > 0; --n) journal.pop_front();
   }
 
-  /// The last datum that the event in hand has behind it, within its window.
+  /// The last datum before the current event, within its window.
   static std::optional<std::uint32_t> newest_of(const Counter& c, const Journal& journal,
                                                 const Instant& now) noexcept {
     if (!now.rule->own_time) {

@@ -220,7 +220,7 @@ struct LeakyKind {
     set_level(spec, h, w);
     if (none(spec, w)) {
       h.size = h.first = 0;
-      h.extra = std::max(h.extra, h.total[1]);  // it was empty before this was poured
+      h.extra = std::max(h.extra, h.total[1]);  // the bucket was empty before this event
     }
   }
 

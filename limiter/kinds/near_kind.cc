@@ -1,9 +1,10 @@
-// A counter with a radius: one slot for each cell of a PlaceGrid, whose journal says for every
-// event when, how much and where. An add writes the event's own cell; a reading walks that cell and
-// those around it, up to eight, and takes what is within the radius. All nine are locked meanwhile,
-// so that add-if-below holds across their borders.
+// A counter with a radius: one slot for each cell of a PlaceGrid. The journal of a cell holds the
+// time, amount and place of every event. An add writes the event's own cell. A reading looks at
+// that cell and up to eight around it, and counts the events within the radius. All nine cells are
+// locked for that time, so that add-if-below holds across their borders.
 //
-// Head: nothing but the sizes. A sum at `keep` merges its two oldest at the later's time and place.
+// Head: only the sizes. A sum at `keep` merges its two oldest entries at the time and place of the
+// later one.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -34,7 +35,7 @@ struct NearKind {
   }
   static bool empty(const Journal& journal) noexcept { return journal.size() == 0; }
   static void clear(Journal& journal) noexcept { journal.head().size = journal.head().first = 0; }
-  /// What has happened by then goes.
+  /// Removes everything up to that time.
   static void clear_until(Journal& journal, const Counter&, std::int64_t ms) noexcept {
     while (journal.size() != 0 && journal.entry(0).ms() <= ms) journal.pop_front();
   }
@@ -68,7 +69,7 @@ struct NearKind {
 
   // --- readings ---
 
-  /// What lies in the cells of a reading.
+  /// The events in the cells of a reading.
   class Scene {
    public:
     Scene(const Subject& s, const Journal& own, const Look& look) noexcept
@@ -256,7 +257,7 @@ struct NearKind {
 };
 
 struct NearOps : BlockOps<NearKind> {
-  /// What is settled within the radius goes, in all cells.
+  /// Removes the settled events within the radius, in all cells.
   static void reset(Subject& s, const Instant& now) noexcept {
     const std::int64_t until =
         now.rule->own_time ? now.ms : std::numeric_limits<std::int64_t>::max();

@@ -25,7 +25,7 @@ class WindowOps : WindowEntries<V> {
  public:
   static Reading charge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
                         Undo* undo) noexcept {
-    Reading r;  // one variable, so that it is made where the caller wants it
+    Reading r;  // one variable, so that it is built in the caller's storage
     if constexpr (kCount) {
       if (s.slot != nullptr && !stale(s, now) &&
           Packed<V>::charge(*s.slot, s.counter, s.arena, now, event, ceiling, undo, r)) {
@@ -348,7 +348,7 @@ class WindowOps : WindowEntries<V> {
     if (event != nullptr) v.settled = v.all = std::min<Sum>(count_of(*event), most_of(s));
     return reading(s, v);
   }
-  /// What a count may come to: a log holds so many events.
+  /// The largest possible count: the number of events that a log holds.
   static Sum most_of(const Subject& s) noexcept {
     if constexpr (std::is_same_v<V, Unit>) return keep_of(s);
     return std::numeric_limits<Sum>::max();

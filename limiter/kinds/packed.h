@@ -86,7 +86,7 @@ struct Packed {
     const unsigned live = slot.size - dead;
     if (live >= counter.keep.load(std::memory_order_relaxed)) return false;
     judge(r, slot, counter, live + 1, ceiling);
-    if (r.refused) return dead == 0;  // else what is dead goes the general way
+    if (r.refused) return dead == 0;  // otherwise the general way removes dead entries
     if (live == counter.inline_words) return false;
     for (unsigned i = 0; i < live; ++i) slot.word[i] = slot.word[i + dead];
     slot.word[live] = now.stamp;
@@ -94,7 +94,7 @@ struct Packed {
     return true;
   }
 
-  /// The entries of a packed ring, and what of them is in the window; `age`: of the newest.
+  /// The entries of a packed ring, and the part of them in the window; `age`: of the newest.
   struct Ring {
     Ring(const Slot& slot, const Counter& counter, const Instant& now, std::int64_t age) noexcept
         : count_bits(16U - counter.delta_bits), count_max((1U << count_bits) - 1), size(slot.size) {
@@ -116,7 +116,7 @@ struct Packed {
     if (age < 0) return false;
     Ring ring(slot, counter, now, age);
     judge(r, slot, counter, ring.total + 1, ceiling);
-    if (r.refused) return ring.dead == 0;  // else what is dead goes the general way
+    if (r.refused) return ring.dead == 0;  // otherwise the general way removes dead entries
     const unsigned n = ring.size;
     unsigned live = n - ring.dead;
     // A calendar's quanta are seconds, and all events of its window are one entry.
@@ -186,7 +186,7 @@ struct Packed {
       std::uint32_t entries = 0;
       std::uint64_t total = 0;
     };
-    /// What has left the window; `age`: of the newest.
+    /// The entries that have left the window; `age`: of the newest.
     Dead dead(const Instant& now, std::int64_t age) const noexcept {
       Dead out;
       while (out.entries < size &&
@@ -209,7 +209,8 @@ struct Packed {
     if (age < 0) return false;
     const auto dead = block.dead(now, age);
     const std::uint32_t live = block.size - dead.entries;
-    // What might fit into a smaller block, or into the slot, goes the general way: State::commit.
+    // Entries that might fit into a smaller block, or into the slot, go the general way:
+    // State::commit.
     if (live < counter.inline_words || (slot.order > 0 && live <= block.at.all / 8)) return false;
     block.total -= dead.total;
     judge(r, slot, counter, static_cast<std::int64_t>(block.total) + 1, ceiling);

@@ -44,7 +44,8 @@ std::uint32_t PlaceGrid::row_of(double lat) const noexcept {
   return std::min(static_cast<std::uint32_t>(row), rows_ - 1);
 }
 
-/// Who looks into a row stands in it or in the next ones: the widest circle of these counts.
+/// An event that reads a row lies in the row or in a neighbouring one: the widest circle of these
+/// rows decides.
 std::uint32_t PlaceGrid::columns(std::uint32_t row) const noexcept {
   const double height = 180.0 / rows_;
   const double low = (row - 1.0) * height - 90, high = (row + 2.0) * height - 90;

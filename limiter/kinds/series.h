@@ -15,8 +15,8 @@ struct Unit {};
 
 __extension__ using Wide = __int128;  // no sum of 2^16 64-bit integers overflows it
 
-/// What a series of V adds up to. Integers keep a running total; doubles are added up anew each
-/// time, in order, so that nothing drifts; members are counted.
+/// The total of a series of V. Integers keep a running total. Doubles are summed again each time,
+/// in order, so that no drift builds up. Members are counted.
 template <class V>
 struct TotalOf {
   struct type {};

@@ -17,7 +17,7 @@ struct Memory {
   const Ages& ages;
   Arena& arena;
 
-  /// Evicts a few idle keys if there is no other way. 0: nothing to be had.
+  /// Evicts a few idle keys if there is no other way. 0: no room.
   std::uint32_t allocate(unsigned order, const Slot* keep) noexcept {
     std::uint32_t block = arena.allocate(order);
     for (int tries = 0; block == 0 && tries < 3 && order <= arena.largest_order(); ++tries) {
@@ -292,8 +292,8 @@ void State<V>::commit(Slot& slot, Memory& memory) noexcept {
     write_head();
     slot.word[0] = reserved_;
     if (reserved_ != 0) return;
-    // Back into the slot only when half of it stays free, so that nobody can make us swing to and
-    // fro.
+    // Back into the slot only if half of it stays free, so that an attacker cannot make the key
+    // move again and again.
     if (series.size * 2 <= packed_max() || series.size == 0) {
       const std::uint32_t block = slot.word[2];
       const unsigned order = slot.order;

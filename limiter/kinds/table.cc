@@ -8,7 +8,7 @@ namespace weir::limiter {
 
 namespace {
 
-/// One writer at a time: no locked instruction needed.
+/// There is one writer at a time, so no locked instruction is needed.
 template <class T>
 void add(std::atomic<T>& cell, T n) noexcept {
   cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);

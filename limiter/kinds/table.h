@@ -14,7 +14,7 @@
 
 namespace weir::limiter {
 
-/// One key of one counter: half a cache line. What the payload holds is the business of state.h.
+/// One key of one counter: half a cache line. state.h defines the payload.
 struct Slot {
   static constexpr unsigned kSizeBits = 4;
   enum class Form : std::uint8_t { packed, pairs, block };
@@ -34,7 +34,7 @@ static_assert(sizeof(Slot) == 32);
 inline constexpr unsigned kCountersMax = 16'384;
 inline constexpr std::uint16_t kNoCounter = 0xffff;
 
-/// What the table must know of a counter to judge its idle keys; read by every thread.
+/// The facts about a counter that the table needs to judge its idle keys; read by every thread.
 struct Idleness {
   std::atomic<std::uint32_t> seconds{
       0};  ///< after its last event a key of this counter is worth nothing
@@ -140,10 +140,10 @@ class Table {
     Slot* slot = nullptr;  ///< null: all that are not pinned are in flight
     bool displaced = false;
   };
-  /// A slot for a key that find does not find, cleared but for tag and counter. Where none is free
-  /// or expired the idlest key gives way: of a closed counter, else of the counter that has the
-  /// most keys there which are not pinned. So a flood of keys of one counter takes the room of that
-  /// counter, once it has more than the others.
+  /// A slot for a key that find does not find, cleared except tag and counter. If no slot is free
+  /// or expired, the idlest key gives way: of a closed counter, or else of the counter with the
+  /// most unpinned keys there. So a flood of keys of one counter takes the room of that counter,
+  /// once it has more than the others.
   Claim claim(const Place& p, std::uint16_t counter, const Ages& ages, Arena& arena) noexcept;
   void release(Region& region, Slot& slot, Arena& arena) noexcept;
   /// Marks a taken slot: it is not evicted for a new key. At most kPinnedMax slots of a bucket are

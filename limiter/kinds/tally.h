@@ -50,8 +50,8 @@ extern const KindOps kTallyOps;
 extern const KindOps kListOps;
 /// Metrics of what happened within a radius, over logs: a list of places for each cell.
 extern const KindOps kNearOps;
-/// Counters whose events bring their own times (CounterSpec::late): a list of them, out of which
-/// any window is told.
+/// Counters whose events bring their own times (CounterSpec::late): a list of events, from which
+/// any window can be computed.
 extern const KindOps kTimelineOps;
 /// The leaky bucket.
 extern const KindOps kLeakyOps;

@@ -1,9 +1,10 @@
 // Counters whose events bring their own times (event_time.h): a list of events, oldest first, kept
-// for a window and `late` more. What a window's events all do alike is one entry: count and sum of
-// a bucket (ring) or of a whole window (every, calendar), stamped with its beginning.
+// for a window and `late` more. Events that count alike share one entry: count and sum of a bucket
+// (ring) or of a whole window (every, calendar), stamped with its beginning.
 //
 // Head: total is the sum of all entries, of counts and integer sums. Most events are the newest of
-// their key: their window is the list but for a few old entries, which are taken off that sum.
+// their key: their window is the whole list except a few old entries, which are subtracted from
+// that sum.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -66,7 +67,7 @@ struct TimelineKind {
                             spec.window == Window::calendar);
   }
 
-  /// Whether two entries can be told by one: at `keep` the two oldest are, at the later time.
+  /// Whether one entry can replace two: at `keep` the two oldest are merged, at the later time.
   static bool adds_up(const CounterSpec& spec) noexcept {
     return spec.metric == Metric::sum || merges(spec);
   }
@@ -90,7 +91,7 @@ struct TimelineKind {
     h.size = h.first = 0;
     h.set_wide(0);
   }
-  /// What has happened by then goes.
+  /// Removes everything up to that time.
   static void clear_until(Journal& journal, const Counter& c, std::int64_t ms) noexcept {
     while (journal.size() != 0 && journal.entry(0).ms() <= ms) pop(journal, c.spec);
   }
@@ -121,8 +122,8 @@ struct TimelineKind {
     const std::int64_t from = kept_from(c, now);
     while (journal.size() != 0 && journal.entry(0).ms() < from) pop(journal, c.spec);
     if (c.spec.window != Window::events) return;
-    // What has n events after it that nobody can come before any more is not among anybody's last
-    // n.
+    // An entry that has n later entries, all older than the lateness bound, can never be among the
+    // last n of a reading.
     std::uint32_t sure = first_from(journal, earliest(c, now) + 1);
     for (; sure > c.spec.events; --sure) pop(journal, c.spec);
   }
@@ -198,7 +199,7 @@ struct TimelineKind {
     }
     return value;
   }
-  /// What is kept event by event reads no more than that, the event in hand included.
+  /// A list that keeps single events reads no more than `keep`, the current event included.
   static Number at_most_kept(const Counter& c, Number value) noexcept {
     if (merges(c.spec) || c.spec.window == Window::events) return value;
     return std::min(value, Number(std::int64_t{most(c)}));

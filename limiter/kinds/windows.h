@@ -33,8 +33,8 @@ struct Rule {
   std::int64_t quantum = 1;  // ms
   std::int64_t span = 0;
   Merge merge = Merge::none;
-  bool aligned = false;      // the span is what has passed of the current window, but for `every`
-                             // where all of a window's events are one entry
+  bool aligned = false;  // the span is the elapsed part of the current window, except for `every`
+                         // where all of a window's events are one entry
   bool from_oldest = false;  // every_first, members: the window is as old as its oldest entry
   bool plain = false;        // no exception to what Packed counts (limiter/kinds/packed.h)
   std::int64_t kept = 0;     // retain: entries stay for so many quanta; 0: for `span`
@@ -47,7 +47,7 @@ struct Rule {
   static Rule of(const CounterSpec& spec) noexcept;
   /// The largest quantum up to W/N that keeps the ring's inequality where N does not divide W.
   static std::uint32_t ring_quantum(std::int64_t length, unsigned buckets) noexcept;
-  /// What has passed of the current window, where windows are aligned; ms.
+  /// The elapsed part of the current aligned window; ms.
   std::int64_t passed(std::int64_t ms) const noexcept {
     return calendar != nullptr ? ms - calendar->begin(ms) : ms % length;
   }
@@ -91,8 +91,8 @@ struct Instant {
   static constexpr std::int64_t kDead = std::int64_t{1} << 62;
   const Rule* rule;
   std::int64_t ms;
-  std::int64_t span;     // what is read
-  std::int64_t kept;     // what is stored: at least span
+  std::int64_t span;     // ms that are read
+  std::int64_t kept;     // ms that are stored: at least span
   std::uint32_t stamp;   // of now
   std::int64_t newest;   // ms: now, or with own_time the latest of all events so far
   std::uint32_t second;  // of newest

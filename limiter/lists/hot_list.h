@@ -9,10 +9,10 @@
 
 namespace weir::limiter {
 
-/// Who is listed, and until when: what each request asks. 16-byte slots, eight to a bucket of two
-/// cache lines, two buckets a key, twice as many slots as entries; memory comes page by page.
-/// Lookups take no lock: a slot's tag is read before and after its term, so a term is never taken
-/// for another key's. Writers hold the list's mutex.
+/// The listed keys and their ends, which every request looks up. 16-byte slots, eight to a bucket
+/// of two cache lines, two buckets a key, twice as many slots as entries; memory comes page by
+/// page. Lookups take no lock: they read a slot's tag before and after its term, so they never mix
+/// up the terms of two keys. Writers hold the list's mutex.
 class HotList {
  public:
   explicit HotList(std::size_t max);

@@ -24,8 +24,8 @@ std::string printable(std::string_view text);
 
 /// All of the entry but its key.
 void put_entry(std::string& out, const ListEntry& entry);
-/// Reads what put_entry wrote, whoever says so: texts are cut and times clamped. False: no entry
-/// (`in` may also say so).
+/// Reads what put_entry wrote. The source is not trusted: texts are cut and times clamped. False:
+/// not an entry (`in` may also say so).
 bool get_entry(Reader& in, ListEntry& entry);
 
 }  // namespace weir::limiter

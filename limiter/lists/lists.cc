@@ -37,8 +37,9 @@ std::optional<ListChange> decode(std::string_view payload) {
 
 }  // namespace
 
-/// A new entry is coming. What is forgotten goes, a few at a time; in a full list also what has
-/// ended and is remembered only for its level. False: all are in force.
+/// Makes room for a new entry: removes forgotten entries, a few at a time; in a full list also
+/// entries that have ended and are remembered only for their level. False: all entries are in
+/// force.
 bool List::make_room(TimePoint now) {
   for (int n = 0; n < 4 && !terms.empty(); ++n) {
     const auto first = entries.find(terms.begin()->second);
@@ -134,7 +135,8 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
 
   ListEntry e;
   if (known) e = it->second;
-  // It rises past this rung's last duration: another rung of the same list may have more of them.
+  // The level rises past the last duration of this rung: another rung of the same list may have
+  // more durations.
   if (known && !in_force && !l.durations.empty() && e.level < kLevelMax) ++e.level;
   std::uint16_t level = e.level;
   if (!l.durations.empty()) {

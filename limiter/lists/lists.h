@@ -16,8 +16,8 @@
 
 namespace weir::limiter {
 
-/// Names an open list. A stale one (its list was closed, empty, and its place given away) is
-/// harmless: nothing is on that list, and it takes nothing.
+/// Names an open list. A stale id (its list was closed, empty, and its place reused) is harmless:
+/// no key is on that list, and it accepts none.
 struct ListId {
   std::uint16_t index = 0xffff;
   std::uint16_t generation = 0;  ///< 0: no list
@@ -80,7 +80,7 @@ struct ListChange {
   ListEntry entry;  ///< removed: only key is set
 };
 
-/// What happened here to a key of a shared list since other replicas were told last.
+/// The local change of a key of a shared list since the last message to other replicas.
 struct LocalListChange {
   Hash128 key;
   std::optional<TimePoint> removed;  ///< last, and before `listed` if that is there too
@@ -122,8 +122,8 @@ class ListBank {
   ListOutcome add(ListId list, const Listing& listing, TimePoint now);
   /// Ends an entry; its level is forgotten too. False: there was none in force.
   bool remove(ListId list, const Hash128& key, TimePoint now);
-  /// Puts back an entry that remove() took, as it was; other replicas are told as by add(). False:
-  /// it has ended, the key is listed for as long or longer, or the list is full.
+  /// Puts back an entry that remove() took, unchanged; other replicas hear of it as of add().
+  /// False: the entry has ended, the key is listed for as long or longer, or the list is full.
   bool restore(ListId list, ListEntry entry, TimePoint now);
   std::optional<ListEntry> get(ListId list, const Hash128& key, TimePoint now) const;
 
@@ -134,7 +134,7 @@ class ListBank {
   std::size_t size(ListId list) const noexcept;  ///< entries held (upper bound of those in force)
   std::uint64_t refused(ListId list) const noexcept;  ///< new entries refused because of max
 
-  /// From now on changes are kept for take_changes. Without it nothing is kept.
+  /// From now on changes are kept for take_changes. Without this call, changes are not kept.
   void enable_journal();
   /// Changes since the last call, one per key (its latest). `lost`: there were more than a million;
   /// write everything.
@@ -153,22 +153,22 @@ class ListBank {
   /// page() with the entries that are only remembered.
   std::vector<ListEntry> page_held(ListId list, TimePoint now, std::optional<Hash128> after,
                                    std::size_t limit) const;
-  /// What another replica has listed: the later end wins, as in add(), but over an entry listed
-  /// at `removed` or before. Tells no replica.
+  /// Merges a listing of another replica: the later end wins, as in add(), except over an entry
+  /// that was listed at `removed` or before. Sends nothing to replicas.
   void merge(ListId list, ListEntry entry, TimePoint now,
              std::optional<TimePoint> removed = std::nullopt);
-  /// What another replica has removed. Tells no replica.
+  /// Merges a removal of another replica. Sends nothing to replicas.
   void merge_removal(ListId list, const Hash128& key);
 
   /// A checksummed record of each change; records may be written one after the other.
   static void encode(const ListChange& change, std::string& out);
   /// All entries of all lists, in force or not yet forgotten, as records.
   void export_all(TimePoint now, std::string& out) const;
-  /// Takes in records in order, the later one of a key winning; lists that are not open are opened.
-  /// What held goes on holding, beyond a list's `max` too: up to 10 million entries a list.
-  /// Skips what has ended and is forgotten, and what is no record: at the end, where a write was
-  /// torn, and before good records, where the file is spoilt. Error::malformed if no record is
-  /// good.
+  /// Imports records in order, the later record of a key winning; opens lists that are not open.
+  /// Entries in force stay in force, also beyond the `max` of a list: up to 10 million entries a
+  /// list. Skips entries that have ended and are forgotten, and bytes that are not a record: at the
+  /// end, where a write was torn, and before good records, where the file is damaged.
+  /// Error::malformed if no record is good.
   struct Imported {
     std::size_t records = 0;
     std::size_t spoilt = 0;   ///< bytes before good records

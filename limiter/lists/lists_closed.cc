@@ -7,8 +7,8 @@
 namespace weir::limiter {
 namespace {
 
-/// A reload that failed may come back soon; and whoever has found a list by a stale id is done with
-/// it by then.
+/// After a failed reload the list may come back soon. And a thread that found the list by a stale
+/// id is finished with it by then.
 constexpr milliseconds kEmptyListStays{600'000};
 /// Entries that a call of maintain() takes out.
 constexpr std::size_t kEndedPerSlice = 2'000;
@@ -31,7 +31,7 @@ void ListBank::close_unused(std::span<const ListId> used) {
   }
 }
 
-/// Whoever looks at it by its id finds nothing from now on.
+/// From now on, a lookup by its id finds nothing.
 void ListBank::Impl::give_up(std::list<List>::iterator list) {
   by_index[list->id.index].store(nullptr, std::memory_order_release);
   by_name.erase(list->name);
@@ -72,7 +72,8 @@ void ListBank::maintain(TimePoint now) {
     bool empty = false;
     {
       const std::scoped_lock hold_list(list->mutex);
-      // By the ends of their terms; what is remembered for its level stays as long as that is.
+      // By the ends of their terms; an entry that is remembered for its level stays until that is
+      // forgotten.
       auto term = list->terms.begin();
       while (left != 0 && term != list->terms.end() && term->first <= now) {
         --left;

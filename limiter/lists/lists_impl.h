@@ -53,9 +53,9 @@ struct List {
   mutable std::mutex mutex;                        // guards all below, and writes to hot
   std::map<Hash128, ListEntry> entries;            // ordered: pages are stable
   std::set<std::pair<TimePoint, Hash128>> terms;
-  std::set<Hash128> changed;  // journal; a key that is no entry any more was removed
+  std::set<Hash128> changed;  // journal; a key without an entry was removed
   bool shared = false, shared_lost = false;
-  std::map<Hash128, LocalListChange> to_share;  // what other replicas are to learn
+  std::map<Hash128, LocalListChange> to_share;  // changes for other replicas
 };
 
 struct ListBank::Impl {
@@ -79,7 +79,7 @@ struct ListBank::Impl {
   /// A shared list's change, for take_shared_changes; with the list's mutex held.
   void share(List& list, const Hash128& key, bool removed, TimePoint now);
 
-  std::atomic<bool> rung{false};  // somebody has been told that there are changes to share
+  std::atomic<bool> rung{false};  // the sharer knows that there are changes
   std::function<void()> ring;
   std::array<std::atomic<List*>, kListsMax> by_index{};
   std::atomic<bool> journal{false}, lost{false};

@@ -3,7 +3,7 @@
 #include "limiter/lists/list_records.h"
 #include "limiter/lists/lists_impl.h"
 
-/// The lists that other replicas share: what they are to learn, and what they say.
+/// Shared lists: local changes for other replicas, and changes of other replicas.
 namespace weir::limiter {
 
 void ListBank::Impl::share(List& list, const Hash128& key, bool removed, TimePoint now) {
@@ -17,7 +17,7 @@ void ListBank::Impl::share(List& list, const Hash128& key, bool removed, TimePoi
       change.removed = now;
       change.listed.reset();
     } else {
-      // Later than the removal, so that whoever hears of both knows which was the last.
+      // Later than the removal, so that a replica that hears of both knows which was the last.
       change.listed = change.removed ? std::max(now, *change.removed + milliseconds{1}) : now;
     }
   }
@@ -84,7 +84,7 @@ void ListBank::merge(ListId id, ListEntry entry, TimePoint now, std::optional<Ti
     const ListEntry& former = it->second;
     const std::uint64_t times = std::max(former.times, entry.times);
     const TimePoint forget_until = std::max(former.forget_until, entry.forget_until);
-    if (former.until >= entry.until) {  // it holds for longer here
+    if (former.until >= entry.until) {  // the local entry lasts longer
       if (former.times == times && former.forget_until == forget_until &&
           former.listed >= entry.listed)
         return;

@@ -29,8 +29,8 @@ class Mapping {
 };
 
 /// Blocks of 64 B << order in one mapping of fixed size: a buddy allocator (Knowlton, 1965). It
-/// splits and joins in at most kOrders steps, so no call has a long tail, and what was freed is
-/// whole again. A byte of side table per 64 bytes says which free blocks begin there. Thread-safe,
+/// splits and joins in at most kOrders steps, so no call has a long tail, and freed blocks join
+/// again. A side table of one byte per 64 bytes says which free blocks begin there. Thread-safe,
 /// noexcept; no system calls.
 class Arena {
  public:

@@ -9,8 +9,9 @@
 
 namespace weir::limiter {
 
-/// A lock for some hundred instructions. Four bytes, no queue: who waits reads its own cached copy,
-/// and gives the core away when the holder seems to have lost its own (more threads than cores).
+/// A lock for some hundred instructions. Four bytes, no queue: a waiting thread reads its own
+/// cached copy, and yields its core when the holder seems to have lost its own (more threads than
+/// cores).
 class SpinLock {
  public:
   void lock() noexcept {

@@ -45,7 +45,7 @@ void Absence::expire(const PatternSpec& spec, TimePoint watermark, bool forgets,
   }
   if (due != 0) waiting_.erase(0, due);
   if (!forgets) return;
-  // What still comes is later than the watermark less `late`.
+  // Future events are later than the watermark minus `late`.
   const auto useful = std::upper_bound(answers_.begin(), answers_.end(), watermark - spec.late);
   answers_.erase(answers_.begin(), useful);
 }

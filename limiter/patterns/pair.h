@@ -4,12 +4,12 @@
 
 namespace weir::limiter {
 
-/// `pair: [a, b]` for one key: those of each side that have found nobody yet.
+/// `pair: [a, b]` for one key: the events of each side without a partner.
 ///
 /// An a at t and a b at u are partners if -before <= u - t <= after; endless: whatever their times.
-/// One to one: who comes takes the oldest partner that waits. What waits is unmatched at its
-/// deadline, t + after for an a and u + before for a b, stamped so; endless: at the end of input.
-/// An event that is both sides takes whichever partner there is, the one of an a first, and else
+/// One to one: an event takes the oldest waiting partner. A waiting event is unmatched at its
+/// deadline, t + after for an a and u + before for a b, and carries that time; endless: at the end
+/// of input. An event that is both sides takes any partner, the partner of an a first; otherwise it
 /// waits as an a. Not thread-safe.
 class Pair {
  public:

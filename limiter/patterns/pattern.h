@@ -10,8 +10,8 @@
 #include "core/clock.h"
 #include "core/key.h"
 
-/// Patterns over the events of one key: what they are made of. The rules of each kind stand beside
-/// its engine in limiter/patterns; pattern_bank.h holds the keys and the timers.
+/// The definitions of patterns over the events of one key. The rules of each kind stand beside its
+/// engine in limiter/patterns; pattern_bank.h holds the keys and the timers.
 namespace weir::limiter {
 
 inline constexpr std::size_t kPatternSteps = 8;
@@ -36,12 +36,12 @@ struct PatternSpec {
   friend bool operator==(const PatternSpec&, const PatternSpec&) = default;
 };
 
-/// What happened to one key: an event with all its roles in the pattern.
+/// One event of a key with all its roles in the pattern.
 struct PatternEvent {
   TimePoint ts;              ///< its own time
   std::uint64_t line = 0;    ///< where it stands in its file; 0: live
   std::uint8_t steps = 0;    ///< bit k: it is step k
-  bool among = false;        ///< it is one of `among`
+  bool among = false;        ///< the event is one of `among`
   std::string_view payload;  ///< kept with what waits for a timer, and given back when that fires
 };
 

@@ -5,11 +5,11 @@
 namespace weir::limiter {
 namespace {
 
-// What a key costs beside its state: the map's node and place, the timer's node.
+// The cost of a key besides its state: the map's node and place, the timer's node.
 constexpr std::size_t kPerKey =
     sizeof(std::pair<const Hash128, PatternKey>) + 2 * sizeof(void*) + 48;
 
-// Deadlines are computed without a thought of overflow: such times are nobody's.
+// Deadlines are computed without overflow checks: real times never come near this.
 constexpr TimePoint kLastTime = from_ms(std::int64_t{1} << 52);
 constexpr TimePoint kFirstTime = from_ms(-(std::int64_t{1} << 52));
 
@@ -264,7 +264,7 @@ TimePoint PatternBank::due() const noexcept {
 void PatternBank::advance(TimePoint watermark, PatternMatches& out) {
   if (due() > watermark) return;
   const std::size_t first = out.size();
-  // Lowered by whoever sets a timer meanwhile, raised here only to what the shards say.
+  // Setting a timer lowers this value; here it rises only to the earliest deadline of the shards.
   impl_->due_ms.store(INT64_MAX, std::memory_order_relaxed);
   for (PatternShard& shard : impl_->shards) {
     const std::scoped_lock hold(shard.mutex);

@@ -10,15 +10,15 @@
 
 namespace weir::limiter {
 
-/// What open matches may take at most beside counters that take `memory` bytes.
+/// The most memory of open matches beside counters that take `memory` bytes.
 std::uint64_t pattern_memory(std::uint64_t memory) noexcept;
 
 struct PatternLimits {
   std::uint64_t memory = std::uint64_t{32} << 20;  ///< bytes of all keys together, about
   unsigned shards = 16;                            ///< locks; 1 where one thread uses it
-  /// What no event can complete any more is let go, events coming at most PatternSpec::late behind
-  /// the watermark. False: events come as late as they like (a file in the order of arrival); then
-  /// only keep and memory bound what is kept.
+  /// True: events come at most PatternSpec::late behind the watermark, so matches that no event can
+  /// complete any more are dropped. False: events come as late as they like (a file in the order of
+  /// arrival); then only keep and memory bound the matches.
   bool forgets = true;
 };
 
@@ -30,7 +30,7 @@ struct PatternStats {
   std::uint64_t memory_used = 0, memory_limit = 0;
 };
 
-/// What an event would do, and what its key has.
+/// The effect that an event would have, and the open matches of its key.
 struct PatternView {
   bool completes = false;
   std::size_t open = 0;       ///< matches that have begun
@@ -40,13 +40,13 @@ struct PatternView {
 /// The open matches of all patterns, by key, and their timers; they outlive reloads.
 ///
 /// Time is an argument: events have their own, and the watermark says that no event at or before it
-/// is waited for any more (live: now - 1 ms). Deadlines at or before it fire; each match is stamped
-/// with its deadline, however late advance() is called.
+/// will come any more (live: now - 1 ms). Deadlines at or before the watermark fire; each match
+/// carries the time of its deadline, however late advance() is called.
 ///
 /// Thread-safe: a mutex per shard, held for one key (advance: for the due ones; export_all: for one
-/// shard at a time). Allocates where a match begins. Over the memory the idlest keys go, those
-/// without open matches first; what was open is counted as dropped. open, close_unused and import
-/// are for one thread at a time, the control thread's.
+/// shard at a time). Allocates where a match begins. Beyond the memory bound the idlest keys are
+/// dropped, those without open matches first; dropped open matches are counted. open, close_unused
+/// and import are for one thread at a time, the control thread.
 class PatternBank {
  public:
   explicit PatternBank(const PatternLimits& limits);
@@ -57,7 +57,7 @@ class PatternBank {
   /// The pattern of this identity, the one that is there or a new one. Error::full: over 1,024 of
   /// them.
   Result<PatternId> open(const Hash128& identity, const PatternSpec& spec);
-  /// Closes every pattern that is not in `used`; what was open in them is gone.
+  /// Closes every pattern that is not in `used`, and drops its open matches.
   void close_unused(std::span<const PatternId> used);
 
   /// `key`: a hash that no other pattern uses (the identity is part of it).
@@ -72,14 +72,14 @@ class PatternBank {
   TimePoint due() const noexcept;
   /// Appends what fires, in the order of time, then of arrival.
   void advance(TimePoint watermark, PatternMatches& out);
-  /// No more events come. Pairs without `within` are unmatched now, stamped `last`; with `flush`
-  /// all other deadlines fire as well, each stamped as ever.
+  /// No more events come. Pairs without `within` are unmatched now, at the time `last`; with
+  /// `flush` all other deadlines fire too, each at its own time.
   void end_of_input(TimePoint last, bool flush, PatternMatches& out);
 
   PatternStats stats() const;
 
-  /// All open matches, checksummed and versioned; keys are hashes, so it is worth nothing without
-  /// the secret. Patterns that others open meanwhile are not in it.
+  /// All open matches, checksummed and versioned. Keys are hashes, so the data is useless without
+  /// the secret. Omits patterns that other threads open meanwhile.
   void export_all(TimePoint now, std::string& out) const;
   /// Takes in what export_all wrote, for patterns that are open with the same spec and for keys
   /// that have nothing yet; deadlines that have passed fire at the next advance(). Torn or foreign

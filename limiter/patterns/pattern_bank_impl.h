@@ -52,7 +52,7 @@ struct PatternShard {
   };
   mutable std::mutex mutex;
   std::unordered_map<Hash128, PatternKey, KeyHash> keys;
-  std::set<PatternKey*, Earlier> timers;  // those with a due; erased and inserted as it changes
+  std::set<PatternKey*, Earlier> timers;  // keys with a deadline; erased and inserted as it changes
   std::array<IdleList, 2> idle;           // [0] nothing open, [1] open matches
   std::size_t bytes = 0;
   std::size_t open = 0;

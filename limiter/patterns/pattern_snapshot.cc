@@ -15,8 +15,8 @@ constexpr std::uint8_t kMatches = 'M';
 constexpr std::uint8_t kPatternsEnd = 'E';
 constexpr std::size_t kPiece = 64 << 10;
 
-/// What decides how the states are written; `late` and `keep` may change from one start to the
-/// next.
+/// The parameters that decide how the states are written; `late` and `keep` may change from one
+/// start to the next.
 void put_shape(std::string& out, const PatternSpec& spec) {
   put(out, static_cast<std::uint8_t>(spec.kind));
   put(out, spec.steps);
@@ -36,7 +36,8 @@ struct Restored {
 
 void PatternBank::export_all(TimePoint now, std::string& out) const {
   std::string piece;
-  std::vector<std::uint16_t> generations;  // of what is defined; others may open meanwhile
+  std::vector<std::uint16_t>
+      generations;  // of the defined patterns; other threads may open more meanwhile
   {
     const std::scoped_lock hold(impl_->mutex);
     put(piece, to_ms(now));

@@ -5,14 +5,15 @@
 
 namespace weir::limiter {
 
-/// `sequence: [a, b, ...]` for one key: the matches that have begun.
+/// `sequence: [a, b, ...]` for one key: the open matches.
 ///
-/// Events follow each other in the order in which they come; besides, each must not be earlier than
-/// the one before it by their own times, and from first to last at most `within` passes. An open
-/// match takes the next event of its next step, and no later one: if that one comes too late, the
-/// match ends. So each first step matches at most once. strict: an event of `among` that does not
-/// serve as its next step ends it. overlap false: a match uses up all of the key that was open, and
-/// its last event begins nothing. Memory: 16 bytes per event of an open match. Not thread-safe.
+/// Events follow each other in the order in which they come. In addition, no event may be earlier
+/// than the previous one by their own times, and at most `within` passes from the first to the
+/// last. An open match takes the next event of its next step, and no later one: if that event comes
+/// too late, the match ends. So each first step matches at most once. strict: an event of `among`
+/// that is not its next step ends the match. overlap false: a match uses up all open matches of the
+/// key, and its last event begins none. Memory: 16 bytes per event of an open match. Not
+/// thread-safe.
 class Sequence {
  public:
   /// Whether feed() would complete at least one match.

@@ -22,7 +22,7 @@ class Bloom {
   bool has(const Hash128& member) const noexcept;
   std::size_t bytes() const noexcept { return words_.size() * sizeof(std::uint64_t); }
   unsigned probes() const noexcept { return probes_; }
-  /// What a filter of this size takes.
+  /// The memory of a filter of this size.
   static std::size_t bytes_for(std::size_t expect, double error) noexcept;
 
  private:

@@ -45,7 +45,8 @@ class DistinctStore {
   }
   void leave(Pane& pane, bool inside, Budget& budget) {
     for (std::size_t i = 0; i < pane.log.size(); ++i) {
-      // The members of a pane lie anywhere: what a later turn reads is on its way by then.
+      // The members of a pane are spread over memory: the prefetch fetches members of later turns
+      // in time.
       if (i + 16 < pane.log.size()) prefetch_line(&members_[pane.log[i + 16]]);
       if (i + 8 < pane.log.size() && members_[pane.log[i + 8]].entries == 1) {
         index_.prefetch(members_[pane.log[i + 8]].key);

@@ -9,9 +9,9 @@
 
 namespace weir::limiter {
 
-/// What a view with one of limiter/views/metrics.h holds: groups with a Cell each, and in every
+/// The state of a view with one of limiter/views/metrics.h: groups with a Cell each, and in every
 /// pane a log of (group, Part). An event costs the group's slot, its cell and its entry in the
-/// pane's log; a group lives as long as some pane has an entry of it.
+/// pane's log. A group lives as long as some pane has an entry of it.
 template <class Metric>
 class GroupStore {
   using Part = typename Metric::Part;

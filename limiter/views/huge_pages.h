@@ -10,8 +10,8 @@
 
 namespace weir::limiter {
 
-/// An allocator for tables that are read at random places: large ones ask for huge pages, since a
-/// miss of the TLB costs as much as the line itself. What the kernel answers does not matter.
+/// An allocator for tables that are read at random places: large tables ask for huge pages, because
+/// a miss of the TLB costs as much as the line itself. The answer of the kernel does not matter.
 template <class T>
 struct HugePages {
   using value_type = T;

@@ -13,7 +13,7 @@ constexpr std::uint32_t kRankBits = 6;
 constexpr std::uint32_t kRankMask = (1u << kRankBits) - 1;
 constexpr std::size_t kUnsorted = 64;  // at least so many before they are put in order
 
-/// Ertl 2017, algorithm 6: what the registers that are still 0 contribute.
+/// Ertl 2017, algorithm 6: the contribution of the registers that are still 0.
 double sigma(double x) {
   if (x == 1) return std::numeric_limits<double>::infinity();
   double y = 1, z = x, before;

@@ -19,10 +19,10 @@ struct Budget {
   bool has(std::size_t bytes) const noexcept { return limit == 0 || used + bytes <= limit; }
 };
 
-/// Hashes to small dense numbers, which are used again once given back. Open addressing with linear
-/// probing and backward-shift deletion (Knuth, TAOCP 6.4, algorithm R): no tombstones, so that keys
-/// that come and go for years cost nothing. 24-byte slots, a quarter of them free at least. Keys
-/// are hashed with a secret, so nobody can make them collide.
+/// Maps hashes to small dense numbers, which are reused after their release. Open addressing with
+/// linear probing and backward-shift deletion (Knuth, TAOCP 6.4, algorithm R): no tombstones, so
+/// keys that come and go for years cost nothing. 24-byte slots, at least a quarter of them free.
+/// Keys are hashed with a secret, so an attacker cannot make them collide.
 class Index {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;

@@ -6,9 +6,9 @@
 #include "limiter/views/sums.h"
 #include "limiter/views/view.h"
 
-/// The metrics of views, besides distinct. Of each: a Part is what a pane holds of one group, a
-/// Cell what the window under way holds of it. A window slides by taking in the parts of the panes
-/// that it reaches and giving up those of the panes that it leaves.
+/// The metrics of views, except distinct. For each metric, a Part is the share of one group in a
+/// pane, and a Cell its state in the running window. A window slides by adding the parts of the
+/// panes that it reaches and subtracting those of the panes that it leaves.
 namespace weir::limiter {
 
 struct CountMetric {

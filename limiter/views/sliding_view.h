@@ -108,7 +108,7 @@ class SlidingView final : public View {
         spare_.pop_back();
       }
       place.pane->start = hot_span_.start;
-      if (++serial_ == 0) ++serial_;  // 0 is no pane's
+      if (++serial_ == 0) ++serial_;  // no pane has serial 0
       place.pane->serial = serial_;
       place.pane->events = 0;
       place.inside = hot_span_.start < window_.end;

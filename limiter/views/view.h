@@ -17,10 +17,10 @@
 
 /// Views: a metric per group over windows, and the groups in order of it. Numbers, no verdict.
 ///
-/// Windows are half-open, [start, end), named by both; those of `hop` and of a fixed length begin
-/// at multiples of the hop since the epoch. A window takes events until the watermark reaches
-/// end - 1: then it is complete and handed out, once, in the order of time. Windows without events
-/// are no results; the first and last ones, only partly over events, are.
+/// Windows are half-open, [start, end), named by both; windows of `hop` and of a fixed length begin
+/// at multiples of the hop since the epoch. A window accepts events until the watermark reaches end
+/// - 1; then it is complete and handed out, once, in the order of time. A window without events has
+/// no result. The first and last windows, which the events cover only in part, have one.
 namespace weir::limiter {
 
 struct ViewSpec {
@@ -76,8 +76,8 @@ struct ViewStats {
   std::uint64_t dropped = 0;  ///< not counted for their key: no room for it
 };
 
-/// One view's state. Not thread-safe. Allocates for new keys only, and reuses what it has.
-/// Work per event does not depend on the number of windows that it is in (bloom, hll: it does); a
+/// The state of one view. Not thread-safe. Allocates for new keys only, and reuses memory. The work
+/// for an event does not depend on the number of windows that contain it (bloom, hll: it does). A
 /// hop looks at each group of the window once, and at the events of the panes that come and go.
 class View {
  public:
