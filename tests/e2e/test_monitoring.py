@@ -67,6 +67,21 @@ class Monitoring(unittest.TestCase):
             self.assertIn(f"alertname: {alert}\n", tried)
         self.expect_known("rules.yaml", rules)
 
+    def test_the_prometheus_operator_gets_the_same_rules(self):
+        path = os.path.join(ROOT, "k8s", "components", "monitoring", "prometheusrule.yaml")
+        with open(os.path.join(MONITORING, "rules.yaml"), encoding="utf-8") as f:
+            rules = f.read().split("groups:\n")[1]
+        with open(path, encoding="utf-8") as f:
+            head, _, indented = f.read().partition("  groups:\n")
+        expected = "".join("  " + line if line.strip() else line for line in rules.splitlines(keepends=True))
+        if os.environ.get("WEIR_UPDATE_GOLDEN") == "1" and indented != expected:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(head + "  groups:\n" + expected)
+            indented = expected
+        self.assertEqual(indented, expected, "WEIR_UPDATE_GOLDEN=1 writes it")
+        chart = os.path.join(ROOT, "k8s", "chart", "weir", "files", "rules.yaml")
+        self.assertEqual(os.path.realpath(chart), os.path.join(MONITORING, "rules.yaml"), "a link: the chart has no rules of its own")
+
     def test_every_row_of_the_operators_table_has_an_alert(self):
         with open(os.path.join(ROOT, "docs", "operations.md"), encoding="utf-8") as f:
             table = f.read().split("## Metrics worth an alert")[1].split("\n## ")[0]
