@@ -204,7 +204,7 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::C
     }
     if (const auto before = done_.find(name_of(op, i, key));
         before != done_.end() && op.parts[i].counter->kind->shared == limiter::SharedForm::gauges) {
-      forget(before);  // what it says now takes its place
+      forget(before);  // the new report replaces the old one
     }
     const bool there = op.again && done_.contains(name_of(op, i, key));
     const Reading r = bank_.peek(counters[i], key, now, there ? nullptr : &op.event);
@@ -222,7 +222,7 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::C
     if (goes_on && before != done_.end()) {
       before->second.until = now + op.lifetime;
     } else if (op.again && before != done_.end()) {
-      continue;  // it was counted then
+      continue;  // it has been counted
     } else if (reply.admitted) {
       const bool reserves = op.verb == SharedVerb::reserve && spec.outcome;
       const bool flies = spec.metric == limiter::Metric::in_flight;

@@ -11,10 +11,10 @@
 
 namespace weir::store {
 
-/// The shared store's contract inside of one process: for tests, and for replay. Counts in a Bank,
-/// patterns in a PatternBank, which are the local limiter's; what is due is not lent, but gone with
-/// the answer. Its clock is that of who asks. Every reply is there when submit() returns. Not
-/// thread-safe.
+/// The contract of the shared store inside one process: for tests, and for replay. Counts in a Bank
+/// and patterns in a PatternBank, which are the local limiter's. Due deadlines are not leased: they
+/// are gone with the answer. Its clock is the clock of the caller. Every reply is there when
+/// submit() returns. Not thread-safe.
 class MemoryStore final : public SharedStore {
  public:
   /// `clock`: the store's own time, where an operation brings none.
@@ -24,7 +24,7 @@ class MemoryStore final : public SharedStore {
   void cancel(Batch&) noexcept override {}
 
  private:
-  /// What an event did to a counter, for who settles it or takes it back.
+  /// The effect of an event on a counter, for its settlement or undo.
   struct Done {
     limiter::Undo undo;
     limiter::CounterId counter;
@@ -49,7 +49,7 @@ class MemoryStore final : public SharedStore {
   /// False: no memory for the counter.
   bool open(const limiter::SharedCounter& counter, limiter::CounterId& id);
   static Name name_of(const limiter::SharedOp& op, std::size_t part, const Hash128& key);
-  /// Reservations there whose time is over end; what can no more be taken back is forgotten.
+  /// Ends expired reservations, and forgets events that can no longer be taken back.
   void expire(const Name& first, TimePoint now);
   DoneMap::iterator forget(DoneMap::iterator it);
   /// Of a total over every_first: when its window began.
@@ -58,7 +58,7 @@ class MemoryStore final : public SharedStore {
   void say(limiter::SharedReply& reply, std::size_t part, const limiter::Reading& reading);
 
   limiter::Bank bank_;
-  limiter::PatternBank patterns_;      // those with deadlines, which fire when they are asked for
+  limiter::PatternBank patterns_;      // with deadlines, which fire when a caller asks for them
   limiter::PatternBank sequences_;     // whose open matches end by themselves
   std::map<Name, std::uint32_t> fed_;  // events of patterns, and how many matches each completed
   struct Shard {

@@ -7,14 +7,15 @@
 
 namespace weir::store {
 
-/// The operations of one request (or of one settlement), and who waits for their replies. The owner
-/// keeps it, the operations and the replies alive until on_replies(), or until it has cancelled.
+/// The operations of one request (or of one settlement), and the receiver of their replies. The
+/// owner keeps it, the operations and the replies alive until on_replies(), or until it has
+/// cancelled.
 class Batch {
  public:
   std::span<const limiter::SharedOp> ops;
   std::span<limiter::SharedReply> replies;  ///< as many
-  /// Waits for a connection that is away until the deadline, instead of failing at once: for
-  /// settlements, which nobody waits for.
+  /// Waits until the deadline for a connection that is away, instead of failing at once: for
+  /// settlements, for which no request waits.
   bool patient = false;
 
   /// Every reply is there, be it an error. From the worker's loop, never from within submit(). New

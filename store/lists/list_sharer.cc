@@ -7,7 +7,7 @@
 namespace weir::store {
 namespace {
 
-// Nobody waits for a list's call: a server that is slow is not given up for it.
+// No request waits for a list's call, so a slow server is not given up because of it.
 constexpr milliseconds kPatience{1'000};
 constexpr milliseconds kConnects{20};
 constexpr std::size_t kQuestionsMax = 10'000;
@@ -73,7 +73,7 @@ ListSharer::ListSharer(net::Worker& worker, limiter::ListBank& bank, const HashS
       seed_(origin),
       store_(worker, patient(std::move(settings)), origin),
       self_(std::make_shared<ListSharer*>(this)) {
-  // Nobody rings once we have gone; what was posted before may find us gone.
+  // No calls come after the sharer has ended; a function that was posted before may run later.
   bank.on_shared_change([&worker, self = self_] {
     worker.post([self] {
       if (*self != nullptr && (*self)->running_) (*self)->turn((*self)->worker_.now());
@@ -137,7 +137,7 @@ void ListSharer::use(std::vector<SharedList> lists) {
 
 void ListSharer::turn(TimePoint now) {
   if (!running_) return;
-  // A first connection takes its moment: that is no failure yet.
+  // A first connection takes time: that is not a failure yet.
   const bool connecting = now < since_ + kPatience && !store_.stats().up;
   std::erase_if(retired_, [](const auto& exchange) { return !exchange->flying(); });
   TimePoint next = TimePoint::max();

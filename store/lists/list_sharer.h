@@ -40,9 +40,9 @@ class ListSharer final : net::Timer {
   ~ListSharer();
 
   void start();
-  /// Tells what is still to be told, as far as it fits into one call a list, and stops.
+  /// Sends pending changes, as far as they fit into one call a list, and stops.
   void stop();
-  /// These lists from now on; those that stay go on undisturbed.
+  /// Shares these lists from now on; lists that stay continue without interruption.
   void use(std::vector<SharedList> lists);
   void set_credentials(const Credentials& credentials, const Credentials& sentinels) {
     store_.set_credentials(credentials, sentinels);

@@ -60,7 +60,7 @@ const ListSync::Mirror* ListSync::mirror(const Hash128& key) const {
   return it != mirror_.end() ? &it->second : nullptr;
 }
 
-/// What the store has not confirmed of this key.
+/// The changes of this key that the store has not confirmed.
 const ListSync::Pending* ListSync::local_change(const Hash128& key) const {
   if (const auto it = pending_.find(key); it != pending_.end()) return &it->second;
   const auto it = flying_.find(key);
@@ -100,7 +100,8 @@ void ListSync::gather(TimePoint now) {
     }
     Pending pending{change.removed, change.listed, now};
     if (const Mirror* const known = mirror(change.key)) {
-      // What was known when this happened had happened before, whatever the clocks say.
+      // Everything known at the time of this change had happened before it, whatever the clocks
+      // say.
       if (pending.removed) pending.removed = std::max(*pending.removed, to_local(known->listed));
       if (pending.listed) {
         pending.listed = std::max(*pending.listed, to_local(known->removed) + milliseconds{1});
@@ -202,7 +203,8 @@ bool ListSync::answered(const Reply& reply, TimePoint now) {
   stats_.last_answer = now;
   measure(answer.now, now);
   if (!epoch_ || *epoch_ != answer.epoch) {
-    // An epoch that this call has begun, where there was nothing, holds what it has said.
+    // If this call has begun an epoch in an empty store, the store holds exactly what the call
+    // sent.
     const bool ours = answer.epoch == fresh_ && epoch_ == ListEpoch{};
     spread_ = epoch_.has_value();
     epoch_ = answer.epoch;
@@ -250,10 +252,10 @@ void ListSync::take(const ListRecord& record, TimePoint now) {
   known.made_here = record.maker == origin_;
 }
 
-/// What the store holds of a key, brought into the bank. False: nothing came of it.
+/// Brings the store's record of a key into the bank. False: it changed nothing.
 bool ListSync::take_record(const ListRecord& record, TimePoint now) {
   if (const auto it = pending_.find(record.key); it != pending_.end() && record.removed != 0) {
-    // What came before that removal is not worth telling any more.
+    // Changes before that removal need not be sent any more.
     Pending& pending = it->second;
     if (pending.listed && to_store(*pending.listed) <= record.removed) pending.listed.reset();
     if (pending.removed && to_store(*pending.removed) <= record.removed) pending.removed.reset();
@@ -291,7 +293,7 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
   if (local_change(record.key) != nullptr) return true;
   const auto held = bank_.held(list_, record.key, now);
   if (held && to_store(held->until) > record.until + kSame)
-    repeat(record.key, 0, held->listed, now);  // it holds for longer here: for all, then
+    repeat(record.key, 0, held->listed, now);  // it lasts longer here: so it does for all
   return true;
 }
 
@@ -326,8 +328,8 @@ void ListSync::begin_round(std::int64_t from) {
   known_ = from;
 }
 
-/// To be told again. Where all replicas find the same thing missing, each begins elsewhere and soon
-/// hears what the others have told.
+/// Queues a change to be sent again. If all replicas find the same loss, each begins elsewhere and
+/// soon hears what the others have sent.
 void ListSync::repeat(const Hash128& key, std::int64_t removed, std::optional<TimePoint> listed,
                       TimePoint now) {
   Pending pending;
@@ -341,7 +343,7 @@ void ListSync::repeat(const Hash128& key, std::int64_t removed, std::optional<Ti
   put_pending(key, pending);
 }
 
-/// A change that is still to be told, with what the store knew before and has lost.
+/// A pending change, merged with the state that the store knew before and has lost.
 ListSync::Pending ListSync::told_again(const Pending& pending, const Mirror* known,
                                        TimePoint now) const {
   Pending out = pending;
@@ -369,7 +371,7 @@ void ListSync::end_round(TimePoint now) {
       const bool missing =
           known == nullptr || (known->seen != round_ && known->sequence > round_from_);
       if (const auto it = pending_.find(entry.key); it != pending_.end()) {
-        // That it holds for longer was not urgent; that it is there is, and what was told before.
+        // An extension was not urgent; the entry itself is, and so are earlier changes.
         if (missing) put_pending(entry.key, told_again(it->second, known, now));
       } else if (known == nullptr) {
         repeat(entry.key, 0, entry.listed, now);

@@ -66,7 +66,7 @@ class ListSync {
     std::uint64_t entries = 0;  ///< keys that the store is known to hold, tombstones included
     std::uint64_t pending = 0;  ///< changes that it has not heard of
     std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0;
-    std::uint64_t dropped = 0;  ///< removals that were not told: too much was pending
+    std::uint64_t dropped = 0;  ///< removals that were not sent: too many changes were pending
     std::uint64_t refused = 0;  ///< entries for which the store's list had no room
     std::optional<TimePoint> last_answer;
   };

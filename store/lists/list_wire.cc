@@ -11,7 +11,7 @@ namespace weir::store {
 namespace {
 
 constexpr std::size_t kKeyBytes = 16;
-constexpr char kNoKey[kKeyBytes] = {};  // who asked knows which key it was
+constexpr char kNoKey[kKeyBytes] = {};  // the asker knows which key it was
 constexpr std::int64_t kIntegerMost = std::int64_t{1} << 53;
 constexpr std::size_t kRecordHead = 4 * sizeof(double) + 8;
 
@@ -24,7 +24,7 @@ std::string key_bytes(const Hash128& key) {
 
 void put_ms(std::string& out, std::int64_t ms) { limiter::put(out, static_cast<double>(ms)); }
 
-// Whoever writes there: a time is 0 .. kForever.
+// The writer is not trusted: a time is 0 .. kForever.
 std::optional<std::int64_t> get_ms(limiter::Reader& in) {
   const auto value = in.get<double>();
   if (!(value >= 0 && value <= static_cast<double>(to_ms(limiter::kForever)) * 2))
@@ -53,7 +53,7 @@ std::optional<ListRecord> read_record(std::string_view key, std::string_view byt
 class Words {
  public:
   explicit Words(const Reply& reply) : reply_(reply) {}
-  /// What Lua's numbers hold, and not below 0: times, sequences, counts.
+  /// Reads an integer that Lua's numbers can hold, not below 0: times, sequences, counts.
   bool integer(std::int64_t& out) {
     if (!is(Reply::Type::integer)) return false;
     out = reply_[at_++].integer;
@@ -123,7 +123,7 @@ bool read_answer(const Reply& reply, std::size_t ops, ListAnswer& out) {
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t sequence = 0;
     if (!words.integer(sequence) || !words.string(key) || !words.string(bytes)) return false;
-    // A record that nobody can read is somebody's who writes other ones: the rest counts.
+    // An unreadable record may come from another version: the rest counts.
     if (auto record = read_record(key, bytes)) {
       record->sequence = sequence;
       out.records.push_back(*record);

@@ -10,19 +10,20 @@
 #include "limiter/lists/lists.h"
 #include "store/redis/resp_reader.h"
 
-/// What list.lua is told and what it says. Times are the store's, in Unix milliseconds.
+/// The arguments and replies of list.lua. Times are the store's, in Unix milliseconds.
 namespace weir::store {
 
 using ListEpoch = std::array<char, 16>;  ///< names one life of a list in the store; all 0: none
 
-/// Who lists: a process, from its start to its end.
+/// The author of an entry: a process, from its start to its end.
 struct ListOrigin {
   std::array<char, 8> bytes{};
   static ListOrigin of(std::uint64_t number) noexcept;
   friend bool operator==(const ListOrigin&, const ListOrigin&) = default;
 };
 
-/// What the store holds of a key. until 0: a tombstone, kept so that nobody brings the entry back.
+/// The store's record of a key. until 0: a tombstone, kept so that no replica brings the entry
+/// back.
 struct ListRecord {
   Hash128 key;
   std::int64_t sequence = 0;
@@ -34,7 +35,7 @@ struct ListRecord {
   std::string_view entry;   ///< as put_entry writes it, times the store's; a view into the answer
 };
 
-/// One change, as this replica made it.
+/// One change of this replica.
 struct ListOp {
   Hash128 key;
   std::int64_t removed = 0, listed = 0, until = 0, needed = 0;  ///< as in a record
@@ -53,7 +54,7 @@ struct ListResult {
   bool changed = false;
   bool made_here = false;  ///< in force, and made by a listing of this origin
   bool full = false;
-  std::optional<ListRecord> record;  ///< what the store holds, if it is not what was said
+  std::optional<ListRecord> record;  ///< the store's record, if it differs from the sent one
 };
 
 struct ListAnswer {

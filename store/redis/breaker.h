@@ -20,9 +20,9 @@ class Backoff {
   std::uint64_t random_;
 };
 
-/// Keeps a slow or silent node from costing every request its budget: after kFailures operations in
-/// a row that came too late, nothing is sent but a probe now and then, until one returns in time.
-/// Time is an argument. Not thread-safe.
+/// Keeps a slow or silent node from costing every request its budget: after kFailures late
+/// operations in a row, only a probe is sent now and then, until one returns in time. Time is an
+/// argument. Not thread-safe.
 class Breaker {
  public:
   enum class State : std::uint8_t { closed, open, half_open };
@@ -52,11 +52,10 @@ class Breaker {
   TimePoint probe_at_{}, sent_{};
 };
 
-/// Decides whether a request shall wait for another attempt at an operation that the server has
-/// refused for now (READONLY, TRYAGAIN, LOADING, BUSY). After kFailures repetitions in a row that
-/// were refused as well, nobody waits any more but one operation now and then, until a repetition
-/// helps. First attempts are always sent: each costs a round trip and says how things are.
-/// Time is an argument. Not thread-safe.
+/// Decides whether a request waits for another attempt at an operation that the server has refused
+/// for now (READONLY, TRYAGAIN, LOADING, BUSY). After kFailures refused repetitions in a row, only
+/// one operation now and then waits, until a repetition helps. First attempts are always sent: each
+/// costs a round trip and shows the state of the server. Time is an argument. Not thread-safe.
 class Repeats {
  public:
   static constexpr int kFailures = 8;

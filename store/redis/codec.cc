@@ -114,7 +114,8 @@ bool is_nil(const Reply& answer, std::size_t at) {
   return at < answer.size() && answer[at].type == Reply::Type::nil;
 }
 
-/// What one cell says is for near_reading.h: the value's text, then the settled value's.
+/// Reads the reply of one cell, which near_reading.h interprets: the value's text, then the settled
+/// value's.
 bool read_cell(const Reply& answer, std::size_t& at, const SharedOp& op, const SharedPart& part,
                SharedReply& reply) {
   const auto text = [&](std::size_t i) {

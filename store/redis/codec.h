@@ -29,7 +29,7 @@ unsigned append_keys(std::string& out, const limiter::SharedOp& op);
 /// are; which of them it is, the store's own clock decides.
 void append_argument(std::string& out, const limiter::SharedOp& op, bool retry, Now now);
 
-/// How many elements the operation's answer has, if it is no error.
+/// The number of elements in the operation's answer, if it is not an error.
 unsigned answer_width(const limiter::SharedOp& op) noexcept;
 /// Where the next operation's answer begins; reply.size() or beyond if this one is not whole.
 std::size_t skip_answer(const Reply& answer, std::size_t at, unsigned width) noexcept;
@@ -39,7 +39,7 @@ std::size_t skip_answer(const Reply& answer, std::size_t at, unsigned width) noe
 bool read_answer(const Reply& answer, std::size_t& at, const limiter::SharedOp& op,
                  limiter::SharedReply& reply);
 
-/// One part as the scripts read it, and what plain_calls.h needs of it.
+/// One part in the form of the scripts, and the data that plain_calls.h needs of it.
 void append_part(Packer& pack, const limiter::SharedPart& part, bool take_back, TimePoint wall);
 bool has_outcomes(const limiter::SharedPart& part) noexcept;
 double amount_of(const limiter::SharedOp& op) noexcept;
@@ -50,7 +50,7 @@ double limit_of(const limiter::SharedPart& part) noexcept;
 void append_key(std::string& out, const limiter::SharedPart& part, std::string_view key,
                 std::string_view tail = {});
 
-/// What an error text means: `OOM command not allowed ...`, also as scripts hand it on.
+/// The code of an error text: `OOM command not allowed ...`, also as scripts pass it on.
 limiter::SharedError error_of(std::string_view text) noexcept;
 
 }  // namespace weir::store

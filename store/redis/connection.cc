@@ -81,7 +81,7 @@ void Connection::fail(SharedError why, std::string text) {
 }
 
 void Connection::connect() {
-  // Generous beside a command's: a handshake costs more, and nobody waits for it.
+  // Generous compared to a command: a handshake costs more, and no request waits for it.
   worker_.wheel().arm(*this, worker_.now() + std::max(settings_.timeout * 4, milliseconds(500)));
   if (endpoint_.is_unix()) {
     const auto address = net::SocketAddress::unix_path(endpoint_.path);
@@ -113,7 +113,7 @@ void Connection::resolve() {
         if (error || found.empty()) {
           self->fail(SharedError::unavailable, "its name is not known");
         } else {
-          // A name of several addresses: whoever does not answer is not asked for ever.
+          // A name with several addresses: an address that does not answer is not tried for ever.
           const auto endpoint =
               std::next(found.begin(), static_cast<std::ptrdiff_t>(self->attempts_ % found.size()))
                   ->endpoint();
@@ -201,7 +201,7 @@ net::IoResult Connection::receive(std::span<char> into) noexcept {
 
 void Connection::read() {
   const std::span<char> into = worker_.scratch_in();
-  const std::uint64_t epoch = epoch_;  // whoever gets a reply may close, and even connect anew
+  const std::uint64_t epoch = epoch_;  // the receiver of a reply may close, and even reconnect
   for (;;) {
     const net::IoResult got = receive(into);
     if (got.would_block) return;
@@ -224,7 +224,7 @@ void Connection::read() {
     }
     if (pending_ == 0) {
       net::Wheel::disarm(*this);
-    } else if (answered) {  // bytes alone are no answer, however long they drip
+    } else if (answered) {  // bytes alone are not an answer, however long they trickle
       worker_.wheel().arm(*this, worker_.now() + settings_.timeout);
     }
   }

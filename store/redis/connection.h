@@ -15,12 +15,12 @@
 
 namespace weir::store {
 
-/// One pipelined connection to one Redis server, kept up by itself: connects, says who it is
+/// One pipelined connection to one Redis server, which maintains itself: it connects, authenticates
 /// (AUTH, SELECT, then PING or ROLE), and after any failure tries again with back-off and jitter.
 ///
 /// Commands are appended to out() and go to the socket with flush(), once a turn. Answers come in
-/// the commands' order. A server that lets `timeout` pass without any whole answer is given up.
-/// Lives on its worker's thread; the owner must outlive it, and it the worker's turn.
+/// the order of the commands. A server that sends no whole answer within `timeout` is given up.
+/// Lives on its worker's thread; the owner must outlive it, and it must outlive the worker's turn.
 class Connection final : net::EventHandler, net::Timer {
  public:
   class Owner {
@@ -44,7 +44,8 @@ class Connection final : net::EventHandler, net::Timer {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Where to connect to; a connection to somewhere else is closed (on_down) and made anew.
+  /// Sets the address to connect to. A connection to another address is closed (on_down) and made
+  /// again.
   void set_endpoint(const Endpoint& endpoint);
   /// Where the next attempt goes, when the back-off is over. Only from on_down().
   void try_next(const Endpoint& endpoint) { endpoint_ = endpoint; }
@@ -60,7 +61,8 @@ class Connection final : net::EventHandler, net::Timer {
   unsigned pending() const noexcept { return pending_; }
   void flush();
   std::uint64_t connects() const noexcept { return connects_; }
-  /// It has been of use: its next failure is a new one. A server may greet well and then be none.
+  /// The connection has been useful, so its next failure counts as a new one. (A server may greet
+  /// well and then answer nothing.)
   void worked() noexcept;
   /// Of the last failure, for people; empty after it has worked.
   const std::string& why() const noexcept { return why_; }

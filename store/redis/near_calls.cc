@@ -24,7 +24,7 @@ bool admits(SharedVerb verb) noexcept {
 /// Whether its reading is one with the event.
 bool has_event(SharedVerb verb) noexcept { return admits(verb) || verb == SharedVerb::look; }
 
-/// Whether it is told what is counted around.
+/// Whether the operation reads the cells around.
 bool reads(SharedVerb verb) noexcept {
   return verb != SharedVerb::release && verb != SharedVerb::take_back;
 }
@@ -80,7 +80,7 @@ void NearCalls::put_together(Call& call) {
   reading_.write(reading);
   const SharedVerb verb = call.ops.front().verb;
   if (call.counter->spec.metric == limiter::Metric::exists && !has_event(verb))
-    reading.value = reading.settled = Number(0);  // nothing is there to have been seen before
+    reading.value = reading.settled = Number(0);  // the cell is empty
   if (admits(verb) && call.ceiling && reading.has_value && call.ceiling->broken_by(reading.value)) {
     out.admitted = false;
   }
@@ -100,7 +100,7 @@ void NearCalls::gather(Call& call) {
     owner_.on_near(call.ref, call.reply);
     return calls_.take_back(call);
   }
-  // Before the caller hears of it: what it asks next finds this done.
+  // Before the caller hears of it, so that the caller's next question finds it done.
   cell.verb = cell.verb == SharedVerb::add ? SharedVerb::take_back : SharedVerb::release;
   cell.at = own.at;
   call.part.undo = own.parts[0].undo;

@@ -11,22 +11,23 @@
 
 namespace weir::store {
 
-/// Operations on counters with a radius. Each is carried out as one for each cell that is within
-/// reach, nine at most: the first is the event's own, which is written before the others are read,
-/// and readings are put together here. So is the ceiling judged: what breaks it is taken back.
+/// Operations on counters with a radius. Each becomes one operation for each cell within reach,
+/// nine at most. The first is the event's own cell, which is written before the others are read.
+/// The readings are added up here, and the ceiling is judged here: an event that breaks it is taken
+/// back.
 ///
-/// Not atomic. On one server two events see each other all the same, for both are written before
-/// either reads: in a race for the last place both may be refused, but not both admitted. In a
-/// Cluster, whose nodes have the cells, both may.
+/// Not atomic. On one server two events see each other, because both are written before either
+/// reads: in a race for the last place both may be refused, but not both admitted. In a Cluster,
+/// whose nodes hold the cells, both may be admitted.
 ///
-/// One per store, of its worker's thread.
+/// One per store, on its worker's thread.
 class NearCalls {
  public:
   class Owner {
    public:
     /// As SharedStore::submit, of operations each on one cell.
     virtual bool submit_cells(Batch& cells, TimePoint deadline) = 0;
-    /// What the operation has come to.
+    /// The result of the operation.
     virtual void on_near(OpRef ref, const limiter::SharedReply& reply) = 0;
 
    protected:

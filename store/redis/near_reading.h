@@ -16,7 +16,7 @@ void append_cell(std::string& out, std::string_view value, std::string_view sett
 class NearReading {
  public:
   void start(const limiter::CounterSpec& spec) noexcept;
-  /// One cell, as append_cell has it. False: that is none, and nothing is added.
+  /// Adds one cell in the form of append_cell. False: it is malformed, and nothing is added.
   bool add(std::string_view cell);
   /// value, settled and has_value as a reading has them.
   void write(limiter::Reading& out);

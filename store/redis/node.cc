@@ -172,7 +172,7 @@ void Node::prepare(Call::What what) {
   connection_.sent(1);
 }
 
-/// It gets what it has not. An error says nothing: then calls bring the text.
+/// Sends the scripts that the server lacks. An error tells nothing: then calls bring the text.
 void Node::learn_what_it_has(const Reply& reply) {
   std::string& out = connection_.out();
   if (functions_) {
@@ -298,7 +298,7 @@ void Node::answer(const Call& call, const Reply& reply, std::chrono::nanoseconds
   if (sound) clock_.learn(store_time, heard);
   std::size_t at = 2;
   for (unsigned i = 0; i < call.ops; ++i) {
-    if (flying_.empty()) return;  // whoever heard of one answer closed the connection
+    if (flying_.empty()) return;  // the receiver of an answer closed the connection
     const OpRef ref = flying_.pop();
     answer_one(ref, reply, at, store_time, sound);
   }

@@ -15,14 +15,15 @@
 
 namespace weir::store {
 
-/// One server, as one worker sees it: its pipeline, its breaker, and what a turn of the loop has
-/// for it. Operations of one script are gathered until the turn ends (or kCallMost is reached),
-/// then they share a call, and all calls one write.
+/// One server, as one worker sees it: its pipeline, its breaker, and the operations of a turn of
+/// the loop. Operations of one script are gathered until the turn ends (or kCallMost is reached);
+/// then they share a call, and all calls share one write.
 ///
-/// It is up once the server has the scripts, for a request's budget is too short for NOSCRIPT and
-/// then the text, and has answered a probe in time: a call that asks nothing, of one of them. So a
-/// server that greets well and helps with nothing never is. Where SCRIPT is forbidden, it is up all
-/// the same. Where functions are wanted, they are one library that is loaded in the same way.
+/// The node is up when the server has the scripts (the budget of a request is too short for
+/// NOSCRIPT and then the text) and has answered a probe in time: a call of one of the scripts
+/// without operations. So a server that greets well and answers nothing is never up. If SCRIPT is
+/// forbidden, the node is up without it. With functions, they are one library that is loaded in the
+/// same way.
 class Node final : Connection::Owner, net::Timer {
  public:
   /// Of a call, an operation that is not plain counting for two: a script blocks Redis for some
@@ -30,12 +31,12 @@ class Node final : Connection::Owner, net::Timer {
   static constexpr std::size_t kCallMost = 64;
   static constexpr std::size_t kInFlightMax = 16'384;  ///< operations; then Error full
 
-  /// What answers mean is the store's business.
+  /// Interprets answers: the store.
   class Owner {
    public:
     virtual void on_up(Node& node) = 0;
     virtual void on_down(Node& node, limiter::SharedError why) = 0;
-    /// One operation's answer failed with an error that another attempt may mend, or not.
+    /// One operation failed; another attempt may help, or not.
     virtual void on_error(Node& node, OpRef ref, limiter::SharedError error,
                           std::string_view text) = 0;
     virtual void on_answer(Node& node, OpRef ref) = 0;  ///< its reply is filled
@@ -56,7 +57,7 @@ class Node final : Connection::Owner, net::Timer {
   /// Whether operations that this server refuses for now are worth another attempt.
   Repeats& repeats() noexcept { return repeats_; }
   bool admits() const noexcept { return connection_.ready() && breaker_.admits(); }
-  /// Connected, but the last answers came too late, and so nothing is sent until the next probe.
+  /// Connected, but the last answers came too late, so only probes are sent.
   bool is_late() const noexcept {
     return connection_.ready() && preparing_ == 0 && breaker_.state() == Breaker::State::open;
   }
@@ -81,7 +82,7 @@ class Node final : Connection::Owner, net::Timer {
     std::size_t size() const noexcept { return ops.size() + plain.refs().size(); }
     void clear();
 
-    PlainCalls plain;             // they go first
+    PlainCalls plain;             // sent first
     std::string keys, arguments;  // of the others
     unsigned key_count = 0;
     unsigned slot = 0;
@@ -104,7 +105,7 @@ class Node final : Connection::Owner, net::Timer {
   unsigned begin_call(const Script& script, bool bring, bool asking, unsigned keys,
                       std::size_t words);
   void probe();
-  bool probed(const Reply& reply);  ///< false: that is no answer to a probe
+  bool probed(const Reply& reply);  ///< false: not an answer to a probe
   void on_reply(const Reply& reply) override;
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
@@ -131,7 +132,7 @@ class Node final : Connection::Owner, net::Timer {
   Ring<Call> calls_;
   std::size_t fresh_ = 0;  // calls of this turn, at the end of calls_
   Ring<OpRef> flying_;
-  Ring<ScriptCall*> single_;  // those of What::call
+  Ring<ScriptCall*> single_;  // calls of What::call
   std::vector<OpRef> lost_;
   std::uint64_t calls_made_ = 0, bytes_out_ = 0;
   RoundTrips round_trips_;

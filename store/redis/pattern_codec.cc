@@ -16,9 +16,9 @@ using limiter::SharedVerb;
 
 constexpr double kReasonable = 4'503'599'627'370'496.0;  // 2^52 ms
 
-/// op.at as the store measures it. A time where replay tells it, or where the server's clock is
-/// known: the operation may lie in a socket for as long as the server is stopped. Else less than
-/// nothing, an age.
+/// op.at in the form of the store: a time in a replay, or if the server's clock is known (the
+/// operation may lie in a socket for as long as the server is stopped). Otherwise a negative
+/// number, an age.
 double time_of(const SharedOp& op, Now now) {
   if (op.now || op.verb == SharedVerb::done) return static_cast<double>(to_ms(op.at));
   const milliseconds age = std::max(now.wall - op.at, milliseconds{0});

@@ -41,7 +41,7 @@ class PlainCalls {
     std::optional<TimePoint> now;
     friend bool operator==(const Terms&, const Terms&) = default;
   };
-  using Touched = std::bitset<1024>;  // a Bloom filter: who is taken for another is only slower
+  using Touched = std::bitset<1024>;  // a Bloom filter: a false match only costs time
 
   std::optional<std::size_t> terms_of(const limiter::SharedOp& op, TimePoint wall);
 

@@ -61,7 +61,7 @@ void RedisStore::stop() {
   net::Wheel::disarm(*this);
   if (sentinels_ != nullptr) sentinels_->stop();
   for (auto& node : nodes_) {
-    node->end_turn();  // what can still be said is said
+    node->end_turn();  // sends as much as possible
     node->connection().stop();
   }
   parked_.clear();
@@ -188,7 +188,7 @@ void RedisStore::on_answer(Node& node, OpRef ref) {
 }
 
 /// A server that is there and refuses (NOPERM, OOM, READONLY, MOVED outside of a cluster) looks
-/// well to whoever asks for its connection alone. A wrong type is one key's affair.
+/// healthy by its connection alone. A wrong type concerns one key only.
 void RedisStore::complain(Node& node, SharedError error, std::string_view text) {
   if (text.empty() || error == SharedError::wrong_type) return;
   complained_at_ = worker_.now();
@@ -207,18 +207,18 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   const SharedOp* const op = tickets_.op(ref);
   if (op == nullptr) return;
   if (error == SharedError::moved) return redirect(node, ref, text);
-  if (error == SharedError::read_only) {  // it was the master, and is not any more
+  if (error == SharedError::read_only) {  // the server is not the master any more
     if (sentinels_ != nullptr) sentinels_->ask();
     if (is_cluster()) want_slots(worker_.now());
   }
   if (error == SharedError::cluster_down && is_cluster()) want_slots(worker_.now());
-  // The connection broke: whether it was executed nobody knows.
+  // The connection broke: the operation may have been executed or not.
   const bool unsure = error == SharedError::lost || error == SharedError::timed_out ||
                       error == SharedError::malformed;
   if (unsure && ref.sent > 0 && !counts_once(*op)) return finish(ref, error);
   const bool patient = tickets_.batch(ref)->patient;
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
-  // Where there is no time left for another attempt, what the server said is the answer.
+  // If there is no time for another attempt, the server's answer is final.
   const bool in_time = worker_.now() + kTryAgain < tickets_.deadline(ref);
   const bool refused = retry == limiter::SharedRetry::again;
   if (refused && !unsure && ref.sent > 1) node.repeats().failed(worker_.now());
@@ -229,7 +229,7 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
     complain(node, error, text);
     return finish(ref, error);
   }
-  // Nobody waits for a settlement: it waits for the store.
+  // No request waits for a settlement: the settlement waits for the store.
   const bool wait = patient && (refused || retry == limiter::SharedRetry::later);
   if (wait || (may && node.repeats().worth(worker_.now())))
     return park(ref, worker_.now() + kTryAgain);

@@ -15,18 +15,18 @@
 
 namespace weir::store {
 
-/// What a worker's store has seen; for metrics. Plain numbers, taken on the worker's thread.
+/// Statistics of a worker's store, for metrics. Plain numbers, taken on the worker's thread.
 struct RedisStats {
-  bool up = false;               ///< some node admits operations (cluster: all that own slots)
-  bool refuses = false;          ///< it is there, and answers with errors that time won't mend
-  std::uint64_t nodes = 0;       ///< known
-  std::uint64_t nodes_open = 0;  ///< whose breaker is open
-  std::uint64_t in_flight = 0;   ///< operations
-  std::uint64_t operations = 0;  ///< submitted
-  std::uint64_t calls = 0;       ///< script calls sent
-  std::uint64_t bytes_out = 0;   ///< of calls
-  std::uint64_t resent = 0;      ///< operations that were sent again
-  std::uint64_t connects = 0;    ///< connections made
+  bool up = false;          ///< some node admits operations (cluster: all that own slots)
+  bool refuses = false;     ///< it is there, and answers with errors that do not pass with time
+  std::uint64_t nodes = 0;  ///< known
+  std::uint64_t nodes_open = 0;                                ///< whose breaker is open
+  std::uint64_t in_flight = 0;                                 ///< operations
+  std::uint64_t operations = 0;                                ///< submitted
+  std::uint64_t calls = 0;                                     ///< script calls sent
+  std::uint64_t bytes_out = 0;                                 ///< of calls
+  std::uint64_t resent = 0;                                    ///< operations that were sent again
+  std::uint64_t connects = 0;                                  ///< connections made
   std::array<std::uint64_t, limiter::kSharedErrors> errors{};  ///< replies with an error, by kind
   RoundTrips round_trips;  ///< of script calls that were answered
 };
@@ -50,8 +50,8 @@ class RedisStore final : public SharedStore,
   bool submit(Batch& batch, TimePoint deadline) override;
   void cancel(Batch& batch) noexcept override;
 
-  /// Sends the call with this turn. False: nobody can take it now, and it will not be heard of.
-  /// It is heard of at the latest when the connection has been silent for its timeout.
+  /// Sends the call with this turn. False: no node can take it now, and no answer will come.
+  /// Otherwise the answer comes at the latest when the connection has been silent for its timeout.
   bool call(ScriptCall& call);
 
   /// Takes effect with the next connection (a reload has rotated the password).
@@ -110,7 +110,7 @@ class RedisStore final : public SharedStore,
   std::uint64_t seed_;
   Tickets tickets_;
   NearCalls near_{*this};
-  std::vector<std::unique_ptr<Node>> nodes_;  // one that is off has retired
+  std::vector<std::unique_ptr<Node>> nodes_;  // a node that is off has retired
   std::size_t seeds_ = 0;                     // the first ones, which never do
   std::unique_ptr<Sentinels> sentinels_;
   std::vector<std::uint16_t> slots_;  // cluster: node + 1 of each slot, 0: unknown
@@ -124,7 +124,7 @@ class RedisStore final : public SharedStore,
   std::function<void()> up_;  // called once it is
   std::string complaint_;     // the last error of a server
   TimePoint complained_at_{}, helped_at_{};
-  std::string slots_why_;  // nobody says where slots are
+  std::string slots_why_;  // why the slots are unknown
 };
 
 }  // namespace weir::store

@@ -24,7 +24,7 @@ class RespGuard {
   RespGuard() noexcept = default;
   explicit RespGuard(const Limits& limits) noexcept : limits_(limits) {}
 
-  /// False: these bytes are no reply that may be parsed. From then on always false.
+  /// False: these bytes are not a reply that may be parsed. From then on always false.
   bool admit(std::string_view bytes) noexcept;
   /// Whether the last byte admitted was the last of a reply.
   bool between_replies() const noexcept { return state_ == State::type && level_ == 0; }

@@ -43,8 +43,8 @@ class Reply {
   std::string text_;
 };
 
-/// hiredis' reader behind the guard, building Replies without an allocation each (its buffers keep
-/// what they have grown to, which the guard bounds). Not thread-safe.
+/// The reader of hiredis behind the guard. It builds Replies without an allocation each: its
+/// buffers keep their size, which the guard bounds. Not thread-safe.
 class RespReader {
  public:
   RespReader();

@@ -9,7 +9,7 @@ namespace weir::store {
 
 /// How long calls took, by bucket. Not thread-safe.
 struct RoundTrips {
-  /// Upper bounds, inclusive; what took longer is in the last bucket.
+  /// Upper bounds, inclusive; slower calls are in the last bucket.
   static constexpr std::array<std::chrono::microseconds::rep, 12> kUpTo{
       100, 250, 500, 1'000, 2'500, 5'000, 10'000, 25'000, 50'000, 100'000, 250'000, 1'000'000};
 

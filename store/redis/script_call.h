@@ -9,9 +9,9 @@
 
 namespace weir::store {
 
-/// One call of a script that is no operation on a counter: lists exchange their entries so. All its
-/// keys lie in one slot. The owner keeps it, as it is, until it has heard, or the store has
-/// stopped.
+/// One call of a script that is not an operation on a counter: lists exchange their entries with
+/// it. All its keys lie in one slot. The owner keeps it unchanged until the answer has come, or the
+/// store has stopped.
 class ScriptCall {
  public:
   /// The call's answer; `reply` is gone afterwards. Another call may be made from here.

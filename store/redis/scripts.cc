@@ -27,7 +27,7 @@ std::string_view file(const std::string& name) {
 
 constexpr std::string_view kSection = "--: ";  // begins a line that names a section
 
-/// What stands in `text` below that line, up to the next such line.
+/// The text below that line, up to the next such line.
 std::string_view section(std::string_view text, std::string_view name) {
   const std::size_t begin = text.find(name);
   WEIR_ASSERT(begin != text.npos);
@@ -74,7 +74,7 @@ class Catalogue {
                                                           : kFiles[i];
       Text& text = texts_[i];
       text.function = "weir_" + std::string(name) + "_" + version;
-      // What is a script's chunk to EVAL is a function's body here, with the same two names.
+      // The chunk of a script for EVAL is the body of a function here, with the same two names.
       library_text_ += "redis.register_function('" + text.function + "', function(KEYS, ARGV)\n" +
                        text.text + "\nend)\n";
       scripts_[i] = {name, text.text, text.sha, text.function};

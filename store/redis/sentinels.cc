@@ -54,7 +54,7 @@ void Sentinels::on_reply(const Reply& reply) {
     refusal_ =
         connection_.endpoint().to_string() + ": " + std::string(reply.text().substr(0, kShown));
   }
-  // It does not know this master. Where none of them does, they are asked once a second.
+  // This Sentinel does not know the master. If none of them does, they are asked once a second.
   if (++ignorant_ < settings_.endpoints.size()) connection_.set_endpoint(next_sentinel());
 }
 

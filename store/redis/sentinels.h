@@ -39,7 +39,7 @@ class Sentinels final : Connection::Owner, net::Timer {
   Owner& owner_;
   std::size_t at_ = 0;
   std::size_t ignorant_ = 0;  // that did not know the master, since the last tick
-  std::string refusal_;       // what the last one said instead; empty: it has answered
+  std::string refusal_;       // the last reply instead; empty: it has answered
   Connection connection_;
 };
 

@@ -33,8 +33,8 @@ struct Settings {
   std::shared_ptr<const TlsContext> tls;  ///< null: plain
   bool functions = false;                 ///< FCALL where the server knows it, else EVALSHA
   std::string server_name;                ///< of the certificate; empty: the host
-  milliseconds timeout{50};  ///< without any answer for so long, a connection is given up
-  milliseconds budget{5};    ///< what a request waits at most; slower probes keep the breaker open
+  milliseconds timeout{50};  ///< a connection without any answer for this long is given up
+  milliseconds budget{5};    ///< the most that a request waits; slower probes keep the breaker open
 };
 
 }  // namespace weir::store

@@ -25,7 +25,7 @@ struct Redirect {
 std::optional<Redirect> parse_redirect(std::string_view error);
 
 /// Reads an answer to CLUSTER SLOTS: calls `range(first, last, master)` for each. An empty host as
-/// above. False: it is no such answer.
+/// above. False: not such an answer.
 bool read_slots(const Reply& reply,
                 const std::function<void(unsigned, unsigned, const Endpoint&)>& range);
 

@@ -14,9 +14,9 @@ struct Now {
   std::optional<TimePoint> store;  ///< the server's, as far as known
 };
 
-/// What a server's clock shows, learned from the times in its answers. An answer that was slow to
-/// arrive makes the server's clock look slow, never fast: so the best answer of the last one or two
-/// periods counts, and a server whose clock was set back is believed after them. Not thread-safe.
+/// Estimates a server's clock from the times in its answers. A slow answer makes the server's clock
+/// look late, never early: so the best answer of the last one or two periods counts, and a clock
+/// that was set back is believed after them. Not thread-safe.
 class StoreClock {
  public:
   static constexpr std::chrono::seconds kPeriod{10};
@@ -35,7 +35,7 @@ class StoreClock {
   /// It may be another server from now on.
   void forget() noexcept { offset_.reset(); }
 
-  /// Nothing as long as no answer has told it.
+  /// Nothing until the first answer.
   std::optional<TimePoint> at(std::chrono::nanoseconds ticks) const noexcept {
     if (!offset_) return std::nullopt;
     return TimePoint{std::max(before_, *offset_) + std::chrono::floor<milliseconds>(ticks)};

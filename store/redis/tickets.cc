@@ -55,7 +55,7 @@ void Tickets::cancel(Batch& batch) noexcept {
 }
 
 void Tickets::Ticket::on_timer(TimePoint) {
-  // What has no answer still has the error that submit() put there.
+  // Operations without an answer still have the error that submit() set.
   Batch* const late = batch;
   owner->timed_out_ += open;
   owner->close(*this);

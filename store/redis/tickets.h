@@ -9,7 +9,7 @@
 
 namespace weir::store {
 
-/// One operation on its way: which batch, which of its operations. Outlives the batch harmlessly.
+/// One operation on its way: its batch, and its index there. May outlive the batch.
 struct OpRef {
   std::uint32_t ticket = 0;
   std::uint32_t generation = 0;
@@ -19,8 +19,8 @@ struct OpRef {
   std::uint8_t width = 0;  ///< of its answer, for who must step over it
 };
 
-/// The batches that wait. A batch may be gone (its deadline passed, it was cancelled) while its
-/// operations are still in some pipeline: their answers then find nobody. Not thread-safe.
+/// The waiting batches. A batch may be gone (its deadline passed, it was cancelled) while its
+/// operations are still in some pipeline: their answers are dropped then. Not thread-safe.
 class Tickets {
  public:
   explicit Tickets(net::Wheel& wheel) noexcept : wheel_(wheel) {}
@@ -31,13 +31,13 @@ class Tickets {
   std::uint32_t generation(std::uint32_t ticket) const noexcept {
     return all_[ticket - 1].generation;
   }
-  /// Null: nobody waits for it any more.
+  /// Null: the batch is gone.
   Batch* batch(const OpRef& ref) noexcept;
   const limiter::SharedOp* op(const OpRef& ref) noexcept;
   /// When the batch's time is over; it must still wait.
   TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.ticket - 1].deadline(); }
-  /// One reply is there (in the batch). The last one finishes the batch: then `notify` says whether
-  /// it is told, and the return value that it is finished.
+  /// One reply is there (in the batch). The last one finishes the batch: `notify` says whether the
+  /// batch is notified; returns true if the batch is finished.
   bool answered(const OpRef& ref, bool notify);
   void cancel(Batch& batch) noexcept;
   std::size_t waiting() const noexcept { return all_.size() - free_.size(); }

@@ -19,8 +19,8 @@ struct TlsFiles {
   std::string key;   ///< PEM; needed with cert
 };
 
-/// What TLS connections share: whom to believe, who we are. TLS 1.2 or newer; the peer's
-/// certificate and name are always verified. Immutable after open(): workers share it.
+/// The shared part of TLS connections: trusted authorities and our certificate. TLS 1.2 or newer;
+/// the peer's certificate and name are always verified. Immutable after open(): workers share it.
 class TlsContext {
  public:
   /// Error::malformed: a file cannot be read or used; `why` says which.
@@ -34,8 +34,8 @@ class TlsContext {
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 
-/// One connection's TLS over a non-blocking socket, whose owner closes it. Reads and writes go
-/// through net/socket.h, so that a closed peer is no signal.
+/// The TLS of one connection over a non-blocking socket, whose owner closes it. Reads and writes go
+/// through net/socket.h, so that a closed peer raises no signal.
 class TlsSession {
  public:
   /// `name`: of the certificate, a host name or an address; also sent as SNI if it is a name.
