@@ -3,7 +3,7 @@
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 
-/// What a step of a case expects.
+/// The expectations of a step of a case.
 namespace weir::config {
 namespace {
 

@@ -12,7 +12,7 @@ std::vector<std::pair<Text, Text>> read_text_map(Reader& reader, const Member& m
 std::optional<Text> read_any_text(Reader& reader, const Member& m);
 /// One text, or a list of them.
 std::vector<Text> read_key_texts(Reader& reader, const Member& m);
-/// `2m` or `2026-01-05T10:00:00Z`; told if it is neither.
+/// `2m` or `2026-01-05T10:00:00Z`; reports an error if the value is neither.
 std::optional<Text> read_when(Reader& reader, const Member& m);
 
 void read_expect(Reader& reader, const Member& m, std::optional<CaseExpect>& out);

@@ -13,13 +13,14 @@
 /// expected of them. In every text of a step `<n>` stands for the number of the repetition, from 1.
 namespace weir::config {
 
-/// Who should stand on a list: its name, or a policy's for any list of its own, and the key.
+/// A key that should be on a list: the list's name (or a policy's name, for any of its own lists),
+/// and the key.
 struct CaseEntry {
   Text list;
   std::vector<Text> key;
 };
 
-/// Matches that a pattern policy should have told so far: how many, or which.
+/// The matches of a pattern policy that should have happened so far: how many, or which.
 struct CasePattern {
   struct Match {
     std::optional<Text> kind;  ///< matched, timeout or unmatched
@@ -71,7 +72,7 @@ struct CaseExpect {
   }
 };
 
-/// What the app does with a request that reaches it.
+/// The app's answer to a request that reaches it.
 struct CaseAnswer {
   enum class End : std::uint8_t {
     answered,
@@ -89,7 +90,7 @@ struct CaseStep {
   Where where;
   std::optional<Text> at;         ///< an offset from the case's start, or a time
   std::optional<Duration> after;  ///< since the step before
-  std::optional<Text> happened;   ///< what the event says itself, as `at`
+  std::optional<Text> happened;   ///< the time that the event itself brings, as `at`
   // A request ...
   std::optional<Text> request;  ///< "POST /api/login?x=1"
   std::vector<std::pair<Text, Text>> headers;

@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t kFilesAtMost = 1000;
 constexpr int kLinksAtMost = 40;  // on the way to a file, as in the kernel
 
-/// Sixteen bytes as hex digits of a hash that is the same everywhere and always (no secret: it
-/// names a version, it keeps nobody out).
+/// Sixteen bytes as hex digits of a hash without a secret, so that it is equal everywhere: it names
+/// a version, and protects nothing.
 std::string content_hash(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const Hash128 hash = HashSecret::from_bytes({}).hash(bytes);
@@ -92,7 +92,7 @@ struct Places {
   void follow(const std::string& path);
 };
 
-/// Walks the path as the kernel does, link by link; what is missing is taken as it is written.
+/// Walks the path as the kernel does, link by link; a missing part is used as written.
 void Places::follow(const std::string& path) {
   std::string at = path.starts_with('/') ? "/" : ".";  // no link in it
   std::string rest = path;
@@ -117,7 +117,7 @@ void Places::follow(const std::string& path) {
   if (found > 0) links.insert(directory_of(at));
 }
 
-/// The directory part is taken literally: a path with `[` in it is no pattern.
+/// The directory part is literal: a `[` in a path does not begin a pattern.
 std::string escape_pattern(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -14,7 +14,7 @@ namespace weir::config {
 
 struct SourceFile {
   std::string name;  ///< as in Model::files: a path, or `$NAME` of an environment variable
-  std::string text;  ///< what was read; empty for an environment variable
+  std::string text;  ///< the text; empty for an environment variable
   std::string hash;  ///< of the content, 32 hex digits; empty for an environment variable
 };
 
@@ -24,7 +24,8 @@ struct IncludePattern {
   std::size_t files = 0;  ///< that it matches
 };
 
-/// What a load brought: a model, or why there is none, and the texts to show it on.
+/// The result of a load: a model, or the reasons why there is none, and the texts that they refer
+/// to.
 struct Loaded {
   std::optional<Model> model;  ///< only without errors
   /// With errors, where there are sound policies or views to look for more of them; never run.

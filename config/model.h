@@ -55,7 +55,7 @@ struct FieldDef {
   Text expression;
 };
 
-/// What an event's records look like in a file: `source:`.
+/// The form of an event's records in a file: `source:`.
 struct SourceDef {
   enum class Format : std::uint8_t { csv, log, json };
   enum class Time : std::uint8_t { seconds, millis, pattern };
@@ -69,7 +69,7 @@ struct SourceDef {
   Where where;
 };
 
-/// What a rate limit call must ask about to be an event: `domain` and `descriptors`.
+/// The descriptors of a rate limit call that make it this event: `domain` and `descriptors`.
 struct DescriptorDef {
   struct Entry {
     enum class Kind : std::uint8_t {
@@ -81,7 +81,7 @@ struct DescriptorDef {
     Text value;
     Kind kind = Kind::value;
   };
-  /// What a rule of envoyproxy/ratelimit says beside its policy.
+  /// The settings of a rule of envoyproxy/ratelimit beside its policy.
   struct Rule {
     std::string name;  ///< as its rule names it; may be empty
     std::string path;  ///< `domain.key_value.key2`: in its metrics
@@ -216,7 +216,8 @@ struct WindowDef {
   Number capacity{0};                     ///< leaky
   milliseconds drain{0};                  ///< leaky: the time in which `drains` drain
   std::uint32_t drains = 1;               ///< leaky: 1, or of `rate: 3/s` the 3
-  /// leaky: `rate` and `burst`. A rung without threshold is over the burst, and nothing is emptied.
+  /// leaky: `rate` and `burst`. A rung without threshold means "over the burst", and does not empty
+  /// the bucket.
   bool is_rate = false;
   milliseconds hop{0};    ///< last, in views: a result every so often
   unsigned buckets = 60;  ///< last, not exact: 1 .. 3600
@@ -288,10 +289,10 @@ struct ShareDef {
   std::optional<Duration> sync;
 };
 
-/// What holds while the shared store is away.
+/// How a policy works while the shared store is away.
 struct OnErrorDef {
   enum class What : std::uint8_t {
-    local,  ///< what this process has counted, against `part` of the limits
+    local,  ///< by the counts of this process, against `part` of the limits
     allow,  ///< as if the policy were not there
     deny,   ///< 503
   };
@@ -302,14 +303,14 @@ struct OnErrorDef {
 
 struct PolicyDef {
   Text name;
-  bool sound = true;  ///< else what is wrong with it has been told: nothing more is looked at
+  bool sound = true;  ///< otherwise its errors are reported already, and further checks skip it
   std::vector<Text> watch;
   std::vector<EventDef> described;  ///< events that `watch` and `guard` describe in place
   std::optional<Text> when;
   std::vector<KeyPart> key;
   std::optional<PatternDef> pattern;
   std::vector<NamedMetricDef> metrics;
-  std::optional<Text> reserve;  ///< the estimate of an amount that only the answer tells
+  std::optional<Text> reserve;  ///< the estimate of an amount that only the answer contains
   std::optional<Located<std::int64_t>> version;
   std::optional<Duration> retain;
   std::optional<Located<PolicyClock>> clock;
@@ -329,7 +330,7 @@ struct PolicyDef {
   std::optional<OnErrorDef> on_error;
 };
 
-/// `defaults:` what a policy is taken to say where it does not say it itself.
+/// `defaults:` the settings of policies that have none of their own.
 struct PolicyDefaults {
   std::optional<ShareDef> share;  ///< where the policy counts or waits for something
   std::optional<Located<Missing>> missing;
@@ -401,11 +402,11 @@ struct Server {
     /// A proxy that asks at /forward_auth/NAME.
     struct ForwardAuth {
       Text caller;
-      std::vector<std::pair<int, int>> deny_status;  ///< what a refusal's status becomes
+      std::vector<std::pair<int, int>> deny_status;  ///< replacements for the statuses of refusals
     };
     std::vector<ForwardAuth> forward_auth;
   } api;
-  /// What is believed of proxies that ask about requests.
+  /// How far weir trusts proxies that ask about requests.
   struct Authz {
     std::vector<Cidr> trust;  ///< client_ip.trust; none: `hops` are counted instead
     std::string client_header = "x-forwarded-for";

@@ -9,9 +9,9 @@
 
 namespace weir::config {
 
-/// What an operator has set on a policy for a while, over what the files say. It is applied to a
-/// copy of the model, which is then compiled like any other: whatever compiles is immutable, and an
-/// override that makes no sense is refused like a wrong file.
+/// A temporary setting of an operator for a policy, over the files. It is applied to a copy of the
+/// model, which is then compiled like any other: every compiled set is immutable, and an override
+/// that makes no sense is refused like a wrong file.
 struct Override {
   /// `over=20`, `deny.over=20`, `2.over=20`: the threshold of one rung.
   struct Limit {
@@ -25,12 +25,12 @@ struct Override {
   std::string reason, by;
 };
 
-/// Puts the override over its policy. Returns what is wrong, for people, with what would be right;
-/// empty: it is done.
+/// Applies the override to its policy. Returns the error, for people, with the correct
+/// alternatives; empty: success.
 ///
 /// `shadow` sets every rung to shadow and leaves the policy's own mode: its counters are the same
-/// and go on counting, so that nothing is forgotten when it ends. `enforce` of a policy that the
-/// files have in shadow gives it counters of its own, which begin empty.
+/// and continue to count, so that nothing is lost when it ends. `enforce` of a policy that the
+/// files have in shadow gives it counters of its own, which start empty.
 std::string apply(const Override& change, Model& model);
 
 /// `shadow`, `over=20, deny.over=50`: what it sets.

@@ -19,7 +19,7 @@ struct FileDraft {
   std::size_t apart = 0;  ///< errors in sections that no other section rests on
 };
 
-/// A section that policies and views do not rest on: of what is wrong there nothing else is wrong.
+/// A section that policies and views do not depend on: its errors cause no others.
 template <class Read>
 void read_apart(Reader& reader, FileDraft& d, Read read) {
   const std::size_t errors = reader.problems().errors();

@@ -43,7 +43,7 @@ std::size_t keep_of(const PolicyDef& policy, const WindowDef* window) {
   for (const Rung& rung : policy.then) {
     if (rung.compare == Rung::Compare::none || !reads(policy, rung, window)) continue;
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
-    // What a table or an expression may ask for is known only at the event.
+    // The thresholds of a table or an expression are known only at the event.
     const double needs =
         limit == nullptr ? static_cast<double>(most) : std::floor(limit->value.as_real()) + 1;
     keep =

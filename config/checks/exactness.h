@@ -5,9 +5,8 @@
 
 #include "config/model.h"
 
-/// What the rungs of a policy ask of its windows: which must be read exactly, and how much of a key
-/// such a window keeps. Rungs whose windows are the same (`in: 10m` beside `window: 10m`) read one
-/// counter.
+/// Finds which windows of a policy its rungs need to be exact, and how many events of a key such a
+/// window keeps. Rungs with equal windows (`in: 10m` beside `window: 10m`) read one counter.
 namespace weir::config {
 
 inline constexpr std::size_t kKeepDefault = 1000;
@@ -27,9 +26,9 @@ bool reads(const PolicyDef& policy, const Rung& rung, const WindowDef* window);
 /// `over` and `at` need. A rung that asks whether a value is `under` a limit needs the true value.
 bool is_read_by_under(const PolicyDef& policy, const WindowDef* window);
 
-/// Events or members of a key that the counter of this window keeps: `keep`, or what the highest
-/// threshold needs where an `under` rung alone makes the window exact; at least kKeepDefault, at
-/// most kKeepMost.
+/// The number of events or members of a key that the counter of this window keeps: `keep`. If only
+/// an `under` rung makes the window exact, it is the number that the highest threshold needs; at
+/// least kKeepDefault, at most kKeepMost.
 std::size_t keep_of(const PolicyDef& policy, const WindowDef* window);
 
 }  // namespace weir::config

@@ -75,8 +75,8 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// Metrics that have bounds of their own. A leaky bucket holds its capacity at most, and reads one
-/// more when an event overflows it; only what is in flight comes on top of that.
+/// Metrics with bounds of their own. A leaky bucket holds its capacity at most, and reads one more
+/// when an event overflows it; only events in flight can be on top of that.
 void check_bounds(Reader& reader, const PolicyDef& policy) {
   using Kind = MetricDef::Kind;
   const Kind kind = policy.metric.kind;
@@ -145,8 +145,8 @@ void check_refused_before(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// Where a rung empties the counter, what is counted by ones does not get beyond it, but for what
-/// is in flight.
+/// If a rung empties the counter, a count that grows by ones does not exceed that threshold, except
+/// by events in flight.
 void check_cleared_before(Reader& reader, const PolicyDef& policy) {
   const MetricDef::Kind kind = policy.metric.kind;
   if (kind != MetricDef::Kind::count && kind != MetricDef::Kind::distinct) return;
@@ -265,7 +265,7 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// The request's score, which is no counter.
+/// Checks the score of the request, which is not a counter.
 void check_score(Reader& reader, const PolicyDef& policy) {
   if (policy.metric.kind != MetricDef::Kind::score) return;
   for (const Rung& rung : policy.then) {
@@ -280,7 +280,7 @@ void check_score(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// What a rung needs of its policy.
+/// Checks what a rung needs of its policy.
 void check_rungs(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
     const WindowDef* const window = window_of(policy, rung);
@@ -365,8 +365,7 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// What brings its own time can be counted where a window can be told of any time, and nowhere
-/// else.
+/// Events with their own times can be counted only in windows that can be computed for any time.
 void check_clock(Reader& reader, const PolicyDef& policy) {
   const bool event = policy.clock && policy.clock->value == PolicyClock::event;
   if (policy.late && !event) {
@@ -417,8 +416,8 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// What a policy in shadow mode counts is kept apart, so that nothing of it reaches an enforced
-/// rung: such a rung would have nothing to read.
+/// Counts of a shadow policy are separate, so that they never reach an enforced rung: such a rung
+/// would have nothing to read.
 void check_modes(Reader& reader, const PolicyDef& policy) {
   if (policy.mode.value != Mode::shadow) return;
   for (const Rung& rung : policy.then) {

@@ -2,10 +2,10 @@
 
 #include "config/text/reader.h"
 
-/// What can be wrong in one policy beyond each key by itself, as far as no types are needed.
+/// Checks of one policy as a whole, as far as no types are needed.
 namespace weir::config {
 
-/// What `sequence` or `pair` and the words beside it said; keys where they stand.
+/// The keys of `sequence` or `pair`, as written.
 struct PatternDraft {
   PatternDef def;
   const Node* key = nullptr;  ///< `sequence` or `pair`; null: no pattern
@@ -30,7 +30,7 @@ struct PolicyDraft {
 /// Windows against metrics and rungs, and thresholds that can never hold.
 void check_policy(Reader& reader, PolicyDraft& draft);
 
-/// What a place with a radius in the key asks of the rest of the policy.
+/// Checks what a place with a radius in the key requires of the rest of the policy.
 void check_near(Reader& reader, const PolicyDef& policy);
 
 }  // namespace weir::config

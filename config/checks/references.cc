@@ -15,7 +15,7 @@ std::string place(const Model& model, const Where& where) {
   return file + ":" + std::to_string(where.line);
 }
 
-/// Of two files only what differs is left (merge.h); of policies and views there is one by a name.
+/// Of two files only differences are left (merge.h); policies and views are unique by name.
 void tell_twice(const Model& model, std::string_view what, const Text& name, const Where& first,
                 Problems& problems) {
   const bool mergeable = what != "policy" && what != "view";

@@ -4,8 +4,8 @@
 namespace weir::config {
 namespace {
 
-/// Such a door changes what is counted and listed: whoever can reach it has to show a token.
-/// `weir serve` refuses the same at its start; here it is said at the line.
+/// Such a door changes counts and lists, so its callers need a token. `weir serve` refuses the same
+/// at its start; here the error has a line.
 void needs_token(const char* door, const Located<Endpoint>& listen,
                  const std::optional<Text>& token_file, Problems& problems) {
   if (token_file || listen.value.is_unix()) return;

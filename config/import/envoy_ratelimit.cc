@@ -93,7 +93,8 @@ class EnvoyWriter {
     events_ += "]\n";
   }
 
-  /// The values that count apart; those whose keys are no names, or stand twice, as fields.
+  /// The values that count separately. If their keys are not names, or stand there twice, they
+  /// become fields.
   std::vector<std::string> write_key(const RateLimitRule& rule) {
     std::vector<std::string> key;
     std::string fields;

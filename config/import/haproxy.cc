@@ -21,7 +21,7 @@ std::pair<std::string, std::string> call_of(const std::string& text) {
   return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
 }
 
-/// What a table stores: the counter, and over which time.
+/// The content of a table: the counter and its time.
 struct Table {
   std::string type = "ip";
   std::map<std::string, std::string> stores;  ///< name: period
@@ -294,7 +294,7 @@ class HaproxyReader {
     return here == tracked_.end() ? nullptr : &here->second;
   }
 
-  /// What the counter counts, over which time. HAProxy counts refused requests as well.
+  /// The counter's measure and its time. HAProxy counts refused requests too.
   bool measure(const HaproxyLine& line, const Condition& counter, const Table& table,
                ImportedPolicy& policy) {
     policy.watch = "request";

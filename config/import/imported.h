@@ -7,9 +7,9 @@
 
 #include "config/parse.h"
 
-/// `weir import`: the limits of other programs as a file of weir's words, for people to read and
-/// keep. Pure: texts in, a text out; linear in their size. Each reads what it is given as far as it
-/// goes, and says what it has left out.
+/// `weir import`: converts limits of other programs into a configuration of weir, for people to
+/// read and keep. Pure: texts in, a text out; linear in their size. Each importer reads as much as
+/// it can, and lists what it left out.
 namespace weir::config {
 
 struct ImportNote {
@@ -21,7 +21,7 @@ struct ImportNote {
 struct Imported {
   std::string yaml;                  ///< a main file, with the notes as comments; empty: see error
   std::vector<ImportNote> left_out;  ///< in the order of the file
-  std::string error;                 ///< why nothing was read: it is no such file
+  std::string error;                 ///< why nothing was read: not such a file
 };
 
 /// Files of envoyproxy/ratelimit.

@@ -16,7 +16,7 @@ constexpr std::int64_t kSecondsMost = 366 * 86'400;
 bool is_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_inside(char c) { return is_start(c) || (c >= '0' && c <= '9'); }
 
-/// Rewrites an expression of limitador's; what it cannot say is in `why`.
+/// Rewrites an expression of limitador; `why` says which part cannot be expressed.
 class CelRewriter {
  public:
   explicit CelRewriter(std::string_view text) : text_(text) {}

@@ -31,7 +31,7 @@ struct Use {
   std::size_t line = 0;
 };
 
-/// What holds in a block, and in those inside it that say nothing of their own.
+/// The settings of a block, which inner blocks inherit unless they set their own.
 struct Scope {
   std::vector<Use> requests, connections;
   int request_status = 503, connection_status = 503;
@@ -39,7 +39,7 @@ struct Scope {
 };
 
 struct Location {
-  std::string condition;                              ///< what it matches; empty: everything
+  std::string condition;                              ///< the matching condition; empty: everything
   std::string prefix;                                 ///< of a prefix location
   bool exact = false, pattern = false, firm = false;  ///< `=`, `~`, `^~`
   bool unreachable = false;                           ///< a named one
@@ -80,7 +80,7 @@ class NginxReader {
       if (tokens_[at_].kind == NginxToken::Kind::close) {
         ++at_;
         if (depth > 0) return;
-        continue;  // one too many
+        continue;  // an extra one
       }
       Words words;
       const std::size_t line = tokens_[at_].line;
@@ -129,8 +129,8 @@ class NginxReader {
       Location inner;
       describe(words, line, inner);
       ++locations_;
-      // What a server says after its locations holds in them as well: what is not said inside is
-      // filled in afterwards.
+      // Settings after the locations of a server hold in the locations too: settings that are
+      // missing inside are filled in afterwards.
       Scope inside;
       inside.request_status = inside.connection_status = 0;
       block(inside, server, &inner, depth + 1);
@@ -195,7 +195,7 @@ class NginxReader {
     if (name == "limit_req_zone" || name == "limit_conn_zone" || name == "limit_zone") {
       zone(words, line);
     } else if (name == "limit_req") {
-      if (!own_requests) scope.requests.clear();  // what is above does not hold where one stands
+      if (!own_requests) scope.requests.clear();  // a block with its own setting inherits none
       own_requests = true;
       limit_req(words, line, scope);
     } else if (name == "limit_conn") {
@@ -398,7 +398,7 @@ class NginxReader {
   };
 
   void add(const Use& use, int status, bool dry, const std::string& when) {
-    if (status == 0) status = 503;  // nobody said
+    if (status == 0) status = 503;  // the default
     for (Limit& limit : limits_) {
       if (limit.use.connections != use.connections || limit.use.zone != use.zone ||
           limit.use.number != use.number || limit.use.delay_from != use.delay_from ||

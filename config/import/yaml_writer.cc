@@ -11,8 +11,8 @@ namespace {
 
 bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
 
-/// What the loader refuses to read: bytes that are no text, and characters that show nothing or
-/// turn the line around.
+/// Characters that the loader refuses: bytes that are not text, invisible characters, and
+/// characters that change the direction of the line.
 bool is_shown(Utf8 c) {
   return c.length != 0 && !(c.code >= 0x80 && c.code < 0xa0) &&
          !(c.code >= 0x200b && c.code <= 0x200f) && !(c.code >= 0x2028 && c.code <= 0x202e) &&

@@ -7,7 +7,7 @@
 
 #include "config/import/imported.h"
 
-/// What importers write with.
+/// Writes YAML for the importers.
 namespace weir::config {
 
 /// A YAML scalar that reads back as this text: bare where it is a plain word, else in quotes.
@@ -45,7 +45,7 @@ struct ImportedPolicy {
 };
 std::string written(const ImportedPolicy& policy);
 
-/// The whole file: what it is of, what was left out, then the text.
+/// The whole file: its origin, the list of omissions, then the text.
 std::string written_file(std::string_view of, const std::vector<ImportNote>& left_out,
                          std::string_view sections);
 

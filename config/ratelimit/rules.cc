@@ -310,7 +310,7 @@ void check_rate_limit_rules(const std::vector<RateLimitRule>& rules, bool merge_
 
 void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model) {
   PolicyNames names(model);
-  // What is called so in each domain.
+  // The rules of each name, by domain.
   std::unordered_map<std::string, std::vector<Text>> called;
   const auto in_domain = [](const RateLimitRule& rule, std::string_view name) {
     return std::to_string(rule.call.domain.value.size()) + ":" + rule.call.domain.value +
@@ -323,7 +323,8 @@ void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model)
   }
   std::unordered_set<std::string> made;
   for (const RateLimitRule& rule : rules) {
-    if (!made.insert(described_name(rule.call)).second) continue;  // told already, if it is wrong
+    if (!made.insert(described_name(rule.call)).second)
+      continue;  // reported already, if it is wrong
     EventDef event;
     event.name = {described_name(rule.call), rule.where};
     event.spelling = event.name.value;

@@ -10,8 +10,8 @@
 /// Files of envoyproxy/ratelimit, read as they are.
 namespace weir::config {
 
-/// One descriptor of such a file with everything above it: what a call must ask about, and what
-/// holds then. Descriptors that limit nothing are here too, for they come before less exact ones.
+/// One descriptor of such a file with all of its parents: the entries that a call must have, and
+/// the limit. Descriptors without a limit are here too, because they win over less exact ones.
 struct RateLimitRule {
   DescriptorDef call;          ///< ordered; with call.rule
   std::vector<Text> replaces;  ///< names of rules
@@ -19,8 +19,8 @@ struct RateLimitRule {
   Where where;
 };
 
-/// Reads one file (of which `tree` was made); appends its rules in the order of the file. What is
-/// wrong is told, and left out.
+/// Reads one file (of which `tree` was made); appends its rules in the order of the file. Reports
+/// and omits wrong rules.
 void read_rate_limit_rules(const Tree& tree, std::uint32_t file, Problems& problems,
                            std::vector<RateLimitRule>& out);
 
@@ -29,8 +29,8 @@ void read_rate_limit_rules(const Tree& tree, std::uint32_t file, Problems& probl
 void check_rate_limit_rules(const std::vector<RateLimitRule>& rules, bool merge_domains,
                             Problems& problems);
 
-/// What the rules are in weir's words: an event for each, and a policy for those that limit.
-/// Fixed windows (`every`), counted whatever becomes of the call, each hit of it.
+/// Adds the rules to the model: an event for each, and a policy for each limit. Fixed windows
+/// (`every`); every hit of a call counts, whatever the verdict.
 void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model);
 
 /// The events of descriptors that bring a limit of their own along, and their policies: one for

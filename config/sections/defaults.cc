@@ -60,7 +60,7 @@ void apply_defaults(const PolicyDefaults& defaults, const SaidByPolicy& said, Po
   if (defaults.mode && !said.mode) policy.mode = *defaults.mode;
   if (defaults.share && !said.share && can_share(policy)) {
     policy.share = defaults.share;
-    // What a pattern waits for cannot be exchanged.
+    // Patterns cannot be exchanged.
     if (policy.pattern) policy.share->sync.reset();
   }
   const bool asks = policy.share && !policy.share->sync;

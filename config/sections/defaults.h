@@ -2,7 +2,7 @@
 
 #include "config/checks/policy_checks.h"
 
-/// `defaults:`: what policies are taken to say where they do not say it themselves.
+/// `defaults:`: the settings of policies that have none of their own.
 namespace weir::config {
 
 /// Keys of a policy that stand in the file: these keep what they say.
@@ -10,8 +10,8 @@ struct SaidByPolicy {
   bool share = false, missing = false, mode = false, on_error = false;
 };
 
-/// Before the policy is checked. A default that cannot hold for a policy (`share` of a rule that
-/// counts nothing) is left out; what the policy says itself is still an error where it is wrong.
+/// Call it before the policy is checked. Omits a default that cannot hold for a policy (`share` of
+/// a rule that counts nothing); the policy's own wrong setting is still an error.
 void apply_defaults(const PolicyDefaults& defaults, const SaidByPolicy& said, PolicyDef& policy);
 
 }  // namespace weir::config

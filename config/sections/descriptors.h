@@ -10,8 +10,8 @@ inline constexpr std::size_t kDescriptorEntriesMost = 32;
 void read_domain(Reader& reader, const Member& m, std::optional<DescriptorDef>& out);
 void read_descriptors(Reader& reader, const Member& m, std::optional<DescriptorDef>& out);
 
-/// Events by their names, or described in place as `{domain: ..., descriptors: {...}}`; what is
-/// described goes to `described` under a name of its own.
+/// Events by their names, or described in place as `{domain: ..., descriptors: {...}}`;
+/// descriptions go to `described` under names of their own.
 std::vector<Text> read_watched(Reader& reader, const Member& m, std::vector<EventDef>& described);
 
 /// The name of an event that is described in place: equal for equal descriptions.

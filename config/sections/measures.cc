@@ -4,7 +4,7 @@
 #include "config/text/foreign_words.h"
 #include "config/text/yaml_text.h"
 
-/// What policies, their metrics and views have in common: a metric, a key, events.
+/// Common parts of policies, their metrics and views: a metric, a key, events.
 namespace weir::config {
 namespace {
 
@@ -101,7 +101,7 @@ bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart
   const auto first = parse_integer(masks.substr(0, comma));
   const auto second =
       both ? parse_integer(masks.substr(comma + 1)) : Parsed<std::int64_t>{0, "", ""};
-  // One number applies to its family: what fits IPv4 is IPv4's.
+  // A single number applies to its family: a number that fits IPv4 is for IPv4.
   const bool v4 = first && *first.value >= 0 && *first.value <= 32;
   const bool v6 = first && !both && *first.value > 32 && *first.value <= 128;
   if (!(v4 || v6) || !second || *second.value < 0 || *second.value > 128) {

@@ -70,7 +70,7 @@ namespace {
 
 constexpr std::size_t kNearKeepMax = 10'000;
 
-/// What is counted within a radius, and over what.
+/// Checks the metric and the window of a count within a radius.
 void check_measure(Reader& reader, const MetricDef& metric,
                    const std::optional<WindowDef>& window) {
   using Kind = MetricDef::Kind;

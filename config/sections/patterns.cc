@@ -13,7 +13,7 @@ constexpr std::size_t kStepsMax = 8;
 
 struct StepDraft {
   PatternDef::Step step;
-  const Node* no = nullptr;  ///< it must not happen
+  const Node* no = nullptr;  ///< the event that must not happen
 };
 
 /// `login_failed`, or `no pay`.

@@ -10,7 +10,7 @@ void read_sequence(Reader& reader, const Member& m, PatternDraft& draft);
 void read_pair(Reader& reader, const Member& m, PatternDraft& draft);
 void read_within(Reader& reader, const Member& m, PatternDraft& draft);
 
-/// What goes together and what does not; also where a policy without pattern has a word of one.
+/// Checks which keys go together; also finds keys of patterns in a policy without a pattern.
 void check_pattern(Reader& reader, const PolicyDraft& draft);
 
 }  // namespace weir::config

@@ -199,7 +199,7 @@ void read_policies(Reader& reader, const Member& section, const PolicyDefaults& 
     draft.map = item.value;
     const std::size_t errors = reader.problems().errors();
     const Seen seen = reader.walk(*item.value, "a policy", kPolicy, draft);
-    // A misspelt key is told once: what its absence would bring about is not told as well.
+    // A misspelt key is one error: the consequences of its absence are not reported.
     draft.has_window = Reader::has(seen, kPolicy, "window") ||
                        Reader::has(seen, kPolicy, "sequence") ||
                        Reader::has(seen, kPolicy, "pair") || Reader::has(seen, kPolicy, "metrics");

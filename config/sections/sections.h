@@ -36,7 +36,7 @@ std::optional<WindowDef> read_window(Reader& reader, const Member& m);
 std::optional<WindowDef> read_view_window(Reader& reader, const Member& m);
 void read_metric(Reader& reader, const Member& m, MetricDef& out);
 void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out);
-/// What a list is of: names of fields, `ip` also with a mask.
+/// The fields of a list: names, `ip` also with a mask.
 std::vector<KeyPart> read_list_fields(Reader& reader, const Member& m);
 /// A word of the expression language, which nothing else may be named.
 bool is_reserved(std::string_view name);

@@ -97,7 +97,7 @@ void for_each_counter(const PolicyDef& policy, F f) {
   }
 }
 
-/// What can't be exchanged is shared all the same, and who waits for it is told.
+/// Falls back to asking the store each time, with a warning that requests wait.
 void ask_each_time(Reader& reader, PolicyDef& policy, const Obstacle& obstacle) {
   reader.problems().warning(
       policy.share->sync->where,

@@ -8,8 +8,8 @@ namespace weir::config {
 void read_share(Reader& reader, const Member& m, std::optional<ShareDef>& out);
 void read_on_error(Reader& reader, const Member& m, std::optional<OnErrorDef>& out);
 
-/// What cannot be shared; also where a policy that is not shared has a word for it. Takes `sync`
-/// away from what cannot be exchanged, with a warning.
+/// Checks what can be shared; also finds keys of sharing in a policy that is not shared. Removes
+/// `sync`, with a warning, if the counts cannot be exchanged.
 void check_share(Reader& reader, PolicyDef& policy);
 /// Whether the store is there. For all files together.
 void check_shared_store(const Model& model, Problems& problems);

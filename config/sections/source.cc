@@ -45,7 +45,7 @@ void read_csv(Reader& r, const Member& m, Parts& out) {
   out.def.columns = r.texts(m);
   for (std::size_t i = 0; i < out.def.columns.size(); ++i) {
     const Text& column = out.def.columns[i];
-    if (column.value == "_") continue;  // nobody reads it
+    if (column.value == "_") continue;  // a skipped column
     if (!is_name(column.value)) {
       r.problems().error(column.where, quoted(column.value) + " is no name for a column",
                          "a name is a letter or _, then letters, digits and _, at most 64; _ alone "

@@ -39,7 +39,7 @@ constexpr Named kNamed[] = {
     {"vhost_combined", "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""},
 };
 
-/// `User-Agent` -> `user_agent`; empty: it is no header's name.
+/// `User-Agent` -> `user_agent`; empty: not the name of a header.
 std::string column_of_header(std::string_view name) {
   std::string out;
   for (const char c : name) {

@@ -10,7 +10,7 @@ namespace weir::config {
 /// The format of an access log as Apache's LogFormat spells it, compiled: `%h - %u [%t] "%r" %>s`.
 /// Immutable.
 struct LogFormat {
-  /// What stands at a place of the line.
+  /// The item at one place of the line.
   struct Item {
     enum class Kind {
       literal,    ///< exactly `text`
@@ -36,7 +36,7 @@ struct LogFormat {
   static std::optional<LogFormat> compile(std::string_view format, Problem& problem);
 };
 
-/// How Apache and nginx write times unless told otherwise.
+/// The default time format of Apache and nginx.
 inline constexpr std::string_view kLogTime = "%d/%b/%Y:%H:%M:%S %z";
 
 }  // namespace weir::config

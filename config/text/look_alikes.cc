@@ -130,7 +130,7 @@ void warn_of_look_alikes(const std::vector<SourceText>& texts, Problems& problem
                          "this is " + look_alike_text(c.code) + ": to YAML a letter like any other",
                          look_alike_hint(c.code));
         ++told;
-        break;  // one of a line shows what is wrong with it
+        break;  // one error per line is enough
       }
     }
   }

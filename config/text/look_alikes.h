@@ -12,7 +12,7 @@ namespace weir::config {
 
 struct LookAlike {
   std::string_view name;   ///< "a full-width colon"; empty: the character is none
-  std::string_view plain;  ///< what it is taken for: ":"
+  std::string_view plain;  ///< the ASCII text that it looks like: ":"
 };
 LookAlike look_alike(char32_t c);
 

@@ -7,8 +7,8 @@
 
 namespace weir::config {
 
-/// What a node says, however it is laid out: equal texts mean the same. Flow and block style, the
-/// order of a map's keys and comments make no difference; whether a scalar is quoted does.
+/// The meaning of a node, whatever its layout: equal texts mean the same. Flow and block style, the
+/// order of a map's keys and comments make no difference; quotes around a scalar do.
 std::string spelling(const Node& node);
 
 /// Files that are put together (recipes) name the same subject: a field, event, list, table or

@@ -8,7 +8,7 @@
 
 namespace weir::config {
 
-/// One thing wrong with the configuration. Loading collects all of them, then gives up as a whole.
+/// One error of the configuration. Loading collects all of them, and then fails as a whole.
 struct Problem {
   enum class Severity : std::uint8_t { error, warning };
   Severity severity = Severity::error;

@@ -131,7 +131,7 @@ std::optional<bool> Reader::boolean(const Member& m) {
   if (!word) return std::nullopt;
   if (m.value->plain && *word == "true") return true;
   if (m.value->plain && *word == "false") return false;
-  if (m.value->plain && is_bare_boolean(*word)) return std::nullopt;  // the tree has told it
+  if (m.value->plain && is_bare_boolean(*word)) return std::nullopt;  // the tree has reported it
   error(*m.value, key_name(m) + " must be true or false, not " + quoted(*word));
   return std::nullopt;
 }

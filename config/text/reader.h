@@ -10,12 +10,12 @@
 #include "config/text/tree.h"
 #include "config/text/units.h"
 
-/// The tools that every section's table of keys is made of. A key is one row: its name, what it may
-/// hold, one line of help, and the function that reads it. The parser, `weir schema` and the
-/// reference page walk the same rows.
+/// The parts of every section's table of keys. A key is one row: its name, its possible values, one
+/// line of help, and the function that reads it. The parser, `weir schema` and the reference page
+/// read the same rows.
 namespace weir::config {
 
-/// What people and editors are told about a key.
+/// The documentation of a key for people and editors.
 struct KeyDoc {
   std::string_view name;
   std::string_view schema;    ///< JSON Schema of its value
@@ -48,8 +48,7 @@ const std::vector<TableDoc>& all_tables();
 /// Which rows of a table stood in the map, or were meant by a misspelt key.
 using Seen = std::bitset<64>;
 
-/// Reads nodes into values and tells what is wrong with them. One per load; knows the problems
-/// only.
+/// Reads nodes into values and reports their errors. One per load; knows only the problems.
 class Reader {
  public:
   explicit Reader(Problems& problems) : problems_(problems) {}
