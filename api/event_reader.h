@@ -34,7 +34,7 @@ class EventReader {
   const policies::Record& record() const noexcept { return record_; }
   /// What the app answered, as far as the event says: status 0 is unknown.
   const Answer& answer() const noexcept { return answer_; }
-  /// What is told is the answer() to a request that a door let pass: its id. None: an event.
+  /// A report about a request that a door let pass: its id; the report is answer(). None: an event.
   std::optional<std::string_view> settles() const noexcept { return settles_; }
 
  private:
@@ -89,7 +89,7 @@ class EventReader {
   std::optional<std::string_view> settles_;
   std::vector<policies::Preset> presets_;
   std::vector<HeaderField> headers_, answer_headers_;
-  std::deque<std::string> texts_;  // what had to be copied or made; a deque: views stay
+  std::deque<std::string> texts_;  // copied or made texts; a deque: views stay
   std::size_t texts_used_ = 0;
   std::deque<Address> addresses_;
   std::vector<char> path_room_;

@@ -291,7 +291,7 @@ class JsonMembers::Scan {
 std::optional<JsonWrong> JsonMembers::read(std::string_view object, std::size_t base) {
   members_.clear();
   unescaped_.clear();
-  unescaped_.reserve(object.size());  // no escape is shorter than what it stands for
+  unescaped_.reserve(object.size());  // an escape is never shorter than its character
   Scan scan(object, unescaped_);
   if (!scan.object(members_)) {
     members_.clear();

@@ -7,8 +7,8 @@
 #include <vector>
 
 /// One JSON object, read in place: its members, and the byte at which each of them stands, so that
-/// what is wrong with an event can be named with its column. (Boost.JSON and simdjson tell neither
-/// where a member stood nor, simdjson's lazy reader, whether what was skipped is JSON at all.)
+/// an error of an event has a column. (Boost.JSON and simdjson do not report where a member stood,
+/// and simdjson's lazy reader does not check that skipped text is JSON at all.)
 namespace weir::api {
 
 struct JsonMember {
@@ -22,7 +22,7 @@ struct JsonMember {
   std::size_t name_at = 0, at = 0;  ///< offsets of name and value
 };
 
-/// What is wrong, and at which byte.
+/// The error, and its byte.
 struct JsonWrong {
   std::size_t at = 0;
   std::string what;

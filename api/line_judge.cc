@@ -13,12 +13,12 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
   const policies::PolicySet& set = gate_.set();
   if (auto wrong = reader_.read(object, set, now)) {
     metrics_.add(Metric::api_bad);
-    give_up(asker, now);  // it was right, by policies that are not in force any more
+    give_up(asker, now);  // correct, by policies that are not in force any more
     return wrong;
   }
   if (reader_.settles()) return settle(ask, now, out, asker);
   if (ask == Ask::query && !asker.trace_) asker.trace_.emplace();
-  // While it waited, other policies may have come into force: then it is judged anew.
+  // Other policies may have come into force during the wait: then the event is judged again.
   if (ask == Ask::query && !(again && asker.trace_->is_of(set))) asker.trace_->start(set);
   const auto judged = ask == Ask::events
                           ? gate_.judge(reader_.record(), reader_.answer(), now, asker)

@@ -15,10 +15,10 @@ namespace weir::api {
 
 enum class Ask : std::uint8_t {
   events,  ///< count, remember, answer the verdict
-  query,   ///< change nothing; answer the verdict and what every policy would have counted
+  query,   ///< change nothing; answer the verdict and the count of every policy
 };
 
-/// Who gives an event, and waits if the shared store must be asked about it.
+/// The sender of an event, which waits if the shared store must be asked about it.
 class Asker : public gate::Waiter {
  public:
   /// The last event has not been judged: give it once more after resume().
@@ -37,8 +37,8 @@ class Asker : public gate::Waiter {
 class LineJudge {
  public:
   LineJudge(gate::Gate& gate, telemetry::MetricCells& metrics) : gate_(gate), metrics_(metrics) {}
-  /// This worker's requests whose answers no door sees; without it nobody can tell of any. It is
-  /// one of so many workers.
+  /// This worker's requests whose answers no door sees; without them no answer can be reported.
+  /// `worker` is one of `workers`.
   void settle_by(gate::Unsettled& unsettled, std::size_t worker, std::size_t workers) noexcept {
     unsettled_ = &unsettled;
     worker_ = worker;

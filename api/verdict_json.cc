@@ -203,7 +203,7 @@ void QueryTrace::append(std::string& out, const policies::PolicySet& set,
     if (row.judged || (row.skipped.empty() && row.part.empty())) continue;
     open(policy);
     if (!row.part.empty()) {
-      append_member(out, "pattern", row.part);  // it completes none: no rung is judged
+      append_member(out, "pattern", row.part);  // it completes no match: no rung is judged
     } else {
       append_member(out, "skipped", row.skipped);
     }

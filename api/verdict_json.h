@@ -9,8 +9,8 @@
 #include "policies/lang/frame.h"
 #include "policies/lang/record.h"
 
-/// What is answered to an event, as JSON text. Written by hand into one string: 10,000 answers to a
-/// batch are no 10,000 trees.
+/// The answers to events, as JSON text. Written by hand into one string: a batch of 10,000 answers
+/// needs no 10,000 trees.
 namespace weir::api {
 
 /// `pass`, `flag`, `gray`, `delay`, `challenge`, `deny`.
@@ -20,7 +20,7 @@ std::string_view verdict_word(const policies::Verdict& verdict) noexcept;
 void append_verdict(std::string& out, const policies::PolicySet& set,
                     const gate::Gate::Judged& judged);
 
-/// Follows a query and writes what every policy would have counted. Keeps its memory.
+/// Follows a query and writes the count of every policy. Keeps its memory.
 class QueryTrace final : public policies::Trace {
  public:
   void start(const policies::PolicySet& set);
@@ -45,7 +45,7 @@ class QueryTrace final : public policies::Trace {
   struct Row {
     std::string skipped;  // why it took no part; empty: it did, or nothing that it watches happened
     std::string rungs;    // members of the JSON array
-    std::string part;     // what the event is to its pattern
+    std::string part;     // the role of the event in its pattern
     bool judged = false;  // has been written among the judged
   };
   const policies::PolicySet* set_ = nullptr;

@@ -85,7 +85,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return out;
 }
 
-// The first word that is no flag, if it is no command either. (-o and --color take a value.)
+// The first word that is neither a flag nor a command. (-o and --color take a value.)
 const char* unknown_command(int argc, char** argv, const std::vector<std::string>& names) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -191,7 +191,8 @@ int run(int argc, char** argv) {
 }  // namespace weir::app
 
 int main(int argc, char** argv) {
-  // Whatever reaches this place is a bug of ours: what can go wrong is a Result or a Problem.
+  // Any exception that reaches this place is a bug of weir: expected errors are a Result or a
+  // Problem.
   try {
     return weir::app::run(argc, argv);
   } catch (const std::bad_alloc&) {

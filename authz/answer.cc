@@ -40,9 +40,9 @@ void append_end(std::string& out, std::string_view content_type, std::string_vie
   if (!content_type.empty() && !frame.head_only) out += body;
 }
 
-/// Headers of ours that an app may believe. What an answer lacks of them is taken away from the
-/// request, where the caller can be asked for that; where it copies the answer's, it may have to
-/// find them.
+/// Headers of weir that an app may believe. A header that an answer lacks is removed from the
+/// request, if the caller supports that; if the caller copies the answer's headers, it may need all
+/// of them.
 constexpr std::string_view kForApp[] = {"X-Weir-Verdict", "X-Weir-Policy", "X-Weir-Score",
                                         kRequestId};
 

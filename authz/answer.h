@@ -9,7 +9,7 @@
 
 namespace weir::authz {
 
-/// What a head of ours says besides the verdict.
+/// The parts of an answer's head besides the verdict.
 struct AnswerFrame {
   std::string_view date;
   bool keep_alive = true;
@@ -17,7 +17,7 @@ struct AnswerFrame {
   bool head_only = false;  ///< the check was HEAD: no body
 };
 
-/// The name of the id by which the app tells of its answer; see gate::Unsettled.
+/// The header with the id by which the app reports its answer; see gate::Unsettled.
 inline constexpr std::string_view kRequestId = "X-Weir-Request-Id";
 
 /// Appends the answer that lets a request pass: 200 with the headers for the app and for the

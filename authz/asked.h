@@ -12,8 +12,7 @@
 
 namespace weir::authz {
 
-/// Where a request that is asked about lies as far as it is made anew. As long as the Request
-/// lives.
+/// Memory for the parts of an asked request that are built again. Lives as long as the Request.
 struct AskedRoom {
   std::array<char, net::normal_path_room(8 << 10)> path;
   net::NormalTarget target;  ///< how servers may read its path: ask Judge::refuses_path()
@@ -22,7 +21,7 @@ struct AskedRoom {
 
 struct Asked {
   std::string_view trouble;     ///< why nothing can be judged, for the caller's log; empty: nothing
-  bool client_unknown = false;  ///< nobody has said who it is: it is the caller
+  bool client_unknown = false;  ///< the caller does not name the client: it is the client itself
 };
 
 /// The request about which a caller asks, out of the check that it sends: pure, no allocation. The

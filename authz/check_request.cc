@@ -104,7 +104,7 @@ std::string_view CheckReader::header(std::string_view name) const noexcept {
   return {};
 }
 
-/// What is not there was not sent along, or cut off: nobody has read it.
+/// A missing part was not sent, or was cut off: it counts as not read.
 void CheckReader::read_body(const Http& http, const CheckRules& rules) {
   const std::string_view body = http.raw_body().empty() ? http.body() : http.raw_body();
   const std::string_view partial = header("x-envoy-auth-partial-body");

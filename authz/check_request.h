@@ -29,12 +29,12 @@ class CheckReader final : public AskedFacts {
  public:
   using Message = envoy::service::auth::v3::CheckRequest;
 
-  /// Returns what is wrong with the request that is asked about; empty: nothing. `client_word`:
-  /// what the call's metadata say of the client, in the header's form; without data(): nothing.
+  /// Returns the error of the asked request; empty: none. `client_word`: the client from the call's
+  /// metadata, in the form of the header; without data(): none.
   std::string_view read(const Message& message, std::string_view client_word,
                         const CheckRules& rules, TimePoint now);
   Request& request() noexcept { return request_; }
-  /// False: nobody has said who the client is; request().client is unspecified.
+  /// False: the call does not name the client; request().client is unspecified.
   bool client_known() const noexcept { return client_known_; }
   /// How servers may read its path: ask Judge::refuses_path().
   const PathReadings& readings() const noexcept { return target_; }

@@ -82,7 +82,7 @@ void put_metadata(CheckResponse& out, std::string_view key, std::string_view tex
       text, false);
 }
 
-/// Numbers beyond 2^53 lose digits as doubles, so that they are told as texts.
+/// Numbers beyond 2^53 lose digits as doubles, so they are sent as texts.
 void put_metadata(CheckResponse& out, std::string_view key, Number number) {
   constexpr double kMost = 9'007'199'254'740'992;
   const double real = number.as_real();

@@ -21,8 +21,8 @@ void fill_allowed(CheckResponse& out, const Effect& effect,
 void fill_refused(CheckResponse& out, const Effect& effect);
 /// Refuses it with a status of our own and a problem+json. `detail` may be empty.
 void fill_problem(CheckResponse& out, int status, std::string_view detail);
-/// Tells of a failure by `error_response`: 503, or what the operator has set for failures. `code`:
-/// of gRPC.
+/// Reports a failure by `error_response`: 503, or the operator's status for failures. `code`: of
+/// gRPC.
 void fill_error(CheckResponse& out, int code);
 /// The id of a request that was held, in an answer that lets it pass.
 void add_request_id(CheckResponse& out, const gate::Unsettled::Id& id);

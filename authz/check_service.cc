@@ -20,7 +20,7 @@ constexpr milliseconds kEarlier{20};
 
 }  // namespace
 
-/// One check under way. Lent by its service until the call is completed or cancelled.
+/// One open check. Borrowed from its service until the call is completed or cancelled.
 class CheckCall final : public net::grpc::Pending, public gate::Waiter, public net::Timer {
  public:
   explicit CheckCall(CheckService& service) : service_(service) {}
@@ -108,7 +108,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void hold(const gate::Judgement& judgement, TimePoint now) {
     const Effect& effect = judgement.effect;
-    if (now + effect.hold > deadline_) {  // nobody would be there to hear that it may pass
+    if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
       const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
       const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
       Effect refusal = effect;

@@ -13,20 +13,20 @@ namespace weir::authz {
 /// asked is believed; before it there may be others. Immutable; thread-safe.
 class ClientRules {
  public:
-  /// `trust`: the client is the last address that is none of these. If it is empty, `hops` of the
-  /// proxies before the asking one are trusted, whoever they are.
+  /// `trust`: the client is the last address outside of these networks. If it is empty, `hops`
+  /// proxies before the asking one are trusted, whatever their addresses.
   ClientRules(std::vector<Cidr> trust, std::string_view header, unsigned hops)
       : trusting_(!trust.empty()), hops_(hops), rules_(std::move(trust), header) {}
 
-  /// `source`: the other end of the proxy's own connection, if it tells of it apart from the header
-  /// (ext_authz over gRPC). Then the header may end with that address or not: a proxy may append
-  /// it. Without it the header's last entry is that other end. None: nobody has said who the client
-  /// is.
+  /// `source`: the other end of the proxy's own connection, if the proxy reports it apart from the
+  /// header (ext_authz over gRPC). The header may then end with that address or not: a proxy may
+  /// append it. Without `source`, the header's last entry is that other end. None: the client is
+  /// unknown.
   std::optional<Address> client(const std::optional<Address>& source,
                                 std::span<const HeaderField> headers) const noexcept;
 
-  /// Whether a proxy at this address may ask: one on this machine, or one that is trusted. Whoever
-  /// asks chooses whose keys are charged.
+  /// Whether a proxy at this address may ask: a proxy on this machine, or a trusted one. A proxy
+  /// that asks chooses whose keys are charged.
   bool may_ask(const Address& peer) const noexcept {
     return peer == Address{} || peer.is_loopback() || rules_.trusts(peer);
   }

@@ -13,7 +13,7 @@ namespace {
 using telemetry::Metric;
 
 constexpr std::size_t kReadMore = 4 << 10;
-// What is left of a body after the answer is read and thrown away if it is no more than this.
+// After the answer, the rest of a body up to this size is read and thrown away.
 constexpr std::size_t kDiscardBytes = 4 << 20;
 // An answer is to be with its caller before it stops waiting: this much earlier, or an eighth.
 constexpr milliseconds kMargin{20};
@@ -162,8 +162,8 @@ bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
   return true;
 }
 
-// in_ holds the head, then the body as far as it is decoded, then raw bytes. A body that nobody
-// wants is thrown away as it is decoded.
+// in_ holds the head, then the decoded part of the body, then raw bytes. A body that no policy
+// reads is thrown away while it is decoded.
 bool DoorSession::read_body() {
   for (;;) {
     if (!take_body()) {
@@ -298,7 +298,7 @@ void DoorSession::wait_for_others() {
 void DoorSession::hold(const gate::Judgement& judgement) {
   const TimePoint now = ctx_.worker.now();
   const Effect& effect = judgement.effect;
-  if (now + effect.hold > deadline_) {  // nobody would be there to hear that it may pass
+  if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
     const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
     Effect refusal;

@@ -21,7 +21,7 @@ namespace weir::authz {
 
 class DoorSession;
 
-/// What the doors over HTTP are told. Filled once by app/serve; the same for every worker.
+/// Settings of the doors over HTTP. Filled once by app/serve; equal for every worker.
 struct DoorSettings {
   std::vector<Door> doors;
   ClientRules client{{}, "x-forwarded-for", 0};
@@ -38,8 +38,8 @@ struct DoorSettings {
   milliseconds linger{1'000};             ///< for a caller to read an answer that closes
 };
 
-/// What the sessions of one worker share. The scratch members are valid within one step of one
-/// session.
+/// Objects that the sessions of one worker share. The scratch members are valid within one step of
+/// one session.
 struct DoorContext {
   DoorContext(net::Worker& w, const DoorSettings& s, gate::Judge& j, gate::Unsettled& u,
               telemetry::MetricCells& m)

@@ -89,7 +89,7 @@ void DoorServer::on_accept(net::Fd fd, const Address& peer) {
   session->open(std::move(fd), peer);
 }
 
-// Null: there is no memory for one.
+// Null: no memory.
 DoorSession* DoorServer::take_session() {
   if (free_ == nullptr) return new (std::nothrow) DoorSession(*context_);
   DoorSession* const session = free_;

@@ -12,13 +12,13 @@
 
 namespace weir::authz {
 
-/// The doors over HTTP of one worker: proxies ask here about requests. Beside them, in the workers,
-/// for a check costs a request of the proxy's users its time; what asks for something else is given
-/// away at its first request, so that slow events are not in the way. When all connections are
-/// taken, the one that has been quiet for the longest makes room.
+/// The doors over HTTP of one worker: proxies ask here about requests. They run in the workers,
+/// because a check costs the proxy's users time. A connection whose first request is for something
+/// else is handed over at once, so that slow events do not delay checks. When all connections are
+/// taken, the one that has been idle for the longest is closed.
 ///
-/// Construct it before the worker runs, after whatever ticks the judge at the end of a turn; call
-/// everything else on its thread. Settings, judge and cells must outlive it.
+/// Construct it before the worker runs, after the hook that ticks the judge at the end of a turn;
+/// call everything else on its thread. Settings, judge and cells must outlive it.
 class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
  public:
   DoorServer(net::Worker& worker, const DoorSettings& settings, gate::Judge& judge,
@@ -27,7 +27,8 @@ class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
   DoorServer(const DoorServer&) = delete;
   DoorServer& operator=(const DoorServer&) = delete;
 
-  /// Whom connections are given whose request is for no door, with what they have sent so far.
+  /// Sets the receiver of connections whose request is for no door, with the bytes that they have
+  /// sent so far.
   void give_others_to(std::function<void(net::Fd, std::string)> taker);
   /// The rules of the policies in force, after a reload.
   void use(const PathRules& path);

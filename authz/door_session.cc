@@ -1,4 +1,4 @@
-// The connection: reading, writing, deadlines. What a check comes to is in door_check.cc.
+// The connection: reading, writing, deadlines. door_check.cc handles the check itself.
 #include "authz/door_session.h"
 
 #include <sys/socket.h>
@@ -71,12 +71,12 @@ void DoorSession::close() {
   ctx_.retired = this;
 }
 
-/// Gives the connection to whoever serves what no door does. False: nobody does.
+/// Hands the connection over to the server of all other targets. False: there is none.
 bool DoorSession::hand_over(std::string_view input) {
   if (!ctx_.others) return false;
   if (put_off_ != 0) ctx_.worker.reactor().outbox().flush(*this);
   if (state_ == State::closed) return true;
-  if (!out_.empty()) {  // it does not read what it was answered before
+  if (!out_.empty()) {  // the peer does not read its earlier answer
     close();
     return true;
   }

@@ -31,7 +31,7 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   void run_resumed();   ///< goes on after resume(); for the end of a turn
   void stop_if_idle();  ///< no further check will be taken
   void abort();         ///< whatever is under way is cut
-  /// Waits for its caller to send a check: closing it costs nobody an answer.
+  /// Waits for its caller to send a check: closing it loses no answer.
   bool waits_for_caller() const noexcept {
     return state_ == State::reading_head || state_ == State::lingering;
   }
@@ -108,7 +108,7 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   bool readable_ : 1 = false;
   bool peer_ended_ : 1 = false;
   bool watching_writable_ : 1 = false;
-  bool starved_ : 1 = false;  // what is kept is no complete head
+  bool starved_ : 1 = false;  // the kept bytes are not a complete head
   bool served_ : 1 = false;
   bool head_begun_ : 1 = false;
   bool resumed_ : 1 = false;

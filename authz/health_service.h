@@ -18,7 +18,7 @@ class HealthService final : public net::grpc::Method {
   /// `services`: full names, constants.
   explicit HealthService(std::vector<std::string_view> services) : services_(std::move(services)) {}
 
-  /// One more that is served.
+  /// Adds a service to the reported ones.
   void add(std::string_view service) { services_.push_back(service); }
   /// False: the server is about to end; clients are to go elsewhere.
   void serve(bool serving) noexcept { serving_ = serving; }

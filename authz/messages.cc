@@ -19,7 +19,8 @@ google::protobuf::ArenaOptions options_with(char* block) {
 Messages::Messages()
     : block_(std::make_unique_for_overwrite<char[]>(kFirstBlock)),
       arena_(options_with(block_.get())) {
-  // Or it tells stderr of every text that is no UTF-8, at the pace of whoever sends them.
+  // Otherwise protobuf writes a line to stderr for every text that is not UTF-8, as often as a peer
+  // sends one.
   static const auto silenced = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(silenced);
 }

@@ -10,9 +10,9 @@
 
 namespace weir::authz {
 
-/// Where the messages of one call lie: an arena whose first block is kept, so that messages that
-/// fit into it take no memory of the heap but for texts of more than 15 bytes. One for each call
-/// that is under way; the worker's thread alone.
+/// Memory of the messages of one call: an arena whose first block is kept, so that messages that
+/// fit into it take no heap memory except for texts of more than 15 bytes. One for each open call;
+/// the worker's thread alone.
 class Messages {
  public:
   static constexpr std::size_t kFirstBlock = 8 << 10;

@@ -56,7 +56,7 @@ void merge(const boost::json::object& from, Struct& to, int depth) {
     if (both && depth < 16) {
       merge(value.get_object(), *slot.mutable_struct_value(), depth + 1);
     } else if (slot.kind_case() == google::protobuf::Value::KIND_NOT_SET) {
-      put(value, slot, depth);  // what came first stays
+      put(value, slot, depth);  // the first value stays
     }
   }
 }
@@ -86,7 +86,7 @@ void put(const boost::json::value& from, google::protobuf::Value& to, int depth)
   }
 }
 
-/// What was asked, and the metadata of the rules that pass: as envoyproxy/ratelimit tells it.
+/// The question, and the metadata of the rules that pass, in the form of envoyproxy/ratelimit.
 void write_metadata(const RateLimitCall& call, const rls::RateLimitRequest& request, Struct& out) {
   auto& fields = *out.mutable_fields();
   fields["domain"].set_string_value(request.domain());

@@ -9,7 +9,7 @@ namespace weir::authz {
 /// Fills the call with views into the request.
 void read_request(const envoy::service::ratelimit::v3::RateLimitRequest& request,
                   RateLimitCall& call);
-/// What came of it. Texts that are no UTF-8 are left out: Envoy could not read the answer.
+/// The result of a call. Texts that are not UTF-8 are omitted: Envoy could not read the answer.
 void write_response(const RateLimitCall& call, const policies::PolicySet& set,
                     const envoy::service::ratelimit::v3::RateLimitRequest& request,
                     envoy::service::ratelimit::v3::RateLimitResponse& response);

@@ -36,7 +36,8 @@ std::optional<TimePoint> RecordTime::read_front(std::string_view text, std::size
       ++used;
     return read(text.substr(0, used));
   }
-  // A digit right behind could be more of a fraction, so what follows must be the same kind of end.
+  // A digit right behind could belong to a longer fraction, so the next character must be the same
+  // kind of end.
   if (text.size() >= last_size_ && is_last(text.substr(0, last_size_)) &&
       (text.size() == last_size_ || text[last_size_] == ' ' || text[last_size_] == ']')) {
     used = last_size_;

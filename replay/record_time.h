@@ -17,7 +17,7 @@ class RecordTime {
 
   /// All of `text`.
   std::optional<TimePoint> read(std::string_view text) noexcept;
-  /// What `text` begins with; `used`: how much of it.
+  /// Reads the time at the beginning of `text`; `used`: its length.
   std::optional<TimePoint> read_front(std::string_view text, std::size_t& used) noexcept;
   std::optional<TimePoint> from_number(double number) const noexcept;
   bool is_pattern() const noexcept { return pattern_.has_value(); }

@@ -11,8 +11,8 @@
 namespace weir::replay {
 
 /// Sorts events by (time, line, arrival) that come up to L too late. The watermark is max - L - 1
-/// ms: what is not after it is dropped, what it has passed is released. Holds copies of the texts,
-/// in memory that is reused; as much as arrives within L.
+/// ms. An event that is not after the watermark is dropped; events that the watermark has passed
+/// are released. Holds copies of the texts, in memory that is reused; as much as arrives within L.
 class Reorder {
  public:
   explicit Reorder(milliseconds lateness) : lateness_(lateness) {}

@@ -8,8 +8,8 @@
 
 #include "replay/replay.h"
 
-/// What a replay found, as data for people: the texts, pages and JSON are made from it. It holds no
-/// clock and no random thing: equal replays give equal reports.
+/// The results of a replay, as data for people: the texts, pages and JSON are made from it. It
+/// contains no clock and nothing random: equal replays give equal reports.
 namespace weir::replay {
 
 struct RungReport {
@@ -118,7 +118,7 @@ struct Report {
     std::uint64_t events = 0;
     std::size_t action = 0;  ///< the policies::Action that it is
   };
-  std::vector<Effect> effects;  ///< what became of the events, the severest last
+  std::vector<Effect> effects;  ///< results of the events, the severest last
   std::vector<PolicyReport> policies;
   std::vector<ViewReport> views;
   struct Listed {
@@ -129,7 +129,7 @@ struct Report {
   Timeline timeline;
   std::vector<LabelReport> labels;
   std::string other;                  ///< the configuration compared with; empty: none
-  std::vector<Effect> other_effects;  ///< what would have become of the same events there
+  std::vector<Effect> other_effects;  ///< results of the same events by the other configuration
   std::vector<Difference> differences;
   std::vector<std::string> unknown;  ///< what replay cannot know
 };

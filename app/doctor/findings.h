@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-/// What `weir doctor` finds.
+/// The findings of `weir doctor`.
 namespace weir::app::doctor {
 
 enum class State : std::uint8_t { ok, warning, problem };
@@ -12,9 +12,9 @@ std::string_view name_of(State state) noexcept;
 
 struct Finding {
   State state;
-  std::string check;   ///< what was looked at: `redis`, `cgroup` ...
-  std::string what;    ///< what was seen
-  std::string advice;  ///< what to do; empty if all is well
+  std::string check;   ///< the subject of the check: `redis`, `cgroup` ...
+  std::string what;    ///< the observation
+  std::string advice;  ///< the remedy; empty if all is well
 };
 
 class Findings {

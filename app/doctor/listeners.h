@@ -6,12 +6,12 @@
 
 namespace weir::app::doctor {
 
-/// Who listens on a port of TCP.
+/// The process that listens on a TCP port.
 struct Listener {
   std::int64_t pid = 0;  ///< 0: not to be seen, for another user's or another container's
   std::string name;      ///< of the process
 };
-/// None: nobody does. Reads /proc/net and /proc/PID.
+/// None: no process listens. Reads /proc/net and /proc/PID.
 std::optional<Listener> listener_of(std::uint16_t port);
 
 }  // namespace weir::app::doctor

@@ -13,7 +13,8 @@ namespace {
 using store::Reply;
 
 constexpr int kLeastMajor = 6, kLeastMinor = 2;
-// Windows of shared counters are of Redis' clock; what people read is of this machine's.
+// Windows of shared counters follow the clock of Redis; the times that people read follow the clock
+// of this machine.
 constexpr milliseconds kSkewNoted{1'000}, kSkewBad{60'000};
 
 /// Tries every command of weir's scripts on a key of its own, which it removes. Gives the names of
@@ -44,7 +45,7 @@ try('DEL', key)
 return refused
 )";
 
-/// One server: what it is called, and what is known of it so far.
+/// The check of one server: its name and the results so far.
 class ServerCheck {
  public:
   ServerCheck(const SharedStoreSettings& settings, const RedisEndpoint& at, bool sentinel,

@@ -7,8 +7,8 @@
 
 namespace weir::app {
 
-/// The texts of a configuration as others may see them: their secrets masked, together at most
-/// 1 MiB (what is beyond is left out, and the last text says so).
+/// The texts of a configuration in a form that others may see: secrets masked, together at most 1
+/// MiB (the rest is omitted, and the last text says so).
 std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile>& files);
 
 /// In which lines the files differ, for each file that does; at most LoadRecord::kDiffBytes.

@@ -10,11 +10,11 @@
 
 namespace weir::app {
 
-/// What operators ask the shared store, on the thread of the worker whose connection it uses. The
-/// store must have stopped when the desk ends.
+/// Questions of operators to the shared store, on the thread of the worker whose connection they
+/// use. The store must have stopped when the desk ends.
 class CounterDesk {
  public:
-  /// Nobody's request waits for it: longer than a budget, shorter than patience.
+  /// No request waits for it: longer than a budget, shorter than the patience of a person.
   static constexpr milliseconds kWithin{1'000};
 
   CounterDesk(store::SharedStore& store, const policies::Sharing& sharing,

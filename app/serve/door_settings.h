@@ -8,7 +8,7 @@ namespace weir::app {
 
 /// Whether another proxy may ask here, so that weir need not be one itself.
 bool has_doors(const config::Server& settings) noexcept;
-/// What the configuration says, as the doors want it.
+/// Converts the configuration into the settings of the doors.
 authz::ClientRules client_rules(const config::Server::Authz& settings);
 authz::CheckRules check_rules(const config::Server& settings);
 authz::DoorSettings door_settings(const config::Server& settings);

@@ -9,8 +9,8 @@
 
 namespace weir::app {
 
-/// Which lists are full and so do not hold whom they should, and what of it is worth a line in the
-/// log: at once, then a minute's worth at a time. Not thread-safe.
+/// Finds lists that are full and so do not hold all of their keys, and decides which of that is
+/// worth a line in the log: the first at once, then one line a minute. Not thread-safe.
 class FullLists {
  public:
   static constexpr milliseconds kAgain{60'000};

@@ -9,7 +9,7 @@
 namespace weir::app {
 namespace {
 
-// Of a Redis that restarts nobody needs to hear; of one that is away they do.
+// A Redis that restarts is not worth a line in the log; one that is away is.
 constexpr milliseconds kAway{3'000};
 
 }  // namespace

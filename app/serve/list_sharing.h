@@ -14,8 +14,8 @@
 namespace weir::app {
 
 /// Shares the lists of `share: redis` with other replicas (store/lists), on a thread of its own:
-/// one call of some 10 us a list, 1.3 to 4 times a second, and whatever was listed. Without such a
-/// list there is no thread and no connection. Lives on the control thread.
+/// one call of some 10 us per list, 1.3 to 4 times a second, plus the changes. Without such a list
+/// there is no thread and no connection. Lives on the control thread.
 class ListSharing {
  public:
   ListSharing(boost::asio::io_context& control, const store::Settings& redis,
@@ -32,7 +32,7 @@ class ListSharing {
   /// For people; nothing while no list is shared.
   std::optional<admin::SharedListFacts> facts(TimePoint now) const;
   void tick(TimePoint now);  ///< every second: says when Redis goes away and comes back
-  /// What is not told yet is told if Redis takes it at once; then the thread ends.
+  /// Sends pending changes if Redis takes them at once; then the thread ends.
   void stop();
 
   static constexpr milliseconds kMakerWait{2'000};

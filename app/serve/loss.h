@@ -8,7 +8,7 @@
 
 namespace weir::app {
 
-/// What is in force, as far as a reload must not lose it by accident.
+/// The parts of the configuration in force that a reload must not lose by accident.
 struct InForce {
   std::vector<std::string> patterns;  ///< of `include:`, those that matched a file
   std::size_t policies = 0;

@@ -23,7 +23,7 @@ class MinuteQuota {
  public:
   /// Whether one more may be sent now.
   bool take(TimePoint now, unsigned per_minute) noexcept;
-  /// One that take() let through found no room.
+  /// A notification that take() let through found no room.
   void leave_out() noexcept { ++left_out_; }
   /// How many were left out in a minute that has ended, once; 0: none.
   std::int64_t summary(TimePoint now) noexcept;
@@ -35,9 +35,9 @@ class MinuteQuota {
 };
 
 /// Sends notifications: log lines and webhooks, one after the other per channel, each within 2 s,
-/// at most kWaitingMax waiting. What is left out, for want of room or by the channel's quota, is
-/// counted, logged once a minute, and told by the channel's next summary. Lives on the control
-/// thread and is never in the way of a request.
+/// at most kWaitingMax waiting. Notifications that are dropped, for lack of room or by the quota of
+/// the channel, are counted, logged once a minute, and reported by the channel's next summary.
+/// Lives on the control thread and never delays a request.
 class Notifier {
  public:
   static constexpr std::size_t kWaitingMax = 128;
@@ -48,8 +48,8 @@ class Notifier {
 
   /// The channels from now on; those that keep their name keep their quota and what waits.
   void use(const std::vector<config::NotifyDef>& channels);
-  /// `shown_key`: as it may stand in the log. A webhook gets the key as it is: whoever receives it
-  /// is named by the operator, and has to act on it.
+  /// `shown_key`: the key in the form of the log. A webhook gets the plain key: the operator names
+  /// its receiver, which has to act on the key.
   void notify(const News& news, std::string_view shown_key, TimePoint now);
   /// So many never got here: a worker's queue was full.
   void lost(std::int64_t count);
@@ -62,7 +62,7 @@ class Notifier {
 
  private:
   struct Channel;
-  struct Unsaid;  // what is left out, until the log says so
+  struct Unsaid;  // dropped notifications that the log has not reported yet
   void drop(Channel& channel);
   void send(const std::shared_ptr<Channel>& channel, std::string message);
   void deliver_next(std::shared_ptr<Channel> channel);

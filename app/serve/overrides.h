@@ -8,8 +8,8 @@
 
 namespace weir::app {
 
-/// The model of the files with overrides over it, compiled. The caller's model stays as it is.
-/// What is wrong with an override stands in the problems; then there is no set.
+/// The model of the files with overrides over it, compiled. The caller's model stays unchanged. The
+/// errors of an override are in the problems; then there is no set.
 Configuration with_overrides(const config::Model& files, const std::string& hash,
                              const std::vector<config::Override>& overrides);
 

@@ -14,7 +14,7 @@ namespace {
 
 boost::system::error_code last_error() { return {errno, boost::system::system_category()}; }
 
-/// Not the key of the counters, so that a recording tells nothing about them.
+/// Differs from the key of the counters, so that a recording reveals nothing about them.
 HashSecret secret_of_recordings(const HashSecret& secret) {
   const Hash128 hash = secret.hash("weir recording");
   std::array<std::uint8_t, 16> bytes{};

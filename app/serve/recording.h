@@ -37,15 +37,15 @@ class RotatedFile {
   net::Fd file_;
 };
 
-/// `weir serve --record FILE`: a recorder for each worker, and a thread that writes what they have
-/// to say every kEvery, so that a slow disk holds up neither requests nor health checks. The
-/// functions are for one thread, the control thread.
+/// `weir serve --record FILE`: a recorder for each worker, and a thread that writes their rows
+/// every kEvery, so that a slow disk delays neither requests nor health checks. The functions are
+/// for one thread, the control thread.
 class Recording {
  public:
   static constexpr milliseconds kEvery{100};
 
   struct Options {
-    std::string path;  ///< empty: nothing is recorded
+    std::string path;  ///< empty: recording is off
     double sample = 1;
     std::string subject = "ip";
     std::uint64_t size = std::uint64_t{100} << 20;

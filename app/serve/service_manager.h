@@ -9,12 +9,12 @@
 #include "core/clock.h"
 #include "net/fd.h"
 
-/// What weir tells the service manager that started it: systemd with `Type=notify`.
+/// Messages to the service manager that started weir: systemd with `Type=notify`.
 namespace weir::app {
 
-/// What a service manager says in the environment of what it starts.
+/// The settings of a service manager in the environment of its processes.
 struct ServiceSettings {
-  std::string socket;  ///< NOTIFY_SOCKET: a path, or `@name`; empty: nobody listens
+  std::string socket;  ///< NOTIFY_SOCKET: a path, or `@name`; empty: no service manager
   std::optional<milliseconds> watchdog;  ///< WATCHDOG_USEC, if it is meant for this process
 };
 /// `getenv` finds a variable or gives null; `self`: this process.
@@ -27,12 +27,12 @@ class ServiceManager {
   explicit ServiceManager(const ServiceSettings& settings);
 
   bool listens() const noexcept { return static_cast<bool>(socket_); }
-  /// Without alive() for so long, weir is restarted; nullopt: it is not watched.
+  /// Without alive() for this long, weir is restarted; nullopt: there is no watchdog.
   std::optional<milliseconds> watchdog() const noexcept { return watchdog_; }
 
   void ready(std::string_view status) noexcept;  ///< also after a reload, good or not
   void reloading() noexcept;
-  /// `within`: it may take so long, whatever the unit's own limit says.
+  /// `within`: the time that the stop may take, whatever the unit's own limit is.
   void stopping(std::string_view status, milliseconds within) noexcept;
   void status(std::string_view status) noexcept;
   void alive() noexcept;

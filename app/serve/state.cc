@@ -56,7 +56,7 @@ Result<std::optional<HashSecret>> read_secret(const std::string& path) {
 
 StateDirectory::Opened StateDirectory::open(const std::string& path) {
   std::unique_ptr<StateDirectory> directory(new StateDirectory(path));
-  // What is there counts, also where nothing can be written.
+  // Existing state counts, also if nothing can be written.
   const auto secret = read_secret(path + "/secret");
   if (!secret && secret.error() == make_error_code(Error::malformed)) {
     return {nullptr,
@@ -185,8 +185,8 @@ std::string State::why_not() const {
   return entries_why_.empty() ? counts_why_ : entries_why_;
 }
 
-/// Whether the directory is ours; where it is not, nothing is written, and the journal later begins
-/// with all that there is.
+/// Takes the directory. If that fails, nothing is written; after a later success the journal begins
+/// with all entries.
 bool State::claim() {
   if (directory_.is_ready()) return true;
   const std::string why = directory_.claim();
@@ -352,7 +352,7 @@ void State::flush(TimePoint now) {
            : Result<void>(boost::system::error_code(errno, boost::system::system_category()));
   appended_ = true;
   if (done) return;
-  // Half a record may stand there now, and whatever followed it would be lost: write anew.
+  // Half a record may stand there now, and later records would be lost: write the whole file again.
   rewrite_ = true;
   cells_.add(Metric::state_failures);
   tell(entries_why_, "list entries can't be written: " + done.error().message());
@@ -362,7 +362,7 @@ void State::flush(TimePoint now) {
 void State::rewrite_journal(TimePoint now) {
   rewrite_ = true;
   if (!may_replace(directory_.journal())) return;
-  // Taken before the export: what changes meanwhile is written twice, and the later one wins.
+  // Taken before the export: later changes are written twice, and the later copy wins.
   records_.clear();
   lists_.export_all(now, records_);
   const auto write = [&]() -> Result<void> {
@@ -439,7 +439,7 @@ void State::run(const Clock& clock) {
       const std::scoped_lock hold(told_mutex_);
       entries_are_well = entries_why_.empty();
     }
-    // What could not be written waits no longer than it must.
+    // Unwritten changes do not wait longer than necessary.
     const bool heals = !was_well && entries_are_well && now >= next_try;
     if (now < next_snapshot && !heals) continue;
     next_try = now + kTryAgain;

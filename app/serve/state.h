@@ -35,19 +35,20 @@
 /// process died, and is left out.
 namespace weir::app {
 
-/// The directory: made if need be, locked, with its secret read or made. What is there without its
-/// secret is kept as *.bad.
+/// The directory: created if necessary, locked, with its secret read or made. Files of another
+/// secret are kept as *.bad.
 ///
-/// A directory that can't be used now (a read-only or full disk, missing rights) is no reason not
-/// to run: what can be read of it counts, and claim() tries again. Not thread-safe.
+/// A directory that cannot be used now (a read-only or full disk, missing rights) does not stop
+/// weir: readable files count, and claim() tries again. Not thread-safe.
 class StateDirectory {
  public:
   /// The message says what is wrong, for people.
   struct Opened;
   static Opened open(const std::string& path);
 
-  /// Tries to take the directory, unless it has been taken. Empty: it is taken, and may be written
-  /// to; else why not. What another secret has keyed there meanwhile is kept as *.bad.
+  /// Tries to take the directory, unless it has been taken. Empty: the directory is taken and
+  /// writable; otherwise the reason. Files that another secret has keyed there meanwhile are kept
+  /// as *.bad.
   std::string claim();
   bool is_ready() const noexcept { return ready_; }
   /// Whether the files that are there were keyed by secret().
@@ -108,10 +109,10 @@ class State {
   void stop(TimePoint now, TimePoint wall);
   /// Ends the thread and appends what has changed in the lists: for an end in a hurry.
   void stop_at_once(TimePoint now);
-  /// Why what changes is not written now; empty: it is. Thread-safe.
+  /// Why changes are not written now; empty: they are. Thread-safe.
   std::string why_not() const;
 
-  // What the thread does; for it and for tests.
+  // The work of the thread; for the thread and for tests.
   /// Appends what has changed in the lists since the last call.
   void flush(TimePoint now);
   /// Rewrites all files. `cancelled` ends it early (the old files stay).

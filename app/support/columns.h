@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-/// Answers of the admin API in columns, for people. What comes from elsewhere is made plain;
-/// members that are missing or of another shape are empty.
+/// Answers of the admin API in columns, for people. Escapes texts from elsewhere; members that are
+/// missing or of another shape are empty.
 namespace weir::app {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -20,7 +20,7 @@ std::string plain(const boost::json::value& value);
 /// Null: there is none.
 const boost::json::value* member(const boost::json::value& of, std::string_view name);
 std::string cell(const boost::json::value& of, std::string_view name);
-/// The items of a list member; none if it is no list.
+/// The items of a list member; none if it is not a list.
 const boost::json::array& items(const boost::json::value& of, std::string_view name);
 /// An integer member, else 0.
 std::int64_t count_of(const boost::json::value& of, std::string_view name);

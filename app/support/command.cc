@@ -25,14 +25,15 @@ boost::system::error_code lost;  // why something that was printed did not get o
 
 void print(std::string_view text) {
   const Result<void> written = write_all(STDOUT_FILENO, text);
-  // A reader that has seen enough (`| head`) is no failure.
+  // A reader that stops early (`| head`) is not a failure.
   if (!written && !lost && written.error().value() != EPIPE) lost = written.error();
 }
 
 boost::system::error_code lost_output() { return lost; }
 
 void complain(std::string_view message) {
-  const std::string line = "weir: " + escape_hidden(message) + "\n";  // it may quote anybody
+  const std::string line =
+      "weir: " + escape_hidden(message) + "\n";  // the message may quote any text
   static_cast<void>(write_all(STDERR_FILENO, line).has_value());
 }
 

@@ -17,7 +17,7 @@ namespace weir::app {
 enum class Output : std::uint8_t { human, json, ndjson, raw, csv };
 enum class Colour : std::uint8_t { automatic, always, never };
 
-/// What every command understands.
+/// Options that every command accepts.
 struct Globals {
   Output output = Output::human;
   Colour colour = Colour::automatic;
@@ -30,7 +30,8 @@ struct Command {
   std::string_view name;
   std::string_view help;      ///< one line
   std::string_view examples;  ///< below its options
-  /// Declares its options, and gives what runs once they are parsed. `globals` outlives both.
+  /// Declares the options of the command, and returns the function that runs once they are parsed.
+  /// `globals` outlives both.
   std::function<int()> (*declare)(CLI::App& app, const Globals& globals);
 };
 
@@ -40,10 +41,11 @@ extern const Command kInject, kMan, kCompletion, kImport;
 
 /// The first word by which the completion scripts of shells ask: `weir __complete -- WORD...`.
 inline constexpr std::string_view kCompleteWord = "__complete";
-/// What may stand at the last of these words, a line each: the word, a tab, and what it is.
+/// The possible completions of the last of these words, a line each: the word, a tab, and its
+/// meaning.
 std::string completions(const CLI::App& root, const std::vector<std::string>& words);
 
-/// Prints to stdout; a reader that has left (`weir check | head`) is no error.
+/// Prints to stdout; a reader that has left (`weir check | head`) is not an error.
 void print(std::string_view text);
 /// Why something that was printed could not be written, if so: a full disk. main() says so.
 boost::system::error_code lost_output();

@@ -14,7 +14,7 @@ namespace weir::app {
 
 /// The whole file; Error::too_large above `bytes_max`.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
-/// Writes everything, whatever it takes; EINTR is no error.
+/// Writes everything, however many calls it takes; EINTR is not an error.
 Result<void> write_all(int fd, std::string_view bytes) noexcept;
 Result<void> rename_file(const std::string& from, const std::string& to) noexcept;
 /// Another name for the file, in place of what had it.
@@ -26,7 +26,7 @@ Result<void> make_directory(const std::string& path, mode_t mode) noexcept;
 /// renamed over it. Dropped without commit(), it leaves the old one alone.
 class FileReplacement {
  public:
-  /// Truncates what a crash has left of an earlier attempt.
+  /// Truncates the rest of an earlier attempt that crashed.
   static Result<FileReplacement> begin(std::string path, mode_t mode);
   FileReplacement(FileReplacement&& other) noexcept;
   FileReplacement& operator=(FileReplacement&&) = delete;
@@ -41,8 +41,8 @@ class FileReplacement {
   net::Fd fd_;
 };
 
-/// The whole file anew, as FileReplacement does it; what is there and no regular file (a pipe,
-/// /dev/stdout) is written to.
+/// Replaces the whole file, as FileReplacement does; an existing path that is not a regular file (a
+/// pipe, /dev/stdout) is written to.
 Result<void> write_file(const std::string& path, std::string_view bytes, mode_t mode = 0644);
 
 /// Takes `path` for this process, for as long as the descriptor is open. Error::refused: another

@@ -20,7 +20,7 @@ namespace {
 // A pipe that poll() calls writable takes so many bytes without waiting for its reader, and others
 // that write there get in between lines only.
 constexpr std::size_t kPiece = 4'096;
-// How soon the thread notices that nobody waits for it any more.
+// How soon the thread notices that it need not wait any more.
 constexpr int kLookMs = 50;
 constexpr milliseconds kThreadEnds{500};
 
@@ -52,7 +52,7 @@ struct LineWriter::State {
   bool writing = false;
   bool stopping = false;
   bool ended = false;
-  std::atomic<bool> hurry{false};  // nobody waits for the reader any more
+  std::atomic<bool> hurry{false};  // the thread must not wait for the reader any more
   std::atomic<std::uint64_t> lost{0};
   std::thread thread;
 
@@ -97,9 +97,9 @@ std::uint64_t LineWriter::State::write(std::string_view text) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {
       ::poll(nullptr, 0,
-             kLookMs);  // writable, but not for a whole piece: there is no event for that
+             kLookMs);  // writable, but not for a whole piece: no event announces that
     } else if (n == 0 || errno != EINTR) {
-      break;  // closed, or a full disk: later lines try anew
+      break;  // closed, or a full disk: later lines try again
     }
   }
   return lines_in(text);

@@ -11,9 +11,9 @@
 
 namespace weir::app {
 
-/// Writes lines to a descriptor from a thread of its own. A reader that has stalled (a full pipe, a
-/// stopped terminal) holds up that thread alone: what it does not take waits in a queue of fixed
-/// size, and what finds no room there is lost and counted.
+/// Writes lines to a descriptor from a thread of its own. A stalled reader (a full pipe, a stopped
+/// terminal) delays only that thread: lines wait in a queue of fixed size, and lines that find no
+/// room there are lost and counted.
 ///
 /// Thread-safe. The descriptor is not owned, keeps its flags, and must stay open.
 class LineWriter {
@@ -27,7 +27,7 @@ class LineWriter {
 
   /// `bytes`: what may wait at most, >= 4.
   LineWriter(int descriptor, Notice notice, std::size_t bytes = kBytes);
-  ~LineWriter();  ///< flush(kLastWords); what is left then is dropped
+  ~LineWriter();  ///< flush(kLastWords); the rest is dropped
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 

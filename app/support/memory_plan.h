@@ -9,7 +9,7 @@
 
 namespace weir::app {
 
-/// What the counters of a policy set take of limits.memory: the answer of `weir check`.
+/// The share of limits.memory that the counters of a policy set take: the answer of `weir check`.
 struct MemoryPlan {
   struct Row {
     std::string counter;         ///< of which policies
@@ -35,23 +35,23 @@ struct MemoryPlan {
   std::vector<Row> rows;
 };
 
-/// What connections may keep, together: `limits.buffers`, or 64 MiB; where a cgroup grants less
+/// The memory of all connections together: `limits.buffers`, or 64 MiB. If a cgroup grants less
 /// than 1 GiB, a sixteenth of that, and 8 MiB at least.
 std::uint64_t buffer_bytes(const config::Server::Limits& limits,
                            std::optional<std::uint64_t> granted) noexcept;
 
-/// What weir needs beside counters and patterns: the program, its lists, connections' buffers.
+/// The memory of weir beside counters and patterns: the program, its lists, connections' buffers.
 std::uint64_t memory_beside(const config::Server::Limits& limits,
                             std::optional<std::uint64_t> granted) noexcept;
 
-/// What the default of limits.memory shrinks to at most, in a small cgroup.
+/// The smallest default of limits.memory in a small cgroup.
 inline constexpr std::uint64_t kLeastCounters = std::uint64_t{4} << 20;
 
-/// What counters may take at most of the `granted` bytes, beside `fixed` ones for all else;
-/// patterns take an eighth of it besides. 0: there is no room.
+/// The most that counters may take of the `granted` bytes, beside `fixed` ones for everything else;
+/// patterns take an eighth of it in addition. 0: there is no room.
 std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept;
 
-/// What each worker may keep at least: some judged bodies, however large they may be.
+/// The least that each worker may keep: some judged bodies, however large they may be.
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
 
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits);

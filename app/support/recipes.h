@@ -21,7 +21,7 @@ const Recipe* find_recipe(std::string_view name);
 /// `no recipe "logn"; did you mean "login"?`
 std::string no_recipe(std::string_view name);
 
-/// What `weir dev` starts with.
+/// The start configuration of `weir dev`.
 std::string_view dev_defaults();
 
 }  // namespace weir::app

@@ -10,7 +10,7 @@
 
 namespace weir::app {
 
-/// What a person says of a request: flags of `weir explain`, a step of a case file.
+/// The description of a request by a person: flags of `weir explain`, a step of a case file.
 struct RequestText {
   std::string method;  ///< empty: POST with a body, else GET
   std::string url;     ///< a URL, or a path
@@ -28,8 +28,8 @@ class RequestDraft {
   RequestDraft(const RequestDraft&) = delete;
   RequestDraft& operator=(const RequestDraft&) = delete;
 
-  /// What is wrong with the text; empty: nothing. `body_max`: limits.body; `set`: for which the
-  /// proxy would read it. Called once.
+  /// Returns the error in the text; empty: none. `body_max`: limits.body; `set`: the policies for
+  /// which the proxy would read the body. Called once.
   std::string fill(RequestText text, std::size_t body_max, const policies::PolicySet& set);
   const Request& request() const noexcept { return request_; }
   void set_time(TimePoint time) noexcept { request_.time = time; }

@@ -9,10 +9,11 @@ namespace weir::app {
 namespace {
 
 constexpr std::size_t kSecretBytesMax = 4096;
-// Of limits.keys: what is exchanged is known twice, and costs Redis something.
+// The part of limits.keys for exchanged keys: each is stored twice, and costs Redis something.
 constexpr std::uint64_t kSyncedPart = 8;
 constexpr std::size_t kSyncedLeast = 4096;
-// Longer than any request that has not lost its settlement: what a dead replica held is free again.
+// Longer than any request that has not lost its settlement: then the places of a dead replica are
+// free again.
 constexpr milliseconds kBesideAnswer{60'000};
 
 /// A secret of a file, without the line's end that editors leave.

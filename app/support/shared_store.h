@@ -15,7 +15,7 @@ namespace weir::app {
 /// after four times as long.
 inline constexpr milliseconds kRenewPlaces{15'000};
 
-/// What `redis:` says, for those who use it. Files are read now.
+/// The settings under `redis:`, for their users. Files are read now.
 struct SharedStoreSettings {
   store::Settings store;
   HashSecret secret = HashSecret::from_text("weir");  ///< keys every hash, the same on all replicas

@@ -8,8 +8,8 @@
 #include "replay/formats.h"
 #include "replay/record_time.h"
 
-/// One JSON object per line. Values keep their types; objects and arrays can be looked into. A name
-/// that stands twice has no value, since readers differ in which they take.
+/// One JSON object per line. Values keep their types; expressions can look into objects and arrays.
+/// A name that stands twice has no value, because readers take different ones.
 namespace weir::replay {
 namespace {
 
@@ -46,7 +46,7 @@ class JsonLines final : public Format {
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       const Extracted got = find(paths_[i]);
       presets_[i].value = got.value;
-      // `time` and `event` mean what they always do where a record has none.
+      // A record without `time` or `event` of its own uses the built-in meaning.
     }
     present_.clear();
     for (const policies::Preset& preset : presets_) {
@@ -77,7 +77,7 @@ class JsonLines final : public Format {
     boost::json::error_code error;
     const std::size_t used = parser.write_some(text_.data(), text_.size(), error);
     if (!error && parser.done() && used == text_.size())
-      return bad(place_of_time(), kTimeIsNone);  // it is there, and beyond every number
+      return bad(place_of_time(), kTimeIsNone);  // the number exceeds every double
     const std::size_t past = error == boost::json::error::extra_data ? 1 : 0;
     return bad(std::min(used >= past ? used - past : 0, text_.size()), kBrokenJson);
   }

@@ -48,8 +48,8 @@ std::size_t closing_quote(std::string_view line, std::size_t at) noexcept {
   }
 }
 
-/// What servers write in quotes for bytes that would spoil the line: `\xHH` (nginx, Apache), `\"`,
-/// `\\` and C's letters (Apache). Other backslashes stand for themselves.
+/// Decodes the escapes that servers write in quotes for bytes that would break the line: `\xHH`
+/// (nginx, Apache), `\"`, `\\` and C's letters (Apache). Other backslashes are literal.
 void unescape(std::string_view value, std::string& out) {
   constexpr std::string_view kLetters = "\"\\nrtvb", kMeant = "\"\\\n\r\t\v\b";
   for (std::size_t at = 0; at < value.size(); ++at) {
@@ -113,7 +113,7 @@ void LogSplitter::put_url(std::string_view* values, std::string_view url) noexce
 void LogSplitter::put_request(std::string_view* values, std::string_view value) noexcept {
   for (std::size_t i = 0; i < 4; ++i) values[i] = {};
   const std::size_t first = find_byte(value, 0, ' ');
-  if (first == 0 || first == std::string_view::npos) return;  // `-`, or bytes that are no HTTP
+  if (first == 0 || first == std::string_view::npos) return;  // `-`, or bytes that are not HTTP
   std::size_t last = value.rfind(' ');
   if (last == first) last = value.size();  // HTTP/0.9
   values[0] = value.substr(0, first);
@@ -170,7 +170,7 @@ bool LogSplitter::split(std::string_view line, bool tail) {
   const bool escapes = line.find('\\') != std::string_view::npos;
   if (escapes) {
     unescaped_.clear();
-    unescaped_.reserve(line.size());  // what is read never grows: views into it stay good
+    unescaped_.reserve(line.size());  // decoding never grows: views into it stay valid
   }
   if (!take_literal(front_, line, at)) return false;
   for (const Step& step : steps_) {

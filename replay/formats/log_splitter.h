@@ -19,8 +19,8 @@ class LogSplitter {
   LogSplitter(config::LogFormat format, RecordTime time);
   LogSplitter(LogSplitter&&) = default;
 
-  /// `tail`: text behind the last value's end is no fault. False: offset() and why() say where.
-  /// LineReader::kPadding bytes behind the line can be read.
+  /// `tail`: text behind the last value's end is allowed. False: offset() and why() locate the
+  /// error. LineReader::kPadding bytes behind the line must be readable.
   bool split(std::string_view line, bool tail = false);
 
   const std::vector<std::string>& columns() const noexcept { return format_.columns; }
@@ -47,7 +47,7 @@ class LogSplitter {
     bool dash_is_null = false;
     bool quoted = false;  // a value between quotes
     bool last = false;    // a value that no literal ends
-    char stop = 0;        // what ends a value
+    char stop = 0;        // the end of a value
     std::size_t column = 0;
     Literal behind;
   };

@@ -9,8 +9,8 @@
 
 namespace weir::replay {
 
-/// Times of logs whose form nobody has said: ISO 8601 with or without a zone (then UTC), the form
-/// of access logs, and numbers of seconds, milliseconds or microseconds since 1970, told apart by
+/// Times of logs in an unknown format: ISO 8601 with or without a zone (then UTC), the format of
+/// access logs, and numbers of seconds, milliseconds or microseconds since 1970, distinguished by
 /// their size. Not thread-safe.
 class LogTime {
  public:

@@ -43,7 +43,7 @@ class Mapped final : public Format {
   }
 
   Got read(std::string_view text, Row& row) override {
-    if (!columns_->known) {  // the first line of the file tells what it is
+    if (!columns_->known) {  // the first line of the file names the columns
       columns_->known = true;
       columns_->is_json = text.starts_with('{');
       if (!columns_->is_json) return read_header(text);
@@ -54,7 +54,7 @@ class Mapped final : public Format {
   }
 
  private:
-  // What the line holds.
+  // The values of the line.
 
   Got read_header(std::string_view text) {
     const auto commas = static_cast<std::size_t>(std::count(text.begin(), text.end(), ','));
@@ -104,7 +104,7 @@ class Mapped final : public Format {
     return Got::row;
   }
 
-  // The request that it tells of.
+  // The request that the line describes.
 
   /// Empty: there is none.
   std::string_view text_at(std::size_t i) {
@@ -233,7 +233,7 @@ class Mapped final : public Format {
 
   std::shared_ptr<MappedColumns> columns_;
   std::vector<Value> values_;
-  std::vector<std::string> texts_;  // of values that are no text
+  std::vector<std::string> texts_;  // of values that are not texts
   std::vector<std::vector<PathStep>> whole_, paths_;
   std::optional<CsvSplitter> splitter_;
   policies::Arena arena_;

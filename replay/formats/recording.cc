@@ -4,9 +4,9 @@
 #include "policies/set/recorded.h"
 #include "replay/formats.h"
 
-/// What `weir serve --record` has written (gate/recorder.h): values of slots under their canonical
-/// text, so that they mean something to other policies too, and what no policy of then has read is
-/// missing.
+/// Reads the files of `weir serve --record` (gate/recorder.h): values of slots under their
+/// canonical text, so that other policies can use them too. Fields that the recording policies did
+/// not read are missing.
 namespace weir::replay {
 namespace {
 
@@ -95,7 +95,7 @@ class Recording final : public Format {
     return std::nullopt;
   }
 
-  /// What was told by its name need not have a method, a path or a caller that is known.
+  /// An event that was reported by its name may lack a method, a path or a caller.
   bool read_request(const Value& ip, Row& row) {
     const Value method = find(path("method")).value;
     const Value normal = find(path("path")).value;

@@ -20,7 +20,7 @@ std::string_view RequestTarget::host_of(std::string_view authority) {
 }
 
 RequestTarget::Taken RequestTarget::take(Request& request) {
-  // A proxy's log has whole URLs; their path is what the app would have seen.
+  // The log of a proxy has whole URLs; the app would have seen their path.
   if (!request.target.starts_with('/')) {
     const std::size_t scheme = request.target.find("://");
     if (scheme == std::string_view::npos) {

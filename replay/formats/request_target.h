@@ -10,8 +10,8 @@
 
 namespace weir::replay {
 
-/// What a log says of a request's URL and host, in the form in which the proxy would have it. Keeps
-/// the memory that the results lie in: they are valid until the next call. Not thread-safe.
+/// The URL and host of a logged request, in the form that the proxy would have. Keeps the memory of
+/// its results: they are valid until the next call. Not thread-safe.
 class RequestTarget {
  public:
   explicit RequestTarget(const policies::PolicySet& set) : set_(set) {}
@@ -19,7 +19,7 @@ class RequestTarget {
   enum class Taken : std::uint8_t {
     good,
     refused,  ///< the proxy would answer 400 under these policies (proxy.path)
-    none,     ///< it is no target, or has a broken escape: the proxy always refuses it
+    none,     ///< not a target, or one with a broken escape: the proxy always refuses it
   };
   /// Brings `request.target` into normal form, and takes path and query from it; of a whole URL the
   /// host as well.
