@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kWhyBytesMax = 256;
 
-// What is wrong, or an empty text.
+// Returns the error, or an empty text.
 std::string read_wish_key(const json::object& body, EntryWish& wish) {
   const json::value* const key = body.if_contains("key");
   if (key != nullptr && key->is_string()) {

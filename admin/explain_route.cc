@@ -116,7 +116,7 @@ std::string read_body(const json::value& body, Made& made) {
   return {};
 }
 
-// What is wrong with the description, or an empty text.
+// Returns the error in the description, or an empty text.
 std::string read_description(const json::object& from, Made& made) {
   for (const std::string_view name : {"method", "url", "ip", "time"}) {
     const json::value* const value = from.if_contains(name);

@@ -20,7 +20,7 @@ struct HealthSettings {
 /// outlive stop().
 class HealthServer final : net::HttpHandler {
  public:
-  /// Whoever asks for `/metrics` sooner than this after somebody else gets the same page.
+  /// A request for `/metrics` within this time after another one gets the same page.
   static constexpr milliseconds kPageAge{1'000};
 
   HealthServer(boost::asio::io_context& io, const HealthSettings& settings, Operations& operations,

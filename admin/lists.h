@@ -7,7 +7,7 @@
 
 namespace weir::admin {
 
-/// What `{list}` stands for: one list of the set, or all own lists of a policy, none of them
+/// The lists that `{list}` names: one list of the set, or all own lists of a policy, none of them
 /// shadow. Empty: there is no such list.
 std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
                                                std::string_view name);

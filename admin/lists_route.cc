@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kPageDefault = 100;
 constexpr std::size_t kPageMax = 1000;
-// A search looks at so many entries before it gives what it has found: a few ms.
+// The most entries that one search looks at before it returns its results: a few ms.
 constexpr std::size_t kSearchMost = 20'000;
 constexpr std::size_t kSearchPiece = 1000;
 constexpr std::size_t kSearchBytesMax = 256;

@@ -5,7 +5,7 @@
 
 namespace weir::admin {
 
-/// What the kernel says about this process, by the names that Prometheus clients use.
+/// The kernel's numbers about this process, under the names that Prometheus clients use.
 struct ProcessFacts {
   double cpu_seconds = 0;
   std::uint64_t resident_bytes = 0;
@@ -13,7 +13,7 @@ struct ProcessFacts {
   double start_seconds = 0;  ///< Unix time
 };
 
-/// From /proc/self and getrusage; what cannot be read is 0.
+/// From /proc/self and getrusage; unreadable numbers are 0.
 ProcessFacts process_facts();
 
 /// Prometheus text of the process metrics.

@@ -13,7 +13,7 @@ namespace {
 struct RollCall {
   explicit RollCall(std::size_t workers) : silent(workers) {}
   std::vector<std::size_t> silent;
-  boost::asio::steady_timer* waiter = nullptr;  // null: nobody waits any more
+  boost::asio::steady_timer* waiter = nullptr;  // null: no request waits any more
 
   void answered(std::size_t worker) {
     std::erase(silent, worker);

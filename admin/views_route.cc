@@ -61,7 +61,7 @@ net::HttpReply get_view(Call& call) {
     view->advance(call.at.now, call.at.wall);
     results = view->live->results(windows);
   }
-  // The rows are JSON already, and stay what they are in a replay.
+  // The rows are JSON already, in the form of a replay.
   net::HttpReply reply = json_reply(view_of(*view));
   std::string& body = reply.body;
   body.resize(body.rfind('}'));

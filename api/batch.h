@@ -18,7 +18,7 @@ class Batch {
   static constexpr std::size_t kAnswerBytes = 8 << 20;  ///< then the rest is not judged
 
   enum class Form : std::uint8_t {
-    object,  ///< one JSON object, on as many lines as it likes
+    object,  ///< one JSON object, on any number of lines
     lines,  ///< NDJSON: one on each line, empty lines ignored, CRLF or LF, the last with or without
   };
   Batch(std::string body, Form form, Ask ask);

@@ -76,7 +76,7 @@ std::optional<JsonWrong> EventReader::read(std::string_view object, const polici
   return check_status(set);
 }
 
-// What the request was, weir knows already.
+// weir knows the request already.
 EventReader::Wrong EventReader::read_settlement(const Member& id) {
   if (id.kind != Kind::text)
     return JsonWrong{id.at, "`request_id` is the text that stood in X-Weir-Request-Id"};
@@ -99,7 +99,7 @@ EventReader::Wrong EventReader::read_settlement(const Member& id) {
   return std::nullopt;
 }
 
-// A request of which nothing is known is none: most likely a client's mistake.
+// A request without any member is an error: most likely a mistake of the client.
 EventReader::Wrong EventReader::check_says_something() const {
   for (const Member& member : members_.members()) {
     const bool aside =
@@ -110,9 +110,9 @@ EventReader::Wrong EventReader::check_says_something() const {
       0, "this says nothing of what happened: give `event`, or the request's `method` and `path`"};
 }
 
-// An event that a status tells (`is: login, when: status == 200`), reported by its own name with a
-// status that denies it: one of the two is wrong. What reads more than the status is not known
-// here.
+// An event that a status decides (`is: login, when: status == 200`), reported by its own name with
+// a contradicting status: one of the two is wrong. Conditions that read more than the status are
+// not checked here.
 EventReader::Wrong EventReader::check_status(const policies::PolicySet& set) {
   const auto status = set.slots.find("status");
   if (answer_.status == 0 || !status) return std::nullopt;
@@ -268,8 +268,8 @@ EventReader::Wrong EventReader::preset(const policies::PolicySet& set, SlotId id
   return std::nullopt;
 }
 
-// Of a word that the event does not give nothing is known: null, not the empty text that the
-// request made of it has.
+// A word that the event does not give is unknown: null, not the empty text of the request that was
+// made of the event.
 void EventReader::preset_what_is_not_known(const policies::PolicySet& set) {
   const auto unknown = [&](std::string_view word, bool given) {
     if (given) return;

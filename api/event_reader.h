@@ -27,12 +27,13 @@ namespace weir::api {
 /// Keeps its memory; one per worker, not thread-safe.
 class EventReader {
  public:
-  /// What is wrong with the event and where; else record() and answer() describe it, until the next
-  /// read and as long as `object` and `set` live. `now`: the event's time if it names none.
+  /// Returns the error of the event and its place. Otherwise record() and answer() describe the
+  /// event, until the next read and as long as `object` and `set` live. `now`: the event's time if
+  /// it names none.
   std::optional<JsonWrong> read(std::string_view object, const policies::PolicySet& set,
                                 TimePoint now);
   const policies::Record& record() const noexcept { return record_; }
-  /// What the app answered, as far as the event says: status 0 is unknown.
+  /// The reported answer of the app: status 0 is unknown.
   const Answer& answer() const noexcept { return answer_; }
   /// A report about a request that a door let pass: its id; the report is answer(). None: an event.
   std::optional<std::string_view> settles() const noexcept { return settles_; }

@@ -44,7 +44,7 @@ json::object by_action(const Cells& cells) {
   return out;
 }
 
-/// What one policy or list did in a second.
+/// The verdicts of one policy or list in a second.
 struct Deed {
   const char* kind = "";
   std::string name;
@@ -54,7 +54,7 @@ struct Deed {
   std::uint64_t weight() const { return sum(verdicts) + sum(shadows) + listed; }
 };
 
-/// One of the last ten minutes' seconds.
+/// One second of the last ten minutes.
 struct Second {
   TimePoint at{};
   std::int64_t requests = 0;
@@ -62,7 +62,7 @@ struct Second {
   std::uint64_t shadows = 0;
 };
 
-// Whatever asks weir for a verdict: proxied requests, the checks of other proxies, told events.
+// All sources of verdicts: proxied requests, checks of other proxies, reported events.
 std::vector<Metric> request_metrics() {
   std::vector<Metric> out{Metric::requests_2xx, Metric::requests_3xx, Metric::requests_4xx,
                           Metric::requests_5xx, Metric::api_events};
@@ -96,10 +96,10 @@ struct Live::Hub : std::enable_shared_from_this<Live::Hub> {
   std::size_t readers = 0;
   bool stopped = false;
 
-  bool begun = false;  // what follows is of a tick before
+  bool begun = false;  // the numbers before belong to an earlier tick
   std::int64_t requests = 0;
   std::map<std::string, Totals, std::less<>> policies, lists;
-  std::map<std::string, std::size_t, std::less<>> sizes;  // of lists, as they were told
+  std::map<std::string, std::size_t, std::less<>> sizes;  // of lists, as last sent
   std::optional<std::uint64_t> verdicts_after;
   std::deque<Second> past;
   std::uint64_t version = 0;
@@ -131,7 +131,7 @@ void Live::Hub::compare(const char* kind, std::map<std::string, Totals, std::les
                         std::vector<Deed>& out) {
   stores.stats.each(kind, [&](const std::string& name, const Totals& now) {
     const auto [it, fresh] = before.try_emplace(name, now);
-    // What was opened since the last tick began at nothing.
+    // Counters that were opened since the last tick began at 0.
     const Totals was = fresh && begun ? Totals{} : it->second;
     it->second = now;
     Deed deed{kind,

@@ -8,18 +8,18 @@
 
 namespace weir::admin {
 
-/// What happens, second by second, for everybody who looks: computed once, however many they are.
-/// The totals of the last ten minutes are always kept, so that who comes sees how it began;
-/// policies, lists and verdicts are looked at only while somebody does.
+/// Current numbers, second by second, for all readers: computed once, however many readers there
+/// are. The totals of the last ten minutes are always kept, so that a new reader sees them.
+/// Policies, lists and verdicts are read only while there is a reader.
 ///
-/// A reader is given the newest second, never a queue: one who is slow misses some, and one who
-/// takes nothing for HttpServerLimits::write is let go. On the control thread.
+/// A reader gets the newest second, never a queue: a slow reader misses some seconds, and a reader
+/// that takes nothing for HttpServerLimits::write is disconnected. On the control thread.
 class Live {
  public:
   static constexpr std::size_t kReadersMost = 16;
   static constexpr std::size_t kSecondsKept = 600;
-  static constexpr std::size_t kPoliciesMost = 100;  ///< told of in a second: the busiest
-  static constexpr std::size_t kListsMost = 1000;    ///< told of
+  static constexpr std::size_t kPoliciesMost = 100;  ///< the busiest, in a second
+  static constexpr std::size_t kListsMost = 1000;    ///< lists in a second
   static constexpr std::size_t kRowsMost = 40;       ///< verdicts of a second: the last ones
 
   Live(boost::asio::io_context& io, Operations& operations, const Stores& stores);

@@ -10,7 +10,7 @@
 namespace weir::admin {
 namespace {
 
-// Nothing from elsewhere, nothing inline, nothing made of text at run time, in nobody's frame.
+// No foreign sources, no inline scripts or styles, no code from text at run time, no framing.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -11,9 +11,9 @@
 
 namespace weir::admin {
 
-/// Who has come to the page by a one-time link. A code is good once, for a minute; the cookie that
-/// it is exchanged for is good for twelve hours, under the Host under which it was given out, and
-/// for as long as the token stays the same. Bounded: the oldest makes room. On the control thread.
+/// The sessions of people who opened the page by a one-time link. A code is valid once, for a
+/// minute. Its cookie is valid for twelve hours, under the Host for which it was issued, and as
+/// long as the token stays the same. Bounded: the oldest session is dropped. On the control thread.
 class Sessions {
  public:
   static constexpr std::size_t kLinksMost = 8, kSessionsMost = 32;
@@ -45,7 +45,7 @@ class Sessions {
   };
   std::optional<Hash128> cookie_of(const net::HttpRequest& request) const;
 
-  HashSecret secret_;  // what is compared are keyed hashes: their time tells nothing
+  HashSecret secret_;  // keyed hashes are compared, so timing reveals nothing
   std::deque<Link> links_;
   std::deque<Session> sessions_;
 };

@@ -4,8 +4,8 @@
 #include "admin/metrics_page.h"
 #include "admin/routes.h"
 
-/// What a support case needs: the configuration in force with its secrets masked, how it came to
-/// be, the metrics.
+/// The data for a support case: the configuration in force with its secrets masked, its history,
+/// the metrics.
 namespace weir::admin {
 
 namespace json = boost::json;

@@ -7,22 +7,23 @@
 
 #include "admin/call.h"
 
-/// What policies have counted for a key, for the handlers that show it or empty it.
+/// The counts of a key by policy, for the handlers that show or empty them.
 namespace weir::admin {
 
 /// One counter of a policy.
 struct Count {
   const policies::Counter* counter = nullptr;
-  limiter::Reading here;                ///< what this replica has counted itself
-  std::optional<limiter::Reading> all;  ///< what all replicas have counted, if the store was asked
+  limiter::Reading here;                ///< the count of this replica
+  std::optional<limiter::Reading> all;  ///< the count of all replicas, if the store was asked
 
   const limiter::Reading& told() const noexcept { return all ? *all : here; }
 };
 
 struct Counts {
   std::vector<Count> rows;  ///< in the order of the policy's counters
-  std::string why_here;     ///< why the store did not answer, for people; empty: nothing is missing
-  bool fits = true;         ///< false: the key is none of this policy; then there are no rows
+  std::string
+      why_here;  ///< why the store did not answer, for people; empty: it answered, or was not asked
+  bool fits = true;  ///< false: not a key of this policy; then there are no rows
 };
 
 /// Whether replicas share a counter of the policy.

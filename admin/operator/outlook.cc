@@ -10,7 +10,7 @@ namespace {
 namespace json = boost::json;
 using Compare = config::Rung::Compare;
 
-// What the metric's value is called in a sentence.
+// The noun for the metric's value in a sentence.
 std::string_view noun_of(const policies::Policy& policy) {
   using Kind = config::MetricDef::Kind;
   switch (policy.metric) {
@@ -33,7 +33,7 @@ std::string_view noun_of(const policies::Policy& policy) {
   }
 }
 
-// What becomes of an event for which the rung holds.
+// The consequence for an event for which the rung holds.
 std::string_view consequence(const policies::Rung& rung) {
   if (rung.list) return "lists again";
   switch (rung.action) {

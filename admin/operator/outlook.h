@@ -7,7 +7,7 @@
 #include "admin/call.h"
 #include "admin/operator/counts.h"
 
-/// What a count means for the next event, in words.
+/// Explains in words what a count means for the next event.
 namespace weir::admin {
 
 /// `the count stands at 50 of 50: the next login_failed lists again`. Empty: the rung has no

@@ -8,8 +8,8 @@
 
 namespace weir::admin {
 
-/// How many keys read how much. Whole numbers below 1000 have a bar each; other readings are told
-/// by their first three digits. So there are at most some 900 bars for each power of ten.
+/// The number of keys by reading. Whole numbers below 1000 have a bar each; other readings are
+/// grouped by their first three digits. So there are at most some 900 bars for each power of ten.
 class Histogram {
  public:
   struct Bar {
@@ -19,8 +19,9 @@ class Histogram {
 
   void add(const Number& reading);
   std::int64_t keys() const noexcept { return keys_; }
-  /// From the smallest reading to the largest, empty bars left out. With more than `most` bars they
-  /// are told by two digits, then by one; there may still be more of readings that differ widely.
+  /// From the smallest reading to the largest, without empty bars. With more than `most` bars,
+  /// readings are grouped by two digits, then by one; widely different readings may still need more
+  /// bars.
   std::vector<Bar> bars(std::size_t most) const;
 
  private:

@@ -102,7 +102,7 @@ json::array rungs_with_keys(const Call& call, const policies::Policy& policy, st
   return out;
 }
 
-/// One counter, gone through in pieces: others get their turn between two of them.
+/// Reads one counter in pieces: other requests run between two of them.
 boost::asio::awaitable<json::object> counter_readings(const Call& call,
                                                       const policies::Policy& policy,
                                                       std::size_t index, Wish wish) {

@@ -5,7 +5,7 @@
 namespace weir::admin {
 namespace {
 
-// Nobody can guess it; it is no secret either, for whoever may undo may change as well.
+// Nobody can guess the token. It is not a secret either: a caller that may undo may also change.
 std::string new_token() {
   static constexpr std::string_view kHex = "0123456789abcdef";
   const HashSecret random = HashSecret::random();
@@ -52,7 +52,7 @@ std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::Li
     const auto list = lists.by_name(change.list);
     for (auto step = change.steps.rbegin(); step != change.steps.rend(); ++step) {
       const auto entry = list ? lists.get(*list, step->key, now) : std::nullopt;
-      // What somebody else listed since, or listed for longer, stays.
+      // Entries that others listed since, or extended, stay.
       const bool ours = !entry || entry->listed <= change.at;
       if (!list || !ours) {
         ++out->left;

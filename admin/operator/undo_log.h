@@ -11,7 +11,7 @@
 
 namespace weir::admin {
 
-/// What operators changed on lists lately, so that a mistake can be taken back with its token.
+/// The recent changes of operators on lists, so that a mistake can be taken back with its token.
 /// Bounded: the last kChangesMost changes, kEntriesMost entries of all together, for kKept. On the
 /// control thread.
 class UndoLog {
@@ -20,7 +20,7 @@ class UndoLog {
   static constexpr std::size_t kEntriesMost = 50'000;
   static constexpr milliseconds kKept{3'600'000};
 
-  /// One key of one list: how it stood before the change.
+  /// One key of one list: its state before the change.
   struct Step {
     Hash128 key;
     std::optional<limiter::ListEntry> before;  ///< none: it was not listed
@@ -39,13 +39,14 @@ class UndoLog {
     std::size_t left = 0;      ///< entries that have ended, or were changed by others since
   };
 
-  /// Keeps a change and gives its token. Changes with the same `token` (not empty) are one, so that
-  /// what came in pieces is undone at once. A change of more than kEntriesMost steps, or of none,
-  /// is not kept: the token is empty.
+  /// Keeps a change and returns its token. Changes with the same `token` (not empty) are one
+  /// change, so that a change in pieces is undone at once. A change of more than kEntriesMost
+  /// steps, or of none, is not kept: the token is empty.
   std::string keep(Change change, TimePoint now);
   /// Takes the change back and forgets it. nullopt: there is no such token, or no longer.
   std::optional<Undone> undo(std::string_view token, limiter::ListBank& lists, TimePoint now);
-  /// Those that can still be undone, the newest first. Pieces of one change follow each other.
+  /// The changes that can still be undone, the newest first. Pieces of one change follow each
+  /// other.
   std::vector<const Change*> changes(TimePoint now);
 
  private:

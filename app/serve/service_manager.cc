@@ -42,7 +42,7 @@ ServiceSettings service_settings(const char* (*getenv)(const char*), pid_t self)
   out.socket = socket;
   const char* const pid = getenv("WATCHDOG_PID");
   const auto us = number(getenv("WATCHDOG_USEC"));
-  // Below this a stuck loop cannot be told from a busy one.
+  // Below this limit, a stuck loop cannot be distinguished from a busy one.
   if (us && *us >= 100'000 && (pid == nullptr || number(pid) == self))
     out.watchdog = milliseconds{*us / 1'000};
   return out;

@@ -6,8 +6,8 @@
 
 namespace weir::app {
 
-/// One line for people, as `weir dev` shows it: time, address, request, effect, and which policy
-/// said so with its value and limit. Pure.
+/// One line for people, as `weir dev` shows it: time, address, request, effect, and the policy that
+/// decided, with its value and limit. Pure.
 std::string verdict_line(const News& news, bool colour);
 
 }  // namespace weir::app

@@ -16,7 +16,8 @@ struct CaseResult {
   std::vector<CaseFailure> failures;
 };
 
-/// One file: either problems of it or of its configuration, or the results of its cases.
+/// The result of one file: problems of the file or of its configuration, or the results of its
+/// cases.
 struct CaseFileResult {
   std::string path, text;
   std::string config;    ///< path of the configuration

@@ -8,14 +8,14 @@
 
 namespace weir::app {
 
-/// What the policies read and why their rungs hold or not, in short: for `weir test`.
+/// The readings of the policies, and why their rungs hold or not, in short: for `weir test`.
 class CaseTrace final : public policies::Trace {
  public:
   void clear();
   void use(const policies::PolicySet& set) { set_ = &set; }
   /// `none`: the metric has no value; null: the policy did not judge.
   const std::string* value(const std::string& policy) const;
-  /// One line per policy that had to do with the event, `first` before the others.
+  /// One line per policy that the event concerns, `first` before the others.
   std::string why(const std::string& first) const;
 
   void event(const policies::Event&, Happened) override {}

@@ -10,7 +10,7 @@
 #include "limiter/views/view_row.h"
 #include "policies/set/describe.h"
 
-/// What a step of a case expects of views.
+/// The expectations of a step of a case about views.
 namespace weir::app {
 namespace {
 

@@ -10,9 +10,8 @@
 /// `weir check --against URL|FILE`: what a reload of the checked file would empty.
 namespace weir::app {
 
-/// What is running: the admin door of a weir (`http://HOST:PORT`, `unix:/path`), or another
-/// configuration file. Empty: it could not be had, and `problem` says why, `code` with which exit
-/// code.
+/// The running configuration: of the admin API of a weir (`http://HOST:PORT`, `unix:/path`), or
+/// another configuration file. Empty: unavailable; `problem` says why, and `code` is the exit code.
 struct Against {
   std::optional<std::vector<policies::Lineage>> running;
   std::string problem;
@@ -20,7 +19,7 @@ struct Against {
 };
 Against find_running(const std::string& given, const std::string& token_file);
 
-/// One line for each change; empty: none. `emptied`: how many of them begin empty or go.
+/// One line for each change; empty: none. `emptied`: how many of them start empty or go.
 std::string against_text(const std::vector<policies::Inheritance>& changes, bool colours);
 std::string against_json(const std::vector<policies::Inheritance>& changes);
 std::size_t emptied(const std::vector<policies::Inheritance>& changes);

@@ -72,14 +72,15 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
   return out;
 }
 
-/// Where a door of dev's own listens: where it always does, or where nobody else does.
+/// The address of one of dev's own doors: the usual port, or a free one.
 std::string door_at(const char* host, std::uint16_t port) {
   const config::Endpoint at = listenable({host, port, ""});
   return at.host + ":" + std::to_string(at.port);
 }
 
 int dev(const DevFlags& flags, const Globals& globals) {
-  // Here, where it was written: of the environment, in which it is handed on, nobody has heard.
+  // Checked here, where the user wrote it: the user has not seen the environment variable that
+  // passes it on.
   const auto app = config::parse_upstream(upstream_of(flags.target));
   const auto listen = config::parse_listen(flags.listen);
   if (!app || !listen) {
@@ -105,7 +106,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
   config::Environment environment = process_environment();
   environment["WEIR_PROXY_UPSTREAM"] = upstream_of(flags.target);
   environment["WEIR_PROXY_LISTEN"] = flags.listen;
-  // What the user's own environment says goes before these.
+  // The user's own environment wins over these.
   for (const auto& [name, value] :
        {std::pair{"WEIR_PROXY_CLIENT_IP_TRUST", "127.0.0.1/32,::1/128"},
         std::pair{"WEIR_DRAIN_DELAY", "0s"}, std::pair{"WEIR_DRAIN_TIMEOUT", "2s"},
@@ -122,7 +123,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
     print(envoy_bootstrap(configuration, *app.value));
     return kOk;
   }
-  // Another weir may stand on this machine: the doors that nobody has named give way.
+  // Another weir may run on this machine: doors without a setting use other ports.
   environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", 8481));
   environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", 8482));
   const bool colour = globals.colours(STDOUT_FILENO);

@@ -7,11 +7,11 @@
 
 namespace weir::app {
 
-/// The endpoint if this process can listen there now, else the same address with a port that is
-/// free. What is no address of this machine, and Unix sockets, stay as they are: starting says why.
+/// The endpoint if this process can listen there now; otherwise the same address with a free port.
+/// Addresses of other machines, and Unix sockets, stay unchanged: the start says why they fail.
 config::Endpoint listenable(config::Endpoint wanted);
 
-/// Whether somebody accepts a connection there within half a second. Blocks for so long at most,
+/// Whether a server accepts a connection there within half a second. Blocks for at most that time,
 /// and while the name is resolved.
 bool accepts_connections(const config::Endpoint& endpoint);
 

@@ -25,7 +25,7 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     return std::nullopt;
   }
   std::string_view word = trimmed(text.substr(0, sign));
-  if (word == "gray") word = "graylist";  // one word to every reader
+  if (word == "gray") word = "graylist";  // two words for one action
   std::string known;
   bool found = false;
   for (const policies::ActionRow& row : policies::action_rows()) {

@@ -21,7 +21,7 @@ constexpr std::string_view kHealthExamples =
     "\n"
     "Exit codes: 0 ready, 1 not ready, 4 nobody answers within a second.";
 
-/// What to ask where.
+/// The request and its address.
 struct Door {
   net::SocketAddress address;
   std::string name, target = "/readyz";

@@ -51,7 +51,7 @@ std::string listing(const Globals& globals) {
   return out + "\n\"weir init NAME\" writes one with its cases; docs/recipes.md says more.\n";
 }
 
-/// What went wrong; empty: it is written.
+/// Returns the error; empty: the file is written.
 std::string write(const std::string& path, std::string_view text, bool force) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (force ? O_TRUNC : O_EXCL);
   const int fd = ::open(path.c_str(), flags, 0644);

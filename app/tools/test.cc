@@ -35,7 +35,7 @@ bool is_directory(const std::string& path) {
 int test(const TestFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths;
-  std::string fallback = flags.config;  // what files are tested with that name no configuration
+  std::string fallback = flags.config;  // the configuration of files that name none
   if (flags.paths.empty()) {
     if (fallback.empty()) fallback = default_config_path(environment);
     const config::Loaded loaded = config::load_file(fallback, environment);

@@ -21,7 +21,7 @@ std::string raw_text(const json::value& of, std::string_view name) {
   return {value->get_string().data(), value->get_string().size()};
 }
 
-// What comes from files may hold control characters: they do not reach the terminal.
+// Texts from files may contain control characters: they do not reach the terminal.
 std::string lines_made_plain(const std::string& text) {
   std::string out;
   for (const char c : text) {

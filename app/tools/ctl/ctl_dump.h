@@ -14,7 +14,7 @@ int run_config(const AdminDoor& door, const Globals& globals);
 /// GET /v1/reloads: the last loads and what they changed.
 int run_reloads(const AdminDoor& door, const Globals& globals);
 /// One JSON file: versions, status, configuration, policies, lists, views, reloads, overrides,
-/// metrics. Secrets are masked, and keys of lists and counters are not in it. Empty: to stdout.
+/// metrics. Secrets are masked; keys of lists and counters are left out. Empty: to stdout.
 int run_support_dump(const AdminDoor& door, const std::string& file, const Globals& globals);
 
 }  // namespace weir::app

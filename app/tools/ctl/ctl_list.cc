@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What fits into a body of the admin door with room for escapes.
+// The size that fits into a body of the admin API with room for escapes.
 constexpr std::size_t kPieceBytes = 40'000;
 constexpr std::size_t kPieceRows = 400;
 constexpr std::size_t kFileBytes = std::size_t{64} << 20;
@@ -41,8 +41,8 @@ int add_key(const AdminDoor& door, const ListFlags& flags, const Globals& global
   return kOk;
 }
 
-/// Whether the list has one entry for all, as that of a policy without a key. nullopt: it has been
-/// told what is wrong.
+/// Whether the list has one entry for everybody, like the list of a policy without a key. nullopt:
+/// the error has been reported.
 std::optional<bool> is_keyless(const AdminDoor& door, const ListFlags& flags, int& code) {
   const AdminAnswer list =
       ask_admin(door, "GET", admin_target("/v1/lists/{}", flags.name) + "?limit=1");
@@ -180,7 +180,7 @@ int look(const AdminDoor& door, const ListFlags& flags, const Globals& globals) 
   return !flags.key.empty() && !is_true(answer.body, "listed") ? kNo : kOk;
 }
 
-/// What is wrong with the combination of flags; empty: nothing.
+/// The error in the combination of flags; empty: none.
 std::string wrong_with(const ListFlags& flags) {
   const bool takes_off = flags.remove || flags.forgive;
   const bool change = flags.add || takes_off || flags.exports || !flags.import_file.empty();

@@ -29,7 +29,7 @@ class ListFileWriter {
  private:
   bool json_;
   bool begun_ = false;    // the header is out
-  bool several_ = false;  // the policy has several lists: the effect tells which
+  bool several_ = false;  // the policy has several lists: the effect selects one
   std::size_t rows_ = 0;
 };
 

@@ -44,7 +44,7 @@ bool add_addresses(const std::string& host, const std::string& port, std::vector
 }
 
 std::string status_table(const std::vector<ReplicaAnswer>& answers) {
-  // Who was loaded last runs what is meant; the others are behind it.
+  // The replica that loaded last runs the intended configuration; the others are behind it.
   std::string newest, hash;
   for (const ReplicaAnswer& answer : answers) {
     const json::value* const config = member(answer.body, "config");

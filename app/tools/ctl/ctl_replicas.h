@@ -23,8 +23,8 @@ struct ReplicaAnswer {
   std::string text;
 };
 
-/// For people. Equal answers are shown once; of `status` a table says which configuration each
-/// replica runs and who is behind. Pure.
+/// For people. Equal answers are shown once; for `status`, a table shows the configuration of each
+/// replica, and which replicas are behind. Pure.
 std::string replicas_text(const std::vector<ReplicaAnswer>& answers);
 
 /// Runs the command at each door, one after the other, and shows what they answered. The exit code

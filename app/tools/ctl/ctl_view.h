@@ -5,10 +5,9 @@
 
 namespace weir::app {
 
-/// What GET /v1/views answers, as a table for people. Pure; what comes from elsewhere is made
-/// plain.
+/// The answer of GET /v1/views, as a table for people. Pure; texts from elsewhere are escaped.
 std::string views_table(const boost::json::value& answer);
-/// What GET /v1/views/{view} answers: a heading for each window, oldest first, and its rows.
+/// The answer of GET /v1/views/{view}: a heading for each window, oldest first, and its rows.
 std::string view_windows(const boost::json::value& answer);
 
 }  // namespace weir::app

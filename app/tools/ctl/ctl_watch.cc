@@ -65,7 +65,7 @@ bool knows_verdicts(const WatchOptions& options) {
 }
 
 constexpr std::size_t kTopKeys = 20;
-constexpr std::size_t kKeysMost = 10'000;  // that are told apart in an interval
+constexpr std::size_t kKeysMost = 10'000;  // different keys in an interval
 
 }  // namespace
 

@@ -17,7 +17,7 @@ constexpr milliseconds kAskTimeout{500};
 
 enum class ValueKind : std::uint8_t { words, files, directories, recipes, policies, lists, views };
 
-/// What a flag's value or a positional can be, where its type's name does not say it.
+/// The possible values of a flag or a positional, if the name of its type does not say them.
 struct Values {
   std::string_view command;  ///< "ctl list"; empty: of all commands
   std::string_view option;   ///< a long flag without its dashes, or a positional

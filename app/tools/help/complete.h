@@ -9,11 +9,11 @@ namespace CLI {
 class App;
 }
 
-/// What may stand next on a command line, for the completion scripts of shells. All of it comes
-/// from the declared commands, so that a new flag completes without a word here.
+/// The possible next words of a command line, for the completion scripts of shells. All of them
+/// come from the declared commands, so that a new flag completes without a change here.
 namespace weir::app {
 
-/// What only a running weir knows.
+/// Names that only a running weir knows.
 enum class AdminNames : std::uint8_t { policies, lists, views };
 /// Their names; empty if it does not answer. `door`, `token_file`: as the words say, or empty.
 using AskNames = std::function<std::vector<std::string>(AdminNames, const std::string& door,
@@ -21,11 +21,11 @@ using AskNames = std::function<std::vector<std::string>(AdminNames, const std::s
 
 struct Candidate {
   std::string word;   ///< `:files` and `:dirs` stand for paths, which the shell completes
-  std::string about;  ///< one line; empty: nothing to say
+  std::string about;  ///< one line; may be empty
 };
 
-/// For the words after `weir`; the last one is being written, and may be empty. What does not begin
-/// with it is left out.
+/// For the words after `weir`; the last word is incomplete, and may be empty. Omits candidates that
+/// do not begin with it.
 std::vector<Candidate> complete(const CLI::App& root, const std::vector<std::string>& words,
                                 const AskNames& ask);
 

@@ -8,7 +8,7 @@
 #include "config/schema.h"
 #include "policies/set/reference.h"
 
-/// The man pages, written from what the command line and the configuration are parsed by.
+/// The man pages, written from the tables of the command line and the configuration.
 namespace weir::app {
 namespace {
 
@@ -50,7 +50,7 @@ void append_options(const CLI::App& app, std::string& out) {
   }
 }
 
-/// What stands below the options of --help: lines as they are.
+/// The text below the options of --help, line by line.
 void append_examples(const std::string& text, std::string& out) {
   out += ".PP\n.EX\n";
   for (std::string_view rest = text; !rest.empty();) {

@@ -85,13 +85,13 @@ std::vector<std::string_view> cells_of(std::string_view row) {
   return out;
 }
 
-/// A row's term, then its cells: those under a heading are told by it.
+/// A row's term, then its cells, each with its heading.
 void append_row(const std::vector<std::string_view>& heads,
                 const std::vector<std::string_view>& cells, std::string& out) {
   if (cells.empty()) return;
   out += ".TP\n" + inline_text(cells.front()) + "\n";
   std::string about;
-  // What it means first, which stands in the last column.
+  // The meaning first, which is in the last column.
   if (cells.size() > 1) about = inline_text(cells.back());
   for (std::size_t i = 1; i + 1 < cells.size(); ++i) {
     if (cells[i].empty()) continue;

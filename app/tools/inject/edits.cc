@@ -69,8 +69,8 @@ void Edits::add_last(const YAML::Node& list, const YAML::Node& item) {
   insert(end, (needs_line ? "\n" : "") + std::string(indent, ' ') + to_block(one, indent) + "\n");
 }
 
-/// Behind the last line of a list whose dashes stand in that column: what belongs to it is a dash
-/// there, or further to the right. Blank lines and comments behind it are not part of it.
+/// The place behind the last line of a list whose dashes stand in that column: its lines begin with
+/// a dash there, or further to the right. Blank lines and comments behind it are not part of it.
 std::size_t Edits::end_of_block(std::size_t at, std::size_t column) const {
   std::size_t line =
       text_.rfind('\n', at) == std::string_view::npos ? 0 : text_.rfind('\n', at) + 1;

@@ -7,7 +7,7 @@
 namespace weir::app {
 namespace {
 
-/// A scalar that is no text: yaml-cpp marks those that were quoted with the tag `!`.
+/// A scalar that is not a text: yaml-cpp marks quoted scalars with the tag `!`.
 bool is_literal(const YAML::Node& node) {
   if (node.Tag() == "!") return false;
   const std::string& text = node.Scalar();

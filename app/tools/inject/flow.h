@@ -13,8 +13,8 @@ std::string to_flow(const YAML::Node& node);
 /// On one line, as people write it: `{a: b, c: [d]}`.
 std::string to_short(const YAML::Node& node);
 
-/// In block form, but for what was read in flow form; each line after the first begins with
-/// `indent` blanks. No line end behind the last.
+/// Writes block form, except for parts that were in flow form; each line after the first begins
+/// with `indent` blanks. No line end behind the last.
 std::string to_block(const YAML::Node& node, std::size_t indent);
 
 }  // namespace weir::app

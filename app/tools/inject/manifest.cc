@@ -22,7 +22,7 @@ struct Pod {
   std::string kind, name;
   YAML::Node metadata, spec;  // of the template; metadata may be undefined
   std::string port;           // the app's, once it is known
-  bool there = false;         // it has weir already
+  bool there = false;         // the pod has weir already
   std::string title() const { return kind + "/" + name; }
 };
 
@@ -33,7 +33,8 @@ std::string scalar_of(const YAML::Node& node) {
 YAML::Node at_path(YAML::Node node, std::initializer_list<const char*> path) {
   for (const char* key : path) {
     if (!node.IsDefined() || !node.IsMap()) return YAML::Node(YAML::NodeType::Undefined);
-    const YAML::Node next = std::as_const(node)[key];  // of a constant node: nothing is made
+    const YAML::Node next =
+        std::as_const(node)[key];  // a constant node: the lookup creates nothing
     if (!next.IsDefined()) return YAML::Node(YAML::NodeType::Undefined);
     node.reset(next);
   }
@@ -107,7 +108,7 @@ bool is_port_number(const std::string& text) {
          text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// Of a text that is no number: more than anybody could miss.
+/// For a text that is not a number: very long.
 int whole_seconds(const std::string& text) {
   int out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -142,8 +143,7 @@ std::string target_of(const YAML::Node& port) {
   return target.empty() ? scalar_of(at_path(port, {"port"})) : target;
 }
 
-/// What the manifests say of the app's port: the first one of a Service, else the first of a
-/// container.
+/// The app's port in the manifests: the first one of a Service, or else the first of a container.
 std::string port_of(const Pod& pod, const std::vector<YAML::Node>& services) {
   for (const YAML::Node& service : services) {
     const YAML::Node ports = at_path(service, {"spec", "ports"});
@@ -250,8 +250,8 @@ class Injector {
     edits_.add_key(pod.spec, "containers", "volumes", sidecar_for(pod, options_)["volumes"]);
   }
 
-  /// An app that is told to end at once leaves weir, and the load balancers, behind: clients are
-  /// still sent here for some seconds.
+  /// An app that ends at once stops before weir and before the load balancers notice: clients still
+  /// come for some seconds.
   void keep_app_listening(const Pod& pod) {
     if (pod.kind == "job" || pod.kind == "cronjob") return;
     for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
@@ -310,7 +310,7 @@ std::string why_refused(const std::vector<Pod>& pods, const InjectOptions& optio
   return {};
 }
 
-/// What came out is read again: every pod has weir, and nothing else has come or gone.
+/// Reads the result again: every pod has weir, and nothing else was added or removed.
 std::string check_result(const std::string& text, std::size_t pods) {
   std::vector<Pod> after;
   std::vector<YAML::Node> services;

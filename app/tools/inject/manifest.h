@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-/// Puts weir into the pods of Kubernetes manifests, and leaves every other byte of them alone: the
-/// text is parsed for the places of things, and what is added goes between its characters.
+/// Puts weir into the pods of Kubernetes manifests, and leaves every other byte unchanged: the text
+/// is parsed to find places, and additions go between its characters.
 namespace weir::app {
 
 struct InjectOptions {
