@@ -81,6 +81,19 @@ class Pages(unittest.TestCase):
                 done = run("check", "weir.yaml", cwd=self.directory)
                 self.assertEqual(done.returncode, 0, f"{name}:\n{block}\n{done.stdout}")
 
+    def test_pages_about_the_configuration_show_one_that_loads(self):
+        for name in ("getting_started", "policies_in_ten_minutes", "events", "patterns", "views", "redis", "migrating",
+                     "integrations/README", "integrations/envoy", "integrations/nginx", "integrations/haproxy",
+                     "integrations/caddy", "integrations/traefik", "integrations/istio"):
+            whole = [block for block in blocks(page(f"docs/{name}.md"), "yaml") if block.startswith("weir: 1")]
+            if name == "integrations/README":  # its block is the part that every door needs
+                whole = ["weir: 1\npolicies: []\n" + block for block in blocks(page(f"docs/{name}.md"), "yaml")]
+            self.assertTrue(whole, f"docs/{name}.md has no example that a reader can save and start")
+            for block in whole:
+                self.write("weir.yaml", block)
+                done = run("check", "weir.yaml", cwd=self.directory)
+                self.assertEqual(done.returncode, 0, f"{name}:\n{block}\n{done.stdout}")
+
     def test_commands_and_flags_exist(self):
         helps, seen = {}, 0
         for name in PAGES:
