@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/system/system_error.hpp>
 #include <cerrno>
+#include <utility>
 
 #include "core/assert.h"
 
@@ -89,16 +90,24 @@ void Reactor::wait() {
 }
 
 void Reactor::drain() {
+  in_round_ = true;
+  run_rounds();
+  in_round_ = false;
+}
+
+void Reactor::run_rounds() {
   for (int round = 0; round < kRounds && running_; ++round) {
     const int count = ::epoll_wait(epoll_.get(), events_.data(), kEvents, 0);
-    if (count <= 0) return wait();
+    if (count <= 0 && going_on_ == nullptr) return wait();
     begin_turn();
-    const std::span<const epoll_event> all(events_.data(), static_cast<std::size_t>(count));
+    const std::span<const epoll_event> all(events_.data(),
+                                           static_cast<std::size_t>(std::max(0, count)));
     for (std::size_t i = 0; i < all.size(); i += kBatch) {
       deliver(all.subspan(i, std::min(kBatch, all.size() - i)));
     }
+    go_on();
     end_turn();
-    if (count < kSmallBatch) return wait();
+    if (count < kSmallBatch && going_on_ == nullptr) return wait();
   }
   if (running_) boost::asio::post(io_, [this] { drain(); });
 }
@@ -126,6 +135,32 @@ void Reactor::deliver(std::span<const epoll_event> batch) {
   outbox_.flush();
 }
 
+void Reactor::go_on_later(EventHandler& handler) noexcept {
+  handler.asked_in_ = static_cast<std::uint32_t>(turn_);
+  if (handler.goes_on_) return;
+  handler.goes_on_ = true;
+  handler.next_ = nullptr;
+  *going_on_end_ = &handler;
+  going_on_end_ = &handler.next_;
+}
+
+// Those that have asked in an earlier turn. Who has had an event of its own in this one, and asked
+// again, has had its share.
+void Reactor::go_on() {
+  EventHandler* next = std::exchange(going_on_, nullptr);
+  going_on_end_ = &going_on_;
+  while (next != nullptr) {
+    EventHandler& handler = *std::exchange(next, next->next_);
+    handler.goes_on_ = false;
+    if (handler.asked_in_ == static_cast<std::uint32_t>(turn_)) {
+      go_on_later(handler);
+    } else {
+      handler.on_events(0);
+    }
+  }
+  outbox_.flush();
+}
+
 IoResult Reactor::receive(const EventHandler& reader, int fd, std::span<char> into) noexcept {
   if (!is_ahead_of(reader)) return net::receive(fd, into);
   WEIR_ASSERT(into.data() == ahead_->bytes.data());
@@ -147,7 +182,9 @@ void Reactor::end_turn() {
 }
 
 void Reactor::set_alarm() noexcept {
-  const auto next = wheel_.next();
+  auto next = wheel_.next();
+  // Whoever goes on later has asked outside a round: nothing else may bring one about.
+  if (going_on_ != nullptr && !in_round_) next = now_;
   if (!next || *next >= alarm_at_) return;  // an alarm that rings too early is harmless
   alarm_at_ = *next;
   const std::int64_t ms = std::max<std::int64_t>(1, (*next - now_).count());

@@ -30,6 +30,12 @@ class EventHandler {
 
  protected:
   ~EventHandler() = default;
+
+ private:
+  friend class Reactor;
+  EventHandler* next_ = nullptr;  // among those that go on later
+  std::uint32_t asked_in_ = 0;    // the turn in which it asked for that last, cut to 32 bits
+  bool goes_on_ = false;          // it is among them
 };
 
 /// Runs at the end of a turn of the loop: batched work, retired objects, resumed sessions.
@@ -46,6 +52,9 @@ class TurnHook {
 /// re-armed. (Asio's own sockets try every read at once: 1.8 failed recv per proxied request; see
 /// facts P13 and P20.) One turn: read the clock, deliver up to 256 events, run due timers, run the
 /// hooks. Not thread-safe.
+///
+/// Long streams take turns: one that has used up its share goes on in the next round (go_on_later),
+/// behind what else has come, so that small requests wait for a share of each, not for the streams.
 ///
 /// Events are delivered in batches, step by step: first everything is received, then handled, then
 /// sent. A request runs through more code than the first-level instruction cache holds, most of it
@@ -79,6 +88,10 @@ class Reactor {
   }
   /// net::receive, or what was read ahead; `into` is what room_for() said.
   IoResult receive(const EventHandler& reader, int fd, std::span<char> into) noexcept;
+  /// Gives this handler an event without a flag in the next round, after those that epoll has: for
+  /// who has used up its share of a turn and still has something to read. The handler must live
+  /// until then, and be able to ignore it.
+  void go_on_later(EventHandler& handler) noexcept;
   /// For output while events are handled.
   Outbox& outbox() noexcept { return outbox_; }
 
@@ -100,7 +113,9 @@ class Reactor {
 
   void wait();
   void drain();
+  void run_rounds();
   void deliver(std::span<const epoll_event> batch);
+  void go_on();
   bool is_ahead_of(const EventHandler& reader) const noexcept {
     return ahead_ != nullptr && ahead_->reader == &reader;
   }
@@ -115,7 +130,10 @@ class Reactor {
   Fd alarm_;  // a timerfd: the wheel's next slot; unset while nothing is armed
   TimePoint alarm_at_ = TimePoint::max();
   bool running_ = false;
+  bool in_round_ = false;
   std::vector<TurnHook*> hooks_;
+  EventHandler* going_on_ = nullptr;  ///< the first of those that go on later
+  EventHandler** going_on_end_ = &going_on_;
   Outbox outbox_;
   std::unique_ptr<std::array<Ahead, kBatch>> received_;
   Ahead* ahead_ = nullptr;  ///< of the event that is being delivered

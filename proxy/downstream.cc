@@ -24,10 +24,7 @@ std::size_t Downstream::receive(std::span<char> into) {
   return 0;
 }
 
-void Downstream::look_again() noexcept {
-  ctx_.worker.reactor().modify(
-      fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
-}
+void Downstream::look_again() noexcept { ctx_.worker.reactor().go_on_later(*this); }
 
 bool Downstream::send(const Parts& parts) {
   if (parts.empty()) return true;
@@ -118,7 +115,8 @@ void Downstream::await_writable() noexcept {
 void Downstream::watch_writable(bool yes) noexcept {
   if (yes == watching_writable_) return;
   watching_writable_ = yes;
-  look_again();
+  ctx_.worker.reactor().modify(fd_.get(), kReadEvents | (yes ? std::uint32_t{EPOLLOUT} : 0U),
+                               *this);
 }
 
 }  // namespace weir::proxy

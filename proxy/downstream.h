@@ -60,7 +60,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
   void expect(Phase phase, milliseconds within) noexcept;
   /// 0: nothing now, or the session has changed its state.
   std::size_t receive(std::span<char> into);
-  /// An event in a later turn, in which there may still be something to read.
+  /// An event in the next round, in which there may still be something to read.
   void look_again() noexcept;
   bool send(const Parts& parts);  ///< at the end of the batch; false: the session is closed
   bool send_put_off();            ///< now; false: the session is closed

@@ -120,16 +120,14 @@ void UpstreamConnection::shutdown_write() noexcept {
   if (!ending_) ::shutdown(fd_.get(), SHUT_WR);
 }
 
-void UpstreamConnection::look_again() noexcept {
-  pool_.worker_.reactor().modify(
-      fd_.get(), kReadEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
-}
+void UpstreamConnection::look_again() noexcept { pool_.worker_.reactor().go_on_later(*this); }
 
 // Bytes of the app may have been received ahead for an event of this batch: only an event may make
 // the user read them. Such an event comes for a socket that failed or that is writable.
 void UpstreamConnection::give_up_writing() noexcept {
-  broken_ = watching_writable_ = true;
-  look_again();
+  broken_ = true;
+  watching_writable_ = false;
+  watch_writable(true);
 }
 
 void UpstreamConnection::watch_writable(bool yes) noexcept {
@@ -148,6 +146,10 @@ int UpstreamConnection::reads_ahead() const noexcept {
 }
 
 void UpstreamConnection::on_events(std::uint32_t events) {
+  if (events == 0) {  // of look_again(), whose asker may have gone
+    if (fd_ && user_ != nullptr) user_->on_upstream(0);
+    return;
+  }
   if (!fd_) return;
   if (user_ != nullptr) {
     if (reused_ && idle_turn_ == pool_.worker_.reactor().turn()) {

@@ -58,7 +58,8 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   /// Ends our side once all that was sent has left; nothing may be sent after it.
   void shutdown_write() noexcept;
   std::size_t held() const noexcept { return in.held() + out_.held(); }  ///< bytes of the pool
-  void look_again() noexcept;  ///< an event in a later turn if there is still something to read
+  void look_again() noexcept;  ///< an event in the next round, in which there may still be
+                               ///< something to read
 
   net::Bytes in;  ///< an incomplete head of an answer
 

@@ -52,6 +52,63 @@ class ReactorTest : public ::testing::Test {
   Worker& worker = pool[0];
 };
 
+TEST_F(ReactorTest, who_goes_on_later_comes_behind_what_others_have) {
+  Pair first, second;
+  Handler greedy, small;
+  std::string order;
+  std::promise<void> done;
+  greedy.function = [&](std::uint32_t events) {
+    order += events == 0 ? 'g' : 'G';
+    if (order.size() < 8) return worker.reactor().go_on_later(greedy);
+    done.set_value();
+  };
+  small.function = [&](std::uint32_t) { order += 's'; };
+  on_worker([&] {
+    ASSERT_TRUE(worker.reactor().add(first.ours.get(), EPOLLIN | EPOLLET, greedy));
+    ASSERT_TRUE(worker.reactor().add(second.ours.get(), EPOLLIN | EPOLLET, small));
+    ASSERT_EQ(::write(first.theirs.get(), "x", 1), 1);
+    ASSERT_EQ(::write(second.theirs.get(), "x", 1), 1);
+  });
+  done.get_future().wait();
+  on_worker([&] {
+    EXPECT_EQ(order.substr(0, 3), "Gsg") << "a round each, not one turn for all of it: " << order;
+    worker.reactor().remove(first.ours.get());
+    worker.reactor().remove(second.ours.get());
+  });
+}
+
+TEST_F(ReactorTest, who_has_events_of_its_own_goes_on_once_a_round) {
+  Pair pair;
+  Handler greedy;
+  std::vector<std::uint64_t> turns;
+  std::promise<void> done;
+  greedy.function = [&](std::uint32_t) {
+    turns.push_back(worker.reactor().turn());
+    if (turns.size() == 20) return done.set_value();
+    if (turns.size() > 20) return;
+    worker.reactor().go_on_later(greedy);
+    EXPECT_EQ(::write(pair.theirs.get(), "x", 1), 1);
+  };
+  on_worker([&] {
+    ASSERT_TRUE(worker.reactor().add(pair.ours.get(), EPOLLIN | EPOLLET, greedy));
+    ASSERT_EQ(::write(pair.theirs.get(), "x", 1), 1);
+  });
+  done.get_future().wait();
+  on_worker([&] {
+    for (std::size_t i = 1; i < 20; ++i) EXPECT_GT(turns[i], turns[i - 1]);
+    worker.reactor().remove(pair.ours.get());
+  });
+  on_worker([] {});
+}
+
+TEST_F(ReactorTest, who_asks_outside_a_round_goes_on_too) {
+  Handler late;
+  std::promise<std::uint32_t> done;
+  late.function = [&](std::uint32_t events) { done.set_value(events); };
+  on_worker([&] { worker.reactor().go_on_later(late); });
+  EXPECT_EQ(done.get_future().get(), 0u);
+}
+
 TEST_F(ReactorTest, tells_of_readability_once_per_edge) {
   Pair pair;
   Handler handler;
