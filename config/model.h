@@ -433,6 +433,7 @@ struct Server {
     std::uint64_t body = 64 << 10;
     std::uint64_t head = 32 << 10;
     std::uint64_t connections = 10'000;
+    std::optional<std::uint64_t> connections_per_ip;  ///< of one address; none: the default
     /// Bytes that connections keep, together; see buffer_bytes().
     std::optional<std::uint64_t> buffers;
     std::uint64_t held = 1'000;  ///< requests held by `delay` at once, per worker

@@ -1,29 +1,10 @@
 #pragma once
 
-#include <atomic>
-
 #include "net/fd.h"
 #include "net/reactor.h"
 #include "net/socket.h"
 
 namespace weir::net {
-
-/// How many connections the process may have, shared by all workers. Thread-safe.
-class ConnectionBudget {
- public:
-  explicit ConnectionBudget(std::size_t limit) noexcept : limit_(limit) {}
-  bool take() noexcept {
-    if (open_.fetch_add(1, std::memory_order_relaxed) < limit_) return true;
-    open_.fetch_sub(1, std::memory_order_relaxed);
-    return false;
-  }
-  void give_back() noexcept { open_.fetch_sub(1, std::memory_order_relaxed); }
-  std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::size_t> open_{0};
-  std::size_t limit_;
-};
 
 /// Receives accepted connections.
 class AcceptHandler {

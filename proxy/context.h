@@ -44,6 +44,7 @@ struct Context {
   Session* open = nullptr;     ///< all open sessions
   Session* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
+  bool went_idle = false;           ///< a session has become idle since Server looked for idle ones
   std::vector<Session*> evictable;  ///< while room is being made
 
   net::RequestHead request;

@@ -97,6 +97,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
   bool peer_ended_ : 1 = false;  // its end has been announced, perhaps behind unread bytes
   bool watching_writable_ : 1 = false;
   bool progress_ : 1 = false;
+  bool counted_ : 1 = false;  // among the connections of its address
   std::uint8_t put_off_ = 0;  // writes in the outbox
   net::Bytes in_;             // received and not yet dealt with
   net::Bytes out_;            // not yet taken by the client

@@ -1,5 +1,6 @@
 #include "proxy/server.h"
 
+#include <algorithm>
 #include <new>
 
 #include "proxy/context.h"
@@ -66,21 +67,75 @@ void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
 
 std::size_t Server::open_connections() const noexcept { return context_->open_count; }
 
+// What returns early closes the connection.
 void Server::on_accept(net::Fd fd, const Address& peer) {
   Context& ctx = *context_;
-  if (ctx.settings.connections != nullptr && !ctx.settings.connections->take()) {
-    ctx.metrics.add(Metric::connections_refused);
-    return;  // closes it
-  }
-  Session* session = take_session();
-  if (session == nullptr) {
+  try {
+    net::ConnectionBudget* const budget = ctx.settings.connections;
+    const bool counted = budget != nullptr && counts_address(peer);
+    if (counted && !budget->take_of(peer)) {
+      ctx.metrics.add(Metric::connections_refused);
+      return ctx.metrics.add(Metric::limit_per_ip);
+    }
+    const auto give_up = [&](Metric why) {
+      ctx.metrics.add(why);
+      if (counted) budget->give_back_of(peer);
+    };
+    if (budget != nullptr && !budget->take() && !(recycle_idlest() && budget->take())) {
+      return give_up(Metric::connections_refused);
+    }
+    Session* session = take_session();
+    if (session == nullptr) {
+      if (budget != nullptr) budget->give_back();
+      return give_up(Metric::connections_failed);
+    }
+    ctx.metrics.add(Metric::connections_total);
+    ctx.metrics.add(Metric::connections_open);
+    session->open(std::move(fd), peer, counted);
+  } catch (const std::bad_alloc&) {  // before there was a session
     ctx.metrics.add(Metric::connections_failed);
-    if (ctx.settings.connections != nullptr) ctx.settings.connections->give_back();
-    return;
   }
-  ctx.metrics.add(Metric::connections_total);
-  ctx.metrics.add(Metric::connections_open);
-  session->open(std::move(fd), peer);
+}
+
+/// A Unix socket has no address.
+bool Server::counts_address(const Address& peer) const noexcept {
+  const Settings& settings = context_->settings;
+  return peer != Address{} && !(settings.spares_trusted && settings.client_rules.trusts(peer));
+}
+
+/// Closes the client of this worker that has sent no request for longest. A walk over all sessions
+/// finds the idlest for many calls; one that finds none is not repeated until a session has become
+/// idle: else each connection over the limit would cost a walk.
+bool Server::recycle_idlest() {
+  for (bool looked = false;; looked = true) {
+    while (!idlest_.empty()) {
+      const Idle idle = idlest_.back();
+      idlest_.pop_back();
+      // It may have been busy since, or be another connection by now.
+      if (idle.session->deadline() == idle.deadline && idle.session->recycle()) return true;
+    }
+    if (looked || !context_->went_idle) return false;
+    find_idlest();
+  }
+}
+
+void Server::find_idlest() {
+  context_->went_idle = false;
+  const auto later = [](const Idle& a, const Idle& b) { return a.deadline < b.deadline; };
+  for (Session* session = context_->open; session != nullptr; session = session->next_open()) {
+    if (!session->is_idle()) continue;
+    context_->went_idle = true;
+    const Idle idle{session, session->deadline()};
+    if (idlest_.size() == kIdlest) {  // a heap whose front has been idle for the shortest time
+      if (!later(idle, idlest_.front())) continue;
+      std::pop_heap(idlest_.begin(), idlest_.end(), later);
+      idlest_.pop_back();
+    }
+    idlest_.push_back(idle);
+    std::push_heap(idlest_.begin(), idlest_.end(), later);
+  }
+  std::sort(idlest_.begin(), idlest_.end(),
+            [&](const Idle& a, const Idle& b) { return later(b, a); });
 }
 
 // Null: no memory.

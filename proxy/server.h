@@ -48,6 +48,9 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   void on_accept(net::Fd fd, const Address& peer) override;
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
+  bool counts_address(const Address& peer) const noexcept;
+  bool recycle_idlest();
+  void find_idlest();
   Session* take_session();
   void reclaim();
 
@@ -56,10 +59,17 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
     void on_timer(TimePoint) override {}
   };
 
+  struct Idle {
+    Session* session;
+    TimePoint deadline;
+  };
+  static constexpr std::size_t kIdlest = 64;
+
   std::unique_ptr<Context> context_;
   std::list<net::Listener> listeners_;
   Waker waker_;
   Session* free_ = nullptr;
+  std::vector<Idle> idlest_;  ///< found idle, the idlest last
   std::function<void()> stopped_;
 };
 

@@ -12,8 +12,9 @@ constexpr int kStepsPerTurn = 32;
 
 }  // namespace
 
-void Session::open(net::Fd fd, const Address& peer) {
+void Session::open(net::Fd fd, const Address& peer, bool counted) {
   fd_ = std::move(fd);
+  counted_ = counted;
   state_ = State::reading_head;
   readable_ = peer_ended_ = watching_writable_ = starved_ = served_ = head_begun_ = false;
   progress_in_ = {};
@@ -43,7 +44,10 @@ void Session::close() {
   if (next_open_ != nullptr) next_open_->previous_open_ = previous_open_;
   --ctx_.open_count;
   ctx_.metrics.add(Metric::connections_open, -1);
-  if (ctx_.settings.connections != nullptr) ctx_.settings.connections->give_back();
+  if (ctx_.settings.connections != nullptr) {
+    ctx_.settings.connections->give_back();
+    if (counted_) ctx_.settings.connections->give_back_of(peer_.address);
+  }
   next_open_ = ctx_.retired;  // events of this turn may still name it
   ctx_.retired = this;
 }
@@ -203,6 +207,7 @@ void Session::next_request() {
   starved_ = false;
   lines_.clear();
   kept_.clear();
+  ctx_.went_idle = true;
   if (out_.empty()) expect(Phase::idle, ctx_.settings.idle);
 }
 
@@ -229,6 +234,19 @@ void Session::discard_input() {
     if (n == 0) return;
     taken += n;
   }
+}
+
+bool Session::is_idle() const noexcept {
+  return state_ == State::reading_head && served_ && phase_ == Phase::idle && in_.empty() &&
+         out_.empty() && put_off_ == 0 && !resumed_;
+}
+
+bool Session::recycle() {
+  char next = 0;
+  if (!is_idle() || ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return false;
+  ctx_.metrics.add(Metric::connections_recycled);
+  close();
+  return true;
 }
 
 void Session::stop_if_idle() {

@@ -26,12 +26,19 @@ class Session final : public Tunnel, gate::Waiter {
  public:
   explicit Session(Context& context) noexcept : Tunnel(context) {}
 
-  void open(net::Fd fd, const Address& peer);
+  /// `counted`: it has a place of its address in the connection budget; close() gives it back.
+  void open(net::Fd fd, const Address& peer, bool counted);
   /// Goes on after resume(); for the end of a turn.
   void run_resumed();
   /// No further request is accepted: closes the connection if no request is in progress.
   void stop_if_idle();
   void abort();  ///< at the drain's deadline: whatever is under way is cut
+
+  /// Between two requests, with nothing on its way either way.
+  bool is_idle() const noexcept;
+  using Timer::deadline;  ///< while it is idle: the lowest has been idle for longest
+  /// Closes it if it is idle, and its next request is not there yet. False: it is not closed.
+  bool recycle();
 
   // For make_room():
   std::size_t held_bytes() const noexcept;

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "net/connection_budget.h"
 #include "net/http/chunked.h"
 #include "net/http/client_address.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
-#include "net/listener.h"
 #include "net/socket.h"
 
 namespace weir::proxy {
@@ -32,6 +32,7 @@ struct Settings {
   std::size_t buffer_bytes = std::size_t{64} << 20;
   /// Shared by all workers, not owned. Null: unlimited.
   net::ConnectionBudget* connections = nullptr;
+  bool spares_trusted = false;  ///< trusted hops have no limit of their own in it
 
   milliseconds connect{5'000};         ///< to the app
   milliseconds head_time{10'000};      ///< from the first byte of a head (or accept) to its end

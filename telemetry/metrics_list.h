@@ -8,7 +8,9 @@
   X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.") \
   X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")     \
   X(connections_refused, counter, "weir_connections_refused_total", "",                           \
-    "Connections closed at once because limits.connections was reached.")                         \
+    "Connections closed at once by limits.connections or connections_per_ip.")                    \
+  X(connections_recycled, counter, "weir_connections_recycled_total", "",                         \
+    "Idle connections of clients closed to make room for new ones.")                              \
   X(connections_failed, counter, "weir_connections_failed_total", "",                             \
     "Connections ended because there was no memory for them.")                                    \
   X(requests_1xx, counter, "weir_responses_total", "code=\"1xx\"",                                \
@@ -25,6 +27,7 @@
   X(limit_fields, counter, "weir_limit_reached_total", "limit=\"fields\"", "")                    \
   X(limit_body, counter, "weir_limit_reached_total", "limit=\"body\"", "")                        \
   X(limit_buffers, counter, "weir_limit_reached_total", "limit=\"buffers\"", "")                  \
+  X(limit_per_ip, counter, "weir_limit_reached_total", "limit=\"connections_per_ip\"", "")        \
   X(limit_held, counter, "weir_limit_reached_total", "limit=\"held\"", "")                        \
   X(limit_waiting, counter, "weir_limit_reached_total", "limit=\"waiting\"", "")                  \
   X(timeout_head, counter, "weir_timeouts_total", "phase=\"head\"",                               \

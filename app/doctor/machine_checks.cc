@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "app/doctor/checks.h"
+#include "app/serve/door_settings.h"
 #include "app/serve/state.h"
 #include "app/support/files.h"
 #include "app/support/memory_plan.h"
@@ -106,7 +107,9 @@ void check_descriptors(const config::Server& server, const Machine& machine,
       server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt;
   const unsigned threads = worker_threads(configured, machine.affinity, machine.quota);
   const std::uint64_t connections =
-      connections_within(server.limits.connections, open_files, threads);
+      share_connections(server.limits.connections, open_files, threads,
+                        {!server.grpc.none, has_doors(server)})
+          .clients;
   const std::string seen = (open_files == 0 ? std::string("unknown") : std::to_string(open_files)) +
                            " open files at most, limits.connections is " +
                            std::to_string(server.limits.connections);

@@ -7,21 +7,15 @@
 namespace weir::app {
 namespace {
 
-// An Envoy opens one for each of its threads; so do the pools of other clients.
-constexpr std::uint64_t kConnections = 4'096;
 // Calls of one connection keep a block each at least.
 constexpr std::uint64_t kBytesOfCall = 8 << 10;
 constexpr std::uint32_t kStreamsLeast = 100;
 
-std::uint64_t connections_of_grpc(std::uint64_t open_files) {
-  return open_files == 0 ? kConnections
-                         : std::clamp<std::uint64_t>(open_files / 8, 16, kConnections);
-}
-
 }  // namespace
 
-GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers, std::uint64_t open_files)
-    : connections(connections_of_grpc(open_files)), checks(check_rules(server)) {
+GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers,
+                   std::uint64_t connections_max)
+    : connections(connections_max), checks(check_rules(server)) {
   // Half of them: the other half is always left to the proxy.
   settings.buffer_bytes = buffers / 2;
   settings.message_bytes = std::min<std::uint64_t>(server.grpc.message, buffers / 4);

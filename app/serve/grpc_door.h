@@ -10,6 +10,7 @@
 #include "config/model.h"
 #include "gate/gate.h"
 #include "gate/unsettled.h"
+#include "net/connection_budget.h"
 #include "net/grpc/server.h"
 #include "net/listener.h"
 #include "net/worker_pool.h"
@@ -19,9 +20,8 @@ namespace weir::app {
 
 /// What the gRPC servers of all workers have in common. Outlives them.
 struct GrpcDoor {
-  /// `buffers`: bytes that one worker's connections may keep, of all doors together. `open_files`:
-  /// of the process; 0: unknown.
-  GrpcDoor(const config::Server& settings, std::uint64_t buffers, std::uint64_t open_files);
+  /// `buffers`: bytes that one worker's connections may keep, of all doors together.
+  GrpcDoor(const config::Server& settings, std::uint64_t buffers, std::uint64_t connections_max);
 
   net::ConnectionBudget connections;
   net::grpc::Settings settings;

@@ -246,15 +246,20 @@ int Wiring::build_workers() {
                                   (why.empty() ? upstream.error().message() : why));
   }
   const std::size_t count = metrics_->writers() - kOtherWriters;
-  const std::uint64_t connections =
-      connections_within(settings_.limits.connections, open_files_, count);
+  const ConnectionShares shares =
+      share_connections(settings_.limits.connections, open_files_, count,
+                        {!settings_.grpc.none, has_doors(settings_)});
+  const std::uint64_t connections = shares.clients;
   if (connections < settings_.limits.connections) {
     log_.write(Level::warn,
                LogLine("too few open files for limits.connections: fewer connections are taken")
                    .add("open_files", static_cast<std::int64_t>(open_files_))
                    .add("connections", static_cast<std::int64_t>(connections)));
   }
-  connections_ = std::make_unique<net::ConnectionBudget>(connections);
+  // Of a limit that was cut down, too, one address gets no more than its part.
+  connections_ = std::make_unique<net::ConnectionBudget>(
+      connections, settings_.limits.connections_per_ip.value_or(
+                       std::max<std::uint64_t>(1, connections - connections / 4)));
   proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
   // What one worker keeps idle is no use to another, and needs descriptors.
@@ -271,8 +276,9 @@ int Wiring::build_workers() {
     }
   }
   door_settings_ = door_settings(settings_);
+  door_settings_.connections_max = shares.http_door;
   if (!settings_.grpc.none) {
-    grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, open_files_);
+    grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, shares.grpc);
   }
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {

@@ -46,6 +46,7 @@ proxy::Settings proxy_settings(const config::Server& settings, const net::Socket
   out.path = settings.proxy.path;
   out.body_bytes_max = settings.limits.body;
   out.connections = &connections;
+  out.spares_trusted = !settings.limits.connections_per_ip;
   out.connect = settings.proxy.connect;
   out.head_time = settings.proxy.head;
   out.body_time = settings.proxy.body;

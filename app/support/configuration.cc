@@ -187,6 +187,7 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
   differs(a.limits.body == b.limits.body, "limits.body");
   differs(a.limits.head == b.limits.head, "limits.head");
   differs(a.limits.connections == b.limits.connections, "limits.connections");
+  differs(a.limits.connections_per_ip == b.limits.connections_per_ip, "limits.connections_per_ip");
   differs(a.limits.buffers == b.limits.buffers, "limits.buffers");
   differs(a.limits.held == b.limits.held, "limits.held");
   differs(a.limits.waiting == b.limits.waiting, "limits.waiting");

@@ -158,11 +158,21 @@ Machine look_at_machine(const std::string& root) {
   return out;
 }
 
-std::uint64_t connections_within(std::uint64_t wanted, std::uint64_t open_files,
-                                 std::size_t workers) noexcept {
-  if (open_files == 0) return wanted;
-  const std::uint64_t reserved = std::min<std::uint64_t>(open_files / 2, 64 + 16 * workers);
-  return std::min(wanted, std::max<std::uint64_t>(1, (open_files - reserved) / 2));
+ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
+                                   std::size_t workers, OpenDoors doors) noexcept {
+  // An Envoy opens one for each of its threads; so do the pools of other clients.
+  constexpr std::uint64_t kGrpcMost = 4'096;
+  constexpr std::uint64_t kHttpDoorMost = 1'024;
+  ConnectionShares out{wanted, kGrpcMost, kHttpDoorMost};
+  if (open_files == 0) return out;
+  out.grpc = std::clamp<std::uint64_t>(open_files / 8, 16, kGrpcMost);
+  out.http_door = std::clamp<std::uint64_t>(open_files / 8 / workers, 8, kHttpDoorMost);
+  std::uint64_t reserved = 64 + 16 * workers;
+  if (doors.grpc) reserved += out.grpc;
+  if (doors.http) reserved += out.http_door * workers;
+  reserved = std::min(reserved, open_files / 2);
+  out.clients = std::min(wanted, std::max<std::uint64_t>(1, (open_files - reserved) / 2));
+  return out;
 }
 
 std::uint64_t raise_open_files() noexcept {

@@ -42,11 +42,22 @@ struct Machine {
 /// `/proc` and `/sys`.
 Machine look_at_machine(const std::string& root = {});
 
-/// How many of `wanted` downstream connections fit into `open_files` (0: unknown, all of them):
-/// each may need one to the app, and doors, Redis, log, state and reloads need some whatever
+/// How many connections each may have.
+struct ConnectionShares {
+  std::uint64_t clients;    ///< of the proxy, in all
+  std::uint64_t grpc;       ///< of the gRPC door, in all
+  std::uint64_t http_door;  ///< of proxies that ask over HTTP, in each worker
+};
+struct OpenDoors {
+  bool grpc = false;
+  bool http = false;
+};
+
+/// What fits into `open_files` (0: unknown, all of it) of `wanted` downstream connections: each may
+/// need one to the app; the doors' connections, Redis, log, state and reloads need some whatever
 /// clients do.
-std::uint64_t connections_within(std::uint64_t wanted, std::uint64_t open_files,
-                                 std::size_t workers) noexcept;
+ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
+                                   std::size_t workers, OpenDoors doors = {}) noexcept;
 
 /// The soft limit of open files becomes the hard one; returns it.
 std::uint64_t raise_open_files() noexcept;

@@ -252,6 +252,13 @@ constexpr Row<Server::Limits> kLimits[] = {
      read_bytes<&Server::Limits::head, kKiB, kMiB>},
     {{"connections", shape::kCount, "1 to 1000000", "10000", "Downstream connections."},
      read_count<&Server::Limits::connections, 1, 1'000'000>},
+    {{"connections_per_ip", shape::kCount, "1 to 1000000", "three quarters of `connections`",
+      "Downstream connections of one address; of IPv6, of one /64. The default does not hold for "
+      "the hops of `client_ip.trust`, a number does."},
+     [](Reader& r, const Member& m, Server::Limits& out) {
+       if (const auto n = r.integer(m, 1, 1'000'000))
+         out.connections_per_ip = static_cast<std::uint64_t>(*n);
+     }},
     {{"buffers", shape::kSize, "size, 1MiB to 64GiB", "`64MiB`, less in a small cgroup",
       "What all connections together keep of requests and answers; over it the oldest unfinished "
       "requests get 503."},

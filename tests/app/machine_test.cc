@@ -58,13 +58,29 @@ struct FakeRoot {
 };
 
 TEST(Machine, takes_as_many_connections_as_descriptors_allow) {
-  EXPECT_EQ(connections_within(10'000, 0, 2), 10'000U);
-  EXPECT_EQ(connections_within(10'000, 65'536, 2), 10'000U);
-  EXPECT_EQ(connections_within(10'000, 20'000, 2), 9'952U);
-  EXPECT_EQ(connections_within(10'000, 256, 2), 80U);
-  EXPECT_EQ(connections_within(50, 256, 2), 50U);
-  EXPECT_EQ(connections_within(10'000, 256, 64), 64U) << "half of them at most is kept back";
-  EXPECT_EQ(connections_within(10'000, 1, 2), 1U);
+  const auto clients = [](std::uint64_t wanted, std::uint64_t open_files, std::size_t workers) {
+    return share_connections(wanted, open_files, workers).clients;
+  };
+  EXPECT_EQ(clients(10'000, 0, 2), 10'000U);
+  EXPECT_EQ(clients(10'000, 65'536, 2), 10'000U);
+  EXPECT_EQ(clients(10'000, 20'000, 2), 9'952U);
+  EXPECT_EQ(clients(10'000, 256, 2), 80U);
+  EXPECT_EQ(clients(50, 256, 2), 50U);
+  EXPECT_EQ(clients(10'000, 256, 64), 64U) << "half of them at most is kept back";
+  EXPECT_EQ(clients(10'000, 1, 2), 1U);
+}
+
+TEST(Machine, keeps_descriptors_back_for_the_doors) {
+  const auto shares = [](std::uint64_t open_files, OpenDoors doors) {
+    return share_connections(10'000, open_files, 2, doors);
+  };
+  EXPECT_EQ(shares(20'000, {true, false}).clients, (20'000U - 96 - 2'500) / 2);
+  EXPECT_EQ(shares(20'000, {false, true}).clients, (20'000U - 96 - 2 * 1'024) / 2);
+  EXPECT_EQ(shares(1'024, {true, true}).clients, (1'024U - 96 - 128 - 128) / 2);
+  EXPECT_EQ(shares(1'024, {true, true}).grpc, 128U);
+  EXPECT_EQ(shares(1'024, {true, true}).http_door, 64U);
+  EXPECT_EQ(shares(0, {true, true}).grpc, 4'096U);
+  EXPECT_EQ(shares(16, {true, true}).http_door, 8U) << "so few that nothing helps";
 }
 
 TEST(Machine, finds_a_controller_among_the_hierarchies_of_version_1) {

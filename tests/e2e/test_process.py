@@ -95,9 +95,32 @@ class FewDescriptors(unittest.TestCase):
                     client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
                     with contextlib.suppress(OSError):
                         answered.append(client.recv(12))
+                        client.sendall(b"GET / HT")  # busy: not one that makes room for the next
                 self.assertEqual(answered.count(b"HTTP/1.1 200"), told[0]["connections"])
                 self.assertEqual(probes_answered(weir, 20), 20)
                 self.assertEqual(weir.admin("POST", "/v1/reload", {})[0], 200)
+
+
+class OneAddress(unittest.TestCase):
+    def test_leaves_connections_for_others(self):
+        with Origin() as origin, Weir("", origin.port, extra="limits: {connections: 8}\n") as weir, contextlib.ExitStack() as clients:
+            def connect(source):
+                client = socket.create_connection(("127.0.0.1", weir.port), timeout=5, source_address=(source, 0))
+                clients.enter_context(client)
+                client.sendall(b"GET / HT")  # a request has begun: it makes no room
+                client.settimeout(0.3)
+                try:
+                    client.recv(1)
+                except TimeoutError:
+                    return client
+                except ConnectionResetError:
+                    pass
+                return None  # closed at once
+            held = [connect("127.0.0.2") for _ in range(8)]
+            # 127.0.0.1 alone is a trusted hop, and spared.
+            self.assertEqual([one is not None for one in held[:6]], [True] * 6)
+            self.assertEqual(weir.metric("weir_limit_reached_total", 'limit="connections_per_ip"'), 2)
+            self.assertEqual(once(weir.port, "GET", "/").status, 200)
 
 
 class SlowPeers(unittest.TestCase):

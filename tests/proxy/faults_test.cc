@@ -473,26 +473,6 @@ TEST_F(Faults, a_client_that_does_not_read_is_cut_at_the_write_timeout) {
   EXPECT_TRUE(metric_becomes(Metric::connections_open, 0));
 }
 
-TEST_F(Faults, connections_over_the_limit_are_closed_and_room_comes_back) {
-  net::ConnectionBudget budget(3);
-  settings.connections = &budget;
-  origin(OriginServer::answering([](std::string_view, std::string) { return ok("x"); }));
-  start(1);
-  {
-    auto a = client(), b = client(), c = client();
-    EXPECT_EQ(a.get("/").status, 200);
-    EXPECT_EQ(b.get("/").status, 200);
-    EXPECT_EQ(c.get("/").status, 200);
-    auto d = client();
-    EXPECT_TRUE(d.at_end());
-    EXPECT_EQ(metric(Metric::connections_refused), 1);
-  }
-  EXPECT_TRUE(metric_becomes(Metric::connections_open, 0));
-  EXPECT_EQ(client().get("/").status, 200);
-  TearDown();
-  EXPECT_EQ(budget.open(), 0u);
-}
-
 TEST_F(Faults, out_of_descriptors_the_worker_rests_and_recovers) {
   judge().decide = [](const Request&, bool) {
     Effect effect;
