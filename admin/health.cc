@@ -119,6 +119,7 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
   checks.add(status.loaded, "policies",
              status.loaded ? "ok, " + status.config_hash : "not loaded yet");
   checks.add(!status.draining, "drain", status.draining ? "is going on" : "ok, not draining");
+  if (!status.upstream.empty()) checks.add(false, "upstream", status.upstream);
   // Degraded is ready: a broken file leaves the running set in force, and readers must see it.
   if (!status.last_load.ok && status.loaded) {
     checks.add(true, "reload", "failed; the policies before it are in force");

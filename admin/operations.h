@@ -110,6 +110,7 @@ struct ChangeNote {
 };
 
 struct StatusFacts {
+  std::string upstream;  ///< why nobody knows where the app is; empty: it is known
   std::string version;
   TimePoint started{};
   bool loaded = false;      ///< a policy set is in use

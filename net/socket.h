@@ -25,6 +25,7 @@ class SocketAddress {
   /// The address that a socket is bound to (with the port that 0 became).
   static Result<SocketAddress> of_socket(int fd) noexcept;
 
+  bool is_known() const noexcept { return size_ != 0; }  ///< not default-constructed
   bool is_unix() const noexcept { return storage_.ss_family == AF_UNIX; }
   std::uint16_t port() const noexcept;
   Address address() const noexcept;   ///< unspecified (::) for a Unix socket

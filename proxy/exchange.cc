@@ -114,6 +114,7 @@ void Exchange::take_upstream(std::uint32_t events) {
   if (upstream_->connecting()) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
     if (upstream_->finish_connect() != 0) {
+      if (ctx_.upstreams.try_next(*upstream_)) return update_deadline();
       ctx_.metrics.add(Metric::upstream_failures);
       fail(503, gate::End::not_sent);
       return advance();

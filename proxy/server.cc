@@ -47,6 +47,10 @@ void Server::use(std::vector<std::string> names, const PathRules& path) {
   context_->used_name_views.assign(context_->used_names.begin(), context_->used_names.end());
 }
 
+void Server::use_upstreams(std::vector<net::SocketAddress> addresses) {
+  context_->upstreams.use(std::move(addresses));
+}
+
 void Server::begin_drain(bool draining) { context_->draining = draining || context_->stopping; }
 
 void Server::stop_accepting() {

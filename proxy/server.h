@@ -35,6 +35,9 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   /// After a reload: the fields that policies read (lower case), and how paths are read.
   void use(std::vector<std::string> names, const PathRules& path);
 
+  /// Where the app is, from now on; none: nobody knows, and requests get 503.
+  void use_upstreams(std::vector<net::SocketAddress> addresses);
+
   // Drain, in this order:
   /// Still accepts; every response says Connection: close. `draining` false ends that again.
   void begin_drain(bool draining = true);

@@ -284,6 +284,7 @@ void Session::take_timer() {
       break;
     case Phase::connect:
       ctx_.metrics.add(Metric::timeout_connect);
+      if (ctx_.upstreams.try_next(*upstream_)) return update_deadline();
       ctx_.metrics.add(Metric::upstream_failures);
       fail(504, gate::End::not_sent);
       break;

@@ -167,7 +167,8 @@ void UpstreamConnection::on_events(std::uint32_t events) {
 void UpstreamConnection::on_timer(TimePoint /*now*/) {
   if (!fd_) return;
   if (user_ != nullptr) {
-    if (waiting_for_backlog_ && !pool_.start(*this)) user_->on_upstream(EPOLLERR);
+    const bool moved = generation_ != pool_.generation_;
+    if (waiting_for_backlog_ && (moved || !pool_.start(*this))) user_->on_upstream(EPOLLERR);
     return;
   }
   pool_.unlink_idle(*this);
@@ -212,8 +213,7 @@ UpstreamConnection* UpstreamPool::take(UpstreamUser& user, Want want) {
 
 UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
   metrics_.add(Metric::upstream_connects);
-  Result<net::Fd> fd = net::make_socket(settings_.upstream);
-  if (!fd) return nullptr;
+  if (addresses_.empty()) return nullptr;
   UpstreamConnection* connection = free_;
   if (connection != nullptr) {
     free_ = connection->next_;
@@ -222,18 +222,54 @@ UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
     connection = new (std::nothrow) UpstreamConnection(*this);
     if (connection == nullptr) return nullptr;
   }
-  connection->fd_ = std::move(*fd);
-  connection->connecting_ = true;
   connection->user_ = &user;
-  if (start(*connection)) return connection;
+  connection->generation_ = generation_;
+  connection->address_ = first_;
+  connection->tried_ = 0;
+  if (reach(*connection)) return connection;
   discard(*connection);
   return nullptr;
+}
+
+/// Begins to connect to its address, or to one behind it.
+bool UpstreamPool::reach(UpstreamConnection& connection) noexcept {
+  const auto count = static_cast<std::uint32_t>(addresses_.size());
+  for (; connection.tried_ < count; ++connection.tried_) {
+    connection.address_ = (connection.address_ + (connection.tried_ == 0 ? 0 : 1)) % count;
+    Result<net::Fd> fd = net::make_socket(addresses_[connection.address_]);
+    if (!fd) continue;
+    connection.fd_ = std::move(*fd);
+    connection.connecting_ = true;
+    connection.refused_ = 0;
+    connection.watching_writable_ = false;
+    if (start(connection)) return true;
+  }
+  return false;
+}
+
+bool UpstreamPool::try_next(UpstreamConnection& connection) noexcept {
+  if (connection.generation_ != generation_ || ++connection.tried_ >= addresses_.size()) {
+    return false;
+  }
+  metrics_.add(Metric::upstream_connects);
+  net::Wheel::disarm(connection);
+  connection.waiting_for_backlog_ = false;
+  if (!reach(connection)) return false;
+  first_ = connection.address_;  // the others go there at once
+  return true;
+}
+
+void UpstreamPool::use(std::vector<net::SocketAddress> addresses) {
+  addresses_ = std::move(addresses);
+  ++generation_;
+  first_ = 0;
+  close_idle();
 }
 
 // False: refused at once. A Unix socket whose backlog is full says so instead of waiting as TCP
 // does: try again with the next tick, until the session's connect time-out.
 bool UpstreamPool::start(UpstreamConnection& connection) noexcept {
-  const int error = net::begin_connect(connection.fd_.get(), settings_.upstream);
+  const int error = net::begin_connect(connection.fd_.get(), addresses_[connection.address_]);
   connection.waiting_for_backlog_ = error == EAGAIN;
   if (connection.waiting_for_backlog_) {
     worker_.wheel().arm(connection, worker_.now() + net::Wheel::kTick);
@@ -250,8 +286,9 @@ bool UpstreamPool::start(UpstreamConnection& connection) noexcept {
 
 void UpstreamPool::give_back(UpstreamConnection& connection) noexcept {
   connection.send_put_off();
-  if (idle_count_ >= settings_.upstream_idle_max || connection.ended_ || connection.broken_ ||
-      !connection.out_.empty() || !connection.in.empty()) {
+  const bool is_elsewhere = connection.generation_ != generation_;
+  if (is_elsewhere || idle_count_ >= settings_.upstream_idle_max || connection.ended_ ||
+      connection.broken_ || !connection.out_.empty() || !connection.in.empty()) {
     return discard(connection);
   }
   connection.user_ = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "net/bytes.h"
 #include "net/fd.h"
@@ -82,6 +83,9 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   UpstreamConnection* previous_ = nullptr;  // in the idle list
   UpstreamConnection* next_ = nullptr;      // in the idle, free or retired list
   std::uint64_t idle_turn_ = 0;             // the turn in which it became idle, or was taken again
+  std::uint32_t generation_ = 0;            // of the addresses of which it has one
+  std::uint32_t address_ = 0;               // its index among them
+  std::uint32_t tried_ = 0;                 // addresses that did not connect
   std::uint8_t put_off_ = 0;                // writes in the outbox
   int refused_ = 0;                         // errno of a connect that failed at once
   bool connecting_ = false;
@@ -100,9 +104,10 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
 /// thread-safe.
 class UpstreamPool {
  public:
-  UpstreamPool(net::Worker& worker, const Settings& settings,
-               telemetry::MetricCells& metrics) noexcept
-      : worker_(worker), settings_(settings), metrics_(metrics) {}
+  UpstreamPool(net::Worker& worker, const Settings& settings, telemetry::MetricCells& metrics)
+      : worker_(worker), settings_(settings), metrics_(metrics) {
+    if (settings.upstream.is_known()) addresses_.push_back(settings.upstream);
+  }
   ~UpstreamPool();
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
@@ -114,6 +119,11 @@ class UpstreamPool {
   };
   /// Null: no connection can be opened now (refused at once, no descriptors).
   UpstreamConnection* take(UpstreamUser& user, Want want);
+  /// It could not be connected: begins again with the app's next address, and keeps what is to be
+  /// sent. False: there is none left that was not tried.
+  bool try_next(UpstreamConnection& connection) noexcept;
+  /// Where the app is, from now on; none: nobody knows. Idle connections to elsewhere are closed.
+  void use(std::vector<net::SocketAddress> addresses);
   /// The answer is complete and the app keeps the connection.
   void give_back(UpstreamConnection& connection) noexcept;
   void discard(UpstreamConnection& connection) noexcept;
@@ -124,12 +134,16 @@ class UpstreamPool {
   friend class UpstreamConnection;
   UpstreamConnection* open(UpstreamUser& user);
   bool start(UpstreamConnection& connection) noexcept;
+  bool reach(UpstreamConnection& connection) noexcept;
   bool still_alive(const UpstreamConnection& connection) const noexcept;
   void unlink_idle(UpstreamConnection& connection) noexcept;
 
   net::Worker& worker_;
   const Settings& settings_;
   telemetry::MetricCells& metrics_;
+  std::vector<net::SocketAddress> addresses_;
+  std::uint32_t generation_ = 0;  // of addresses_
+  std::uint32_t first_ = 0;       // of addresses_: which connected last
   UpstreamConnection* idle_ = nullptr;
   UpstreamConnection* free_ = nullptr;
   UpstreamConnection* retired_ = nullptr;

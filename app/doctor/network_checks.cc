@@ -145,7 +145,7 @@ void check_upstream(const config::Server& server, Findings& out) {
     return out.problem(
         "upstream",
         "can't resolve " + shown(at) + ": " + (why.empty() ? address.error().message() : why),
-        "weir would not start: mend the name, or the resolver of this machine "
+        "requests get 503 until it resolves: mend the name, or the resolver of this machine "
         "(/etc/resolv.conf)");
   }
   const std::string where =

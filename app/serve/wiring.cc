@@ -27,6 +27,9 @@ namespace {
 // seem stuck.
 constexpr milliseconds kMeetRedis{300};
 
+// For the app's name at the start. A resolver without an answer takes many seconds to say so.
+constexpr milliseconds kPatienceForNames{2'000};
+
 // Whose metrics come behind those of the workers: the control thread's last (telemetry::Metrics).
 constexpr std::size_t kStateWriter = 0;
 constexpr std::size_t kRecordWriter = 1;
@@ -236,15 +239,21 @@ int Wiring::build_stores() {
   return kOk;
 }
 
+/// A name that nobody knows is no reason not to start: it is looked up again.
+int Wiring::find_upstreams() {
+  if (!settings_.proxy.upstream) return kOk;
+  const config::Endpoint& at = settings_.proxy.upstream->value;
+  names_ = std::make_unique<UpstreamNames>(at);
+  names_->begin(clock_.now(), kPatienceForNames);
+  if (names_->why_not().empty()) return kOk;
+  if (at.is_unix()) return fail(kNo, "proxy.upstream: " + names_->why_not());
+  log_.write(Level::warn, LogLine("nobody knows where the app is; requests get 503 until then")
+                              .add("why", names_->why_not()));
+  return kOk;
+}
+
 int Wiring::build_workers() {
-  std::string why;
-  auto upstream = settings_.proxy.upstream ? address_of(settings_.proxy.upstream->value, &why)
-                                           : Result<net::SocketAddress>(net::SocketAddress());
-  if (!upstream) {
-    return fail(kUnreachable, "proxy.upstream: can't resolve " +
-                                  settings_.proxy.upstream_authority + ": " +
-                                  (why.empty() ? upstream.error().message() : why));
-  }
+  if (const int code = find_upstreams(); code != kOk) return code;
   const std::size_t count = metrics_->writers() - kOtherWriters;
   const ConnectionShares shares =
       share_connections(settings_.limits.connections, open_files_, count,
@@ -260,7 +269,7 @@ int Wiring::build_workers() {
   connections_ = std::make_unique<net::ConnectionBudget>(
       connections, settings_.limits.connections_per_ip.value_or(
                        std::max<std::uint64_t>(1, connections - connections / 4)));
-  proxy_settings_ = proxy_settings(settings_, *upstream, *connections_);
+  proxy_settings_ = proxy_settings(settings_, net::SocketAddress{}, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
   // What one worker keeps idle is no use to another, and needs descriptors.
   proxy_settings_.upstream_idle_max =
@@ -289,6 +298,7 @@ int Wiring::build_workers() {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
     }
     workers_.back()->gate.use(set_);
+    if (names_ != nullptr) workers_.back()->server.use_upstreams(names_->addresses());
   }
   return kOk;
 }

@@ -22,6 +22,7 @@
 #include "app/serve/report.h"
 #include "app/serve/service_manager.h"
 #include "app/serve/state.h"
+#include "app/serve/upstream_names.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
 #include "app/support/machine.h"
@@ -67,6 +68,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int open_state();
   int read_redis();
   int build_stores();
+  int find_upstreams();
   int build_workers();
   void meet_redis();
   int open_doors();
@@ -112,6 +114,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void close_unused_counters(const policies::PolicySet& set);
   void ask_about_redis();
   void tell_of_full_lists(TimePoint now);
+  void take_upstreams();
   struct StoreCall;
   std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
   void rotate_credentials(const config::Server& server);
@@ -169,6 +172,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<admin::AdminServer> admin_;
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
+  std::unique_ptr<UpstreamNames> names_;  // null: there is no app
   RedisOutage redis_outage_;
   FullLists full_lists_;
   TimePoint places_renewed_{};

@@ -112,10 +112,23 @@ void Wiring::tick() {
   }
   ask_about_redis();
   tell_of_full_lists(now);
+  if (names_ != nullptr && names_->tick(now)) take_upstreams();
   second_.expires_after(std::chrono::seconds{1});
   second_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();
   });
+}
+
+void Wiring::take_upstreams() {
+  const UpstreamNames::Addresses& addresses = names_->addresses();
+  for (const auto& worker : workers_) {
+    worker->thread.post([w = worker.get(), addresses] { w->server.use_upstreams(addresses); });
+  }
+  LogLine line("the app's name means other addresses");
+  line.add("upstream", settings_.proxy.upstream_authority)
+      .add("first", addresses.front().to_string())
+      .add("addresses", static_cast<std::int64_t>(addresses.size()));
+  log_.write(Level::info, line);
 }
 
 void Wiring::tell_of_full_lists(TimePoint now) {
@@ -187,6 +200,7 @@ void Wiring::heard_of_redis(std::size_t worker, std::string why) {
 admin::StatusFacts Wiring::status() const {
   admin::StatusFacts out;
   out.version = kVersion;
+  if (names_ != nullptr) out.upstream = names_->why_not();
   out.started = started_;
   out.loaded = reload_ != nullptr;
   out.config_hash = set_ != nullptr ? set_->source_hash : std::string();

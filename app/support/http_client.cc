@@ -3,10 +3,13 @@
 #include <netdb.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <memory>
 
 namespace weir::app {
 namespace {
@@ -91,30 +94,47 @@ Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_v
   return HttpAnswer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
 }
 
-Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
-                                   std::string* message) {
-  if (const auto address = Address::parse(host)) return net::SocketAddress::tcp(*address, port);
+namespace {
+
+int addresses_of(const std::string& host, std::uint16_t port,
+                 std::vector<net::SocketAddress>& out) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
   addrinfo* found = nullptr;
   const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (status != 0) {
+  if (status != 0) return status;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
+    net::SocketAddress any;
+    std::memcpy(any.raw(), each->ai_addr, each->ai_addrlen);
+    out.push_back(net::SocketAddress::tcp(any.address(), port));
+  }
+  std::stable_partition(out.begin(), out.end(),
+                        [](const net::SocketAddress& each) { return each.address().is_v4(); });
+  return out.empty() ? EAI_NONAME : 0;
+}
+
+}  // namespace
+
+Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
+                                   std::string* message) {
+  if (const auto address = Address::parse(host)) return net::SocketAddress::tcp(*address, port);
+  std::vector<net::SocketAddress> all;
+  if (const int status = addresses_of(host, port, all); status != 0) {
     if (message != nullptr) *message = ::gai_strerror(status);
     return make_error_code(status == EAI_AGAIN ? Error::unavailable : Error::not_found);
   }
-  const addrinfo* best = found;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (each->ai_family == AF_INET) {
-      best = each;
-      break;
-    }
-  }
-  net::SocketAddress any;
-  std::memcpy(any.raw(), best->ai_addr, best->ai_addrlen);
-  const Address address = any.address();
-  ::freeaddrinfo(found);
-  return net::SocketAddress::tcp(address, port);
+  return all.front();
+}
+
+std::vector<net::SocketAddress> resolve_all(const std::string& host, std::uint16_t port,
+                                            std::string* message) {
+  std::vector<net::SocketAddress> all;
+  const int status = addresses_of(host, port, all);
+  if (status != 0 && message != nullptr) *message = ::gai_strerror(status);
+  return all;
 }
 
 }  // namespace weir::app

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/result.h"
@@ -22,9 +23,13 @@ Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_v
                                 std::string_view head_lines, std::string_view body,
                                 milliseconds deadline);
 
-/// The addresses of a name or address, IPv4 before IPv6 (an app on `localhost` more often listens
-/// on 127.0.0.1 alone). Blocks while the system resolves. Empty: `message` says why.
+/// The first address of a name or address, IPv4 before IPv6 (an app on `localhost` more often
+/// listens on 127.0.0.1 alone). Blocks while the system resolves. On failure `message` says why.
 Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
                                    std::string* message);
+
+/// All of a name's addresses, IPv4 before IPv6. Empty: `message` says why.
+std::vector<net::SocketAddress> resolve_all(const std::string& host, std::uint16_t port,
+                                            std::string* message);
 
 }  // namespace weir::app

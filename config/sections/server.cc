@@ -63,7 +63,8 @@ void read_timeout(Reader& r, const Member& m, Server::Proxy& out) {
   set(r.duration(m, kMs, kHour), out.*Field);
 }
 constexpr Row<Server::Proxy> kTimeouts[] = {
-    {{"connect", shape::kDuration, "duration, 1ms to 1h", "`5s`", "To connect to the upstream."},
+    {{"connect", shape::kDuration, "duration, 1ms to 1h", "`5s`",
+      "To connect to one address of the upstream."},
      read_timeout<&Server::Proxy::connect>},
     {{"head", shape::kDuration, "duration, 1ms to 1h", "`10s`", "To receive a request's head."},
      read_timeout<&Server::Proxy::head>},

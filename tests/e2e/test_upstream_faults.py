@@ -20,6 +20,36 @@ def took(function):
     return function(), time.monotonic() - begin
 
 
+class Names(unittest.TestCase):
+    def test_a_name_that_nobody_knows_is_no_reason_not_to_start(self):
+        weir = Weir("", "http://app.invalid:80")
+        weir.is_ready = lambda: weir.logged("nobody knows where the app is")
+        with weir:
+            reply = eventually(lambda: weir.health("/readyz?verbose"))
+            self.assertEqual(reply.status, 503)
+            self.assertIn(b"can't resolve app.invalid", reply.body)
+            self.assertEqual(weir.health("/livez").status, 200)
+            reply = once(weir.port, "GET", "/")
+            self.assertEqual(reply.status, 503)
+            self.assertTrue(reply.header("retry-after"))
+
+    def test_all_addresses_of_a_name_are_tried(self):
+        addresses = {item[4][0] for item in socket.getaddrinfo("localhost", 80, type=socket.SOCK_STREAM)}
+        if len(addresses) < 2:
+            self.skipTest("localhost has one address here")
+        with socket.socket(socket.AF_INET6) as listener:  # IPv4 is tried first, and refused
+            listener.bind(("::1", 0))
+            listener.listen()
+            with Weir("", f"http://localhost:{listener.getsockname()[1]}") as weir:
+                client = socket.create_connection(("127.0.0.1", weir.port), timeout=5)
+                client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok")
+                listener.settimeout(5)
+                app, _ = listener.accept()
+                self.assertTrue(app.recv(4096).endswith(b"ok"))
+                app.close()
+                client.close()
+
+
 class UpstreamFaults(unittest.TestCase):
     def test_refused_is_answered_at_once_and_heals_within_two_seconds(self):
         port = free_port()

@@ -1,4 +1,4 @@
-// Who gets a connection when they run out.
+// Who gets a connection when they run out, and where requests go when the app has many addresses.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,10 +12,29 @@ namespace {
 using namespace weir::test;
 using telemetry::Metric;
 
+/// Nothing listens there, as long as it lives.
+struct DeadPort {
+  DeadPort() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  ~DeadPort() { ::close(fd); }
+  net::SocketAddress address() const { return *net::SocketAddress::of_socket(fd); }
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+};
+
 class Connections : public ProxyFixture {
  protected:
   void answering_app() {
     origin(OriginServer::answering([](std::string_view, std::string body) { return ok(body); }));
+  }
+  net::SocketAddress live() {
+    return net::SocketAddress::tcp(Address::v4(0x7f000001), app().port());
+  }
+  void use(std::vector<net::SocketAddress> addresses) {
+    on_worker([&] { servers[0]->use_upstreams(addresses); });
   }
   /// Has been answered, and has begun its next request: not idle.
   HttpClient busy() {
@@ -112,6 +131,62 @@ TEST_F(Connections, of_trusted_hops_are_spared_where_the_limit_is_the_default) {
   start(1);
   auto a = client(), b = client(), c = client();
   for (auto* each : {&a, &b, &c}) EXPECT_EQ(each->get("/").status, 200);
+}
+
+TEST_F(Connections, all_addresses_of_the_app_are_tried) {
+  const DeadPort dead;
+  answering_app();
+  start(1);
+  use({dead.address(), live()});
+  auto c = client();
+  EXPECT_EQ(c.post("/", "a body").body, "a body") << "what was to be sent first is sent second";
+  EXPECT_EQ(metric(Metric::upstream_connects), 2);
+  use({live(), dead.address()});
+  EXPECT_EQ(c.post("/", "again").body, "again");
+  EXPECT_EQ(metric(Metric::upstream_connects), 3);
+}
+
+TEST_F(Connections, an_address_that_failed_is_not_the_first_any_more) {
+  const DeadPort dead;
+  settings.upstream_idle_max = 0;  // each request opens a connection
+  answering_app();
+  start(1);
+  use({dead.address(), live()});
+  auto c = client();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(c.get("/").status, 200);
+  EXPECT_EQ(metric(Metric::upstream_connects), 4);
+}
+
+TEST_F(Connections, an_app_with_no_address_that_answers_is_a_503_at_once) {
+  const DeadPort one, two;
+  answering_app();
+  start(1);
+  use({one.address(), two.address()});
+  EXPECT_EQ(client().post("/", "x").status, 503);
+  EXPECT_EQ(metric(Metric::upstream_failures), 1);
+}
+
+TEST_F(Connections, an_app_whose_name_nobody_knows_is_a_503_until_somebody_does) {
+  answering_app();
+  start(1);
+  use({});
+  auto c = client();
+  const auto away = c.get("/");
+  EXPECT_EQ(away.status, 503);
+  EXPECT_NE(away.header("Retry-After"), "");
+  use({live()});
+  EXPECT_EQ(client().get("/").status, 200);
+}
+
+TEST_F(Connections, idle_ones_to_where_the_app_was_are_closed) {
+  answering_app();
+  start(1);
+  OriginServer elsewhere(
+      OriginServer::answering([](std::string_view, std::string) { return ok("elsewhere"); }));
+  auto c = client();
+  EXPECT_EQ(c.get("/").body, "");
+  use({net::SocketAddress::tcp(Address::v4(0x7f000001), elsewhere.port())});
+  EXPECT_EQ(c.get("/").body, "elsewhere");
 }
 
 }  // namespace

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/model.h"
+#include "core/clock.h"
+#include "net/socket.h"
+
+namespace weir::app {
+
+/// Where the app is: the addresses of `proxy.upstream`, IPv4 before IPv6, at most 16. A name is
+/// looked up again every ten seconds, and every second while nobody knows it; what it meant last
+/// holds until it means something else. Used on the control thread. Resolvers block for as long as
+/// they like, so each question has a thread of its own, which nobody waits for: one at a time.
+class UpstreamNames {
+ public:
+  using Addresses = std::vector<net::SocketAddress>;
+  struct Found {
+    Addresses addresses;
+    std::string why_not;  ///< empty: there are addresses
+  };
+  /// Asks the system; blocks.
+  static Found look_up(const std::string& host, std::uint16_t port);
+  /// Runs a function that may block, now or elsewhere.
+  using Run = std::function<void(std::function<void()>)>;
+  static void run_beside(std::function<void()> function);  ///< on a thread that nobody joins
+
+  explicit UpstreamNames(const config::Endpoint& upstream, decltype(&look_up) ask = look_up,
+                         Run run = run_beside);
+  ~UpstreamNames();
+  UpstreamNames(const UpstreamNames&) = delete;
+  UpstreamNames& operator=(const UpstreamNames&) = delete;
+
+  /// Asks for the first time, and waits for the answer for at most so long.
+  void begin(TimePoint now, milliseconds patience);
+  /// Every second. True: addresses() have changed.
+  bool tick(TimePoint now);
+  const Addresses& addresses() const noexcept { return addresses_; }
+  /// Why there is no address; empty: there is one.
+  const std::string& why_not() const noexcept { return why_not_; }
+
+ private:
+  struct Question;
+  void begin_asking(TimePoint now);
+  bool take(Found found);
+
+  config::Endpoint upstream_;
+  decltype(&look_up) ask_;
+  Run run_;
+  Addresses addresses_;
+  std::string why_not_;
+  std::shared_ptr<Question> question_;  ///< the one that was asked last and has no answer yet
+  TimePoint asked_{};
+};
+
+}  // namespace weir::app
