@@ -70,9 +70,16 @@ void Reader::missing(const Node& node, std::string_view what, std::string_view n
 
 void Reader::not_one_of(const Member& m, std::string_view word,
                         const std::vector<std::string_view>& allowed) {
+  std::string what = "invalid value " + quoted(word) + " for " + key_name(m);
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    what += (i == 0 ? "; allowed: " : ", ") + std::string(allowed[i]);
+  }
   const ForeignWord foreign = foreign_word(m.key == nullptr ? "" : m.key->text, word);
-  error(*m.value, quoted(word) + " is no value of " + key_name(m),
-        foreign.hint.empty() ? suggest(word, allowed) : std::string(foreign.hint));
+  std::string hint(foreign.hint);
+  if (const std::string_view meant = nearest(word, allowed); hint.empty() && !meant.empty()) {
+    hint = "did you mean " + quoted(meant) + "?";
+  }
+  error(*m.value, std::move(what), std::move(hint));
 }
 
 std::optional<std::string_view> Reader::scalar(const Member& m) {

@@ -246,7 +246,7 @@ void Compiler::check_entry(const List& list, std::size_t part, config::Text& tex
   if (auto canonical = canonical_part(key[part].type, text.value)) {
     text.value = std::move(*canonical);
   } else {
-    problems_.error(text.where, "\"" + text.value + "\" is no value of \"" + list.of[part] +
+    problems_.error(text.where, "invalid value \"" + text.value + "\" for \"" + list.of[part] +
                                     "\", which is " + std::string(type_name(key[part].type)));
   }
 }
