@@ -126,7 +126,8 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
   }
   if (status.redis) {
     const bool up = status.redis->workers_up == status.workers;
-    checks.add(true, "redis", up ? "ok" : "no help; shared policies go on as their on_error says");
+    checks.add(true, "redis",
+               up ? "ok" : "unavailable; shared policies go on as their on_error says");
   }
   if (status.state) {
     checks.add(true, "state",

@@ -191,8 +191,8 @@ void Wiring::heard_of_redis(std::size_t worker, std::string why) {
     log_.write(Level::info, LogLine("Redis is there again"));
   } else if (line != RedisOutage::Line::none) {
     const char* const what = line == RedisOutage::Line::away
-                                 ? "Redis is no help; policies go on as their on_error says"
-                                 : "Redis is still no help";
+                                 ? "Redis is unavailable; policies go on as their on_error says"
+                                 : "Redis is still unavailable";
     log_.write(Level::warn, LogLine(what).add("why", why));
   }
 }

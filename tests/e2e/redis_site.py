@@ -8,7 +8,7 @@ from weir_process import Load, Weir, eventually
 
 LIMIT, REQUESTS, RATE = 40, 120, 150
 
-# Each path counts for itself. Of those that share, each does something else while Redis is no help.
+# Each path counts for itself. Of those that share, each does something else while Redis is unavailable.
 POLICIES = f"""
 events:
   alone: {{match: 'GET /alone/{{part}}'}}
@@ -69,7 +69,7 @@ class Site:
         return self.weir.metric("weir_redis_up") == 1 and "redis ok" in self.ready() and self.status()["up"]
 
     def is_down(self):
-        return self.weir.metric("weir_redis_up") == 0 and "redis no help" in self.ready() and not self.status()["up"]
+        return self.weir.metric("weir_redis_up") == 0 and "redis unavailable" in self.ready() and not self.status()["up"]
 
     def ready(self):
         answer = self.weir.health("/readyz?verbose")

@@ -71,11 +71,11 @@ class Tls(unittest.TestCase):
                                     ("no certificate of ours", self.tls(client=False), "certificate|closed|reset")):
             with self.subTest(name), self.server() as redis, Origin() as origin, \
                     self.weir(redis.port, origin.port, f"{PATIENT}, {settings}") as weir:
-                (line,) = eventually(lambda w=weir: w.logged("Redis is no help"), 5 * SLOW, "a line of the log")
+                (line,) = eventually(lambda w=weir: w.logged("Redis is unavailable"), 5 * SLOW, "a line of the log")
                 self.assertEqual(line["level"], "warn")
                 self.assertRegex(line["why"], rf"^127\.0\.0\.1:{redis.port}: .*({why})")
                 self.assertRegex(weir.admin("GET", "/v1/status")[1]["redis"]["away"], why)
-                self.assertIn(b"redis no help", weir.health("/readyz?verbose").body)
+                self.assertIn(b"redis unavailable", weir.health("/readyz?verbose").body)
                 # And its on_error holds: half of the limit, of its own.
                 self.assertEqual([get(weir) for _ in range(LIMIT)], [200] * (LIMIT // 2) + [429] * (LIMIT // 2))
                 self.assertEqual(redis.keys(), [])
@@ -83,7 +83,7 @@ class Tls(unittest.TestCase):
     def test_a_redis_without_tls_is_away_and_the_log_says_so(self):
         with PortRedis() as redis, Origin() as origin, \
                 self.weir(redis.port, origin.port, f"secret: s, {self.tls()}") as weir:
-            (line,) = eventually(lambda: weir.logged("Redis is no help"), 5 * SLOW, "a line of the log")
+            (line,) = eventually(lambda: weir.logged("Redis is unavailable"), 5 * SLOW, "a line of the log")
             self.assertIn("perhaps it speaks no TLS", line["why"])
             self.assertEqual(get(weir), 200)
 
@@ -160,7 +160,7 @@ policies:
             eventually(lambda: up(weir), 20, "weir at the store")
             redis.command("ACL", "SETUSER", "weir", ">new", "<old")
             redis.command("CLIENT", "KILL", "USER", "weir")
-            (line,) = eventually(lambda: weir.logged("Redis is no help"), 5 * SLOW, "a line of the log")
+            (line,) = eventually(lambda: weir.logged("Redis is unavailable"), 5 * SLOW, "a line of the log")
             self.assertIn("WRONGPASS", line["why"])
             self.assertNotIn("old", line["why"].split())
             self.assertEqual(get(weir), 200)

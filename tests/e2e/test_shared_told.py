@@ -1,4 +1,4 @@
-"""While Redis is no help, operators are told so and why, all the time: by `/readyz?verbose`, `/v1/status`, `weir_redis_up`
+"""While Redis is unavailable, operators are told so and why, all the time: by `/readyz?verbose`, `/v1/status`, `weir_redis_up`
 and one line of the log"""
 
 import time
@@ -35,12 +35,12 @@ class Told(unittest.TestCase):
                     fault.end(site)
                 eventually(site.is_up, 4.2 * SLOW, "operators told that it is over")
             eventually(lambda: self.lines(site) == [1, 1], 1 * SLOW, "a line of the log each")
-            (line,) = site.weir.logged("Redis is no help")
+            (line,) = site.weir.logged("Redis is unavailable")
             self.assertRegex(line["why"], fault.says)
 
     @staticmethod
     def lines(site):
-        return [len(site.weir.logged(text)) for text in ("Redis is no help", "Redis is there again")]
+        return [len(site.weir.logged(text)) for text in ("Redis is unavailable", "Redis is there again")]
 
     def test_what_keeps_the_connection_down(self):
         self.is_told("killed", "a new password", "loading")
