@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "net/connection_budget.h"
 #include "net/grpc/context.h"
 #include "net/grpc/stream.h"
 #include "net/listener.h"

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "net/connection_budget.h"
 #include "net/grpc/connection.h"
 #include "net/grpc/context.h"
 #include "net/grpc/stream.h"
