@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "net/connection_budget.h"
 #include "tests/net/grpc_fixture.h"
 
 namespace weir::test::grpc_attacks_test {
