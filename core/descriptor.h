@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 
-/// What a caller of Envoy's rate limit service asks about. Views, alive for one judgement.
+/// A question to Envoy's rate limit service, as views that live for one judgement.
 namespace weir {
 
 struct DescriptorEntry {

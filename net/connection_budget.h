@@ -30,7 +30,7 @@ class ConnectionBudget {
   void give_back() noexcept { open_.fetch_sub(1, std::memory_order_relaxed); }
   std::size_t open() const noexcept { return open_.load(std::memory_order_relaxed); }
 
-  /// A place of this address, besides. Throws std::bad_alloc.
+  /// Takes a place of this address. Throws std::bad_alloc.
   bool take_of(const Address& address);
   void give_back_of(const Address& address) noexcept;
 

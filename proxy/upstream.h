@@ -122,7 +122,7 @@ class UpstreamPool {
   /// It could not be connected: begins again with the app's next address, and keeps what is to be
   /// sent. False: there is none left that was not tried.
   bool try_next(UpstreamConnection& connection) noexcept;
-  /// Where the app is, from now on; none: nobody knows. Idle connections to elsewhere are closed.
+  /// Sets the addresses of the app; none: unknown. Closes idle connections to other addresses.
   void use(std::vector<net::SocketAddress> addresses);
   /// The answer is complete and the app keeps the connection.
   void give_back(UpstreamConnection& connection) noexcept;

@@ -57,8 +57,8 @@ class Reader {
     problems_.error(node.where, std::move(message), std::move(hint));
   }
 
-  /// Walks a map along its table: unknown keys, missing required ones, and words of later versions
-  /// are told; every other key is read by its row.
+  /// Walks a map along its table: reports unknown keys, missing required ones, and words of later
+  /// versions; the row of every other key reads it.
   template <class T, std::size_t N>
   Seen walk(const Node& node, std::string_view what, const Row<T> (&rows)[N], T& out) {
     static_assert(N <= 64);
@@ -95,7 +95,7 @@ class Reader {
   void later(const Node& node, std::string_view word);
 
   bool is_map(const Node& node, std::string_view what);
-  /// A scalar's text; a null, list or map is told.
+  /// A scalar's text; reports a null, list or map.
   std::optional<std::string_view> scalar(const Member& m);
   std::optional<Text> text(const Member& m);
   /// An expression: any non-empty text.
@@ -107,7 +107,7 @@ class Reader {
   std::optional<milliseconds> duration(const Member& m, milliseconds least, milliseconds most);
   std::optional<std::uint64_t> size(const Member& m, std::uint64_t least, std::uint64_t most);
 
-  /// Takes a parsed value, or tells why there is none.
+  /// Takes a parsed value, or reports why there is none.
   template <class T>
   std::optional<T> take(const Node& node, Parsed<T> parsed) {
     if (!parsed) error(node, std::move(parsed.message), std::move(parsed.hint));

@@ -55,7 +55,7 @@ std::size_t end_of_value(std::string_view line, std::size_t from) {
   return i;
 }
 
-/// What stands between `://` and `@`, from the first colon on.
+/// Covers the text between `://` and `@`, from the first colon on.
 void cover_passwords(std::string& line) {
   for (std::size_t at = 0; (at = line.find("://", at)) != npos; at += 3) {
     const std::size_t begin = at + 3;

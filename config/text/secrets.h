@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-/// What people paste into tickets must not hold their secrets. Pure.
+/// Masks secrets in texts that people paste into tickets. Pure.
 namespace weir::config {
 
 /// A line of a configuration as others may see it: of the same length, with `*` for each byte of

@@ -47,7 +47,7 @@ namespace {
 /// Commas in one torn expression; a bound, so that a long list of open brackets stays linear.
 constexpr std::size_t kTornAtMost = 64;
 
-/// Ends the parser from inside an event: the problem has been told.
+/// Ends the parser from inside an event: the problem is reported already.
 struct Stop {};
 
 /// Reads from memory that outlives it, without a copy.
@@ -223,8 +223,9 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// In `{metric: distinct(a, b)}` YAML reads the entries `metric: distinct(a` and `b)`. Told once,
-  /// at the text that was torn, and put together again so that no other complaint follows from it.
+  /// In `{metric: distinct(a, b)}` YAML reads the entries `metric: distinct(a` and `b)`. Reports
+  /// this once, at the torn text, and joins the parts again, so that no other error follows from
+  /// it.
   void mend_torn(const Node& node, std::size_t first) {
     std::size_t out = first;
     for (std::size_t i = first; i < members_.size(); ++i) {

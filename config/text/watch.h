@@ -23,13 +23,13 @@ class Watch {
 
   /// Readable when something happened; -1 if inotify is not to be had.
   int fd() const noexcept { return fd_; }
-  /// Whether the owner must look by itself every 5 s: there is no inotify, or a directory is
-  /// missing or could not be watched.
+  /// Whether the owner must look every 5 s: there is no inotify, or a directory is missing or could
+  /// not be watched.
   bool must_poll() const noexcept { return fd_ < 0 || !missing_.empty(); }
   const std::vector<std::string>& missing() const noexcept { return missing_; }
 
-  /// From now on these directories, and no others. True: one of them was not watched before, so
-  /// that nothing has told of changes in it.
+  /// Watches these directories from now on, and no others. True: one of them was not watched
+  /// before, so earlier changes in it were not noticed.
   bool watch(const std::vector<std::string>& directories);
   /// Takes all waiting events; true if anything may have changed. Re-adds watches that the kernel
   /// dropped (the directory was replaced, or the queue ran over).

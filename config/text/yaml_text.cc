@@ -11,7 +11,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// What may not stand in a file: it shows nothing, or something else than what is read.
+/// Characters that are not allowed in a file: they show nothing, or look like something else.
 std::string_view forbidden(char32_t c) {
   if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7F && c < 0xA0)) {
     return "a control character";
@@ -78,8 +78,9 @@ bool check_text(std::string_view text, std::uint32_t file, const TreeLimits& lim
     problems.error(where, "the file has more than " + std::to_string(limits.bytes >> 20) + " MiB");
     return false;
   }
-  // yaml-cpp reads a flow collection on one line to its end before it tells anything, and a line
-  // may be the whole file: what would become too many nodes, or too deep, is refused before.
+  // yaml-cpp reads a flow collection on one line to its end before it reports anything, and a line
+  // may be the whole file: collections that would have too many nodes, or too many levels, are
+  // refused before.
   std::size_t brackets_in_a_row = 0, flow_signs = 0;
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];

@@ -9,7 +9,7 @@
 namespace weir::config {
 
 /// UTF-8, no control or invisible direction characters, within the bounds. False: a problem was
-/// told.
+/// reported.
 bool check_text(std::string_view text, std::uint32_t file, const TreeLimits& limits,
                 Problems& problems);
 

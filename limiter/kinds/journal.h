@@ -47,13 +47,13 @@ struct JournalHead {
   void set_wide(Wide value) noexcept;
 };
 
-/// What the statistics of a key are made of: a head, the events in flight, and entries in a circle,
-/// oldest first, in one block of the arena.
+/// The statistics of a key: a head, the events in flight, and entries in a circle, oldest first, in
+/// one block of the arena.
 ///
-///     head (48 bytes) | reservations [reserve_room] | circle of entries [the rest]
+///    head (48 bytes) | reservations [reserve_room] | circle of entries [the rest]
 ///
 /// Unlike a Series it has no form inside the slot, and its times are whole milliseconds: simpler,
-/// and dearer by a block of 64 bytes a key. Not thread-safe: the region's lock is held.
+/// and larger by a block of 64 bytes a key. Not thread-safe: the caller holds the region's lock.
 template <class E>
 class BasicJournal {
  public:

@@ -32,12 +32,12 @@ enum class Abuse : std::uint8_t {
 
 /// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
 ///
-///     open -> closing (what is queued goes out) -> lingering (our side is shut) -> closed
+///    open -> closing (sends what is queued) -> lingering (our side is closed) -> closed
 ///
-/// What is read is given to nghttp2 at once, whose callbacks lead to the streams; what is to be
-/// sent is taken from nghttp2 at the end of the turn, for all answers together. While the peer does
-/// not take what was sent, nothing is read from it: it cannot ask for more answers than it takes.
-/// Lives on one worker, in its server's store; not thread-safe.
+/// Received bytes go to nghttp2 at once, whose callbacks lead to the streams. Output is taken from
+/// nghttp2 at the end of the turn, for all answers together. While the peer does not take its
+/// output, nothing is read from it: so it cannot ask for more answers than it takes. Lives on one
+/// worker, in its server's store; not thread-safe.
 class Connection final : EventHandler, Timer {
  public:
   explicit Connection(Context& context) noexcept : ctx_(context) {}

@@ -13,29 +13,30 @@
 
 namespace weir::store {
 
-/// One replica's side of one shared list: what to tell the store next, what its answers mean for
-/// the ListBank. No sockets, no clock: time is an argument. Not thread-safe (the bank is).
+/// One replica's side of one shared list: the next message to the store, and the meaning of the
+/// store's answers for the ListBank. No sockets, no clock: time is an argument. Not thread-safe
+/// (the bank is).
 ///
-///     bank --changes--> pending --ask()--> flying --answered()--> mirror
-///     bank <------------------------------------ records of other replicas
+///    bank --changes--> pending --ask()--> flying --answered()--> mirror
+///    bank <------------------------------------ records of other replicas
 ///
-/// Of two listings of a key the later end wins; a removal ends what was listed before it. (Where a
+/// Of two listings of a key the later end wins; a removal ends what was listed before it. (If a
 /// removal and listings on both its sides reach the store in another order than they happened, the
 /// entry may end as late as the longest of them; it is never lost.)
 ///
-/// There is one call at a time. It brings what is due of this replica's changes and asks for what
-/// is new since the sequence known (list.lua). The mirror says what the store holds of each key.
+/// There is one call at a time. It brings the due changes of this replica, and asks for all changes
+/// since the known sequence number (list.lua). The mirror is the known state of the store, by key.
 ///
 /// A *round* compares both sides as a whole and repeats what the store lacks: over everything at
-/// the start and when the store's epoch has changed (it lost its memory), over the last minute's
-/// changes after any failure (a fail-over may have lost the latest).
+/// the start and after a change of the store's epoch (the store lost its memory), over the changes
+/// of the last minute after any failure (a fail-over may have lost the latest).
 ///
-/// Creations and removals are told at once. That an entry holds for longer is told in the first
-/// quarter of what is left of its former term, at most a minute late: nobody could notice before
-/// that term ends, and a key that is listed anew with every request costs one call a minute.
+/// Creations and removals are sent at once. An extension is sent in the first quarter of the
+/// remaining term, at most a minute late: nobody could notice before that term ends, and a key that
+/// is listed again with every request costs one call a minute.
 ///
-/// Times in the store are the store's own: each answer tells how far its clock is from ours, so
-/// that replicas need not agree on theirs.
+/// Times in the store are the store's own: each answer shows the difference between its clock and
+/// ours, so replicas need not agree on theirs.
 class ListSync {
  public:
   static constexpr std::size_t kOpsMax = 32;       ///< changes a call: some 0.2 ms of the server

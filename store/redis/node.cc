@@ -172,7 +172,7 @@ void Node::prepare(Call::What what) {
   connection_.sent(1);
 }
 
-/// Sends the scripts that the server lacks. An error tells nothing: then calls bring the text.
+/// Sends the scripts that the server lacks. After an error, calls bring the text.
 void Node::learn_what_it_has(const Reply& reply) {
   std::string& out = connection_.out();
   if (functions_) {

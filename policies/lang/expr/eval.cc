@@ -7,19 +7,19 @@
 #include "policies/lang/extractors/json.h"
 #include "policies/lang/frame.h"
 
-/// What an expression means. CEL's results where CEL defines one, with one difference: a field that
-/// is missing is null, and null spreads like an error but more quietly:
+/// The meaning of an expression. The results are CEL's where CEL defines one, with one difference:
+/// a missing field is null, and null spreads like an error but more quietly:
 ///
-///     == and !=                   CEL's: null equals null only
-///     < <= > >= in + - * / % f()  an error if an operand is an error, else null if one is null
-///     && and ||                   false (true) decides, whatever stands beside it, in any order;
-///                                 else an error if there is one, else null if there is one
-///     ! - ? :                     of null (error): null (error)
-///     has(f)                      whether f has a value
+///    == and !=                   CEL's: null equals null only
+///    < <= > >= in + - * / % f()  an error if an operand is an error, else null if one is null
+///    && and ||                   false (true) decides, whatever the other side is, in any order;
+///                                else an error if there is one, else null if there is one
+///    ! - ? :                     of null (error): null (error)
+///    has(f)                      whether f has a value
 ///
 /// Errors come from overflow, division of integers by zero, conversions that fail, an index outside
-/// a list, and operands whose type only the request told. Whoever asked treats both as "does not
-/// hold".
+/// a list, and operands whose type is known only at the request. Callers treat null and errors as
+/// "does not hold".
 namespace weir::policies::expr {
 namespace {
 

@@ -45,7 +45,7 @@ struct FunctionRow {
   Type result;
   bool pure;                            ///< folded when all arguments are constant
   std::string_view help;                ///< one line
-  Value (*call)(const Call&) noexcept;  ///< null for `has`, which is no strict function
+  Value (*call)(const Call&) noexcept;  ///< null for `has`, which is not a strict function
 };
 
 std::span<const FunctionRow> function_rows();
