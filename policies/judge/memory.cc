@@ -133,7 +133,25 @@ void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t run
   work_.observer->listed(*work_.set, news, at.now);
 }
 
+/// What a policy only guards is not what it watches, and what only the answer tells is counted when
+/// it has.
+void Memory::count_events() {
+  for (const PlannedPolicy& planned : work_.plan.policies) {
+    const Policy& policy = work_.policy_of(planned);
+    if (policy.pattern || planned.reserves || !policy.bindings[planned.binding].counts) continue;
+    StatsCells::add(work_.loaded->policy_cells[planned.policy]->events);
+  }
+  std::optional<PolicyIndex> last;  // a pair may have an event on both sides, with two keys
+  for (const PlannedPattern& planned : work_.plan.patterns) {
+    const PolicyIndex policy = work_.set->patterns[planned.pattern].policy;
+    if (planned.deferred() || last == policy) continue;
+    StatsCells::add(work_.loaded->policy_cells[policy]->events);
+    last = policy;
+  }
+}
+
 void Memory::count_standings() {
+  count_events();
   for (const Standing& standing : work_.verdict.standings) {
     StatsCells& cells = standing.list ? *work_.loaded->list_cells[*standing.list]
                                       : *work_.loaded->policy_cells[*standing.policy];

@@ -27,6 +27,7 @@ class Memory final {
   void count_standings();
 
  private:
+  void count_events();
   bool is_told_later(const Policy& policy) const noexcept;
   bool lists_again(const Rung& rung) const;
 

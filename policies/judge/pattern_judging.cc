@@ -177,6 +177,7 @@ void PatternJudging::keep_patterns(Settlement& into) {
 void PatternJudging::feed_answered(Settlement& settlement, Instant now, bool told) {
   WEIR_ASSERT(work_.uses_set_of(settlement));
   if (pattern_bank_ == nullptr) return;
+  std::optional<PolicyIndex> last;  // as at the request: an event is counted once a policy
   for (const PlannedPattern& planned : settlement.patterns) {
     const Pattern& pattern = work_.set->patterns[planned.pattern];
     const Policy& policy = work_.set->policies[pattern.policy];
@@ -189,6 +190,10 @@ void PatternJudging::feed_answered(Settlement& settlement, Instant now, bool tol
     }
     for (const std::uint16_t b : pattern.among) {
       among = among || (told && planned.open_among && matching_.happened(policy.bindings[b].event));
+    }
+    if (planned.deferred() && (steps != 0 || among) && last != policy.index) {
+      StatsCells::add(work_.loaded->policy_cells[policy.index]->events);
+      last = policy.index;
     }
     if (is_shared(pattern)) {
       tell(planned, steps, among, settlement.time, settlement.line,

@@ -278,6 +278,7 @@ void Settling::settle_reserved(Settlement& settlement, Instant now, bool every_o
       counter.reading = settled;
       planning_.keep_datum(counter);
     }
+    if (planned.matched) StatsCells::add(work_.loaded->policy_cells[planned.policy]->events);
   }
   if (!settlement.closing.empty()) return;  // closed() goes on
   for (const PlannedPolicy& planned : settlement.policies) {

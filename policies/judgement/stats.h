@@ -21,6 +21,7 @@ struct StatsCells {
   std::array<Cell, 6> shadows{};
   std::array<Cell, kFields>
       missing{};  ///< by key part, then argument; the last cell takes the rest
+  Cell events{};  ///< that it has looked at: they are what it watches, and have its key
   Cell amounts_refused{};
   Cell late{};    ///< events that came later than `late` allows
   Cell listed{};  ///< entries made or extended
@@ -43,7 +44,7 @@ class StatsBank {
   void write(std::string& out, std::size_t dropped = 0) const;
   struct Totals {
     std::array<std::uint64_t, 6> verdicts{}, shadows{};
-    std::uint64_t missing = 0, amounts_refused = 0, late = 0, listed = 0;
+    std::uint64_t events = 0, missing = 0, amounts_refused = 0, late = 0, listed = 0;
   };
   Totals totals(std::string_view kind, std::string_view name) const;
   /// Calls told(name, totals) for everything of a kind, under the mutex.

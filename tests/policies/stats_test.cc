@@ -38,8 +38,8 @@ TEST(StatsBank, ThePageStaysBoundedWhateverIsLoaded) {
   }
   std::string page;
   stats.write(page);
-  EXPECT_LE(series(page), 1'401);
-  EXPECT_NE(page.find("weir_series_dropped 1600\n"), std::string::npos);
+  EXPECT_LE(series(page), 1'151);
+  EXPECT_NE(page.find("weir_series_dropped 1850\n"), std::string::npos);
 }
 
 }  // namespace
