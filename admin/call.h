@@ -30,6 +30,9 @@ struct Call {
   policies::Instant at;
   std::vector<std::string> names;  ///< what stood in the places of `{...}`
   net::Query query;
+  /// Of a route that changes something: who asks for what, and why. The handler adds `before` and
+  /// `after`, and more to `target` than the path's names; the door tells it to the audit log.
+  AuditEntry entry = {};
 
   /// How the caller has come in: by `token`, `session`, or `local`, where the door has no token.
   std::string_view came_by() const;

@@ -77,8 +77,18 @@ boost::asio::awaitable<net::HttpReply> reset_counters(Call& call) {
   auto found = target_of(call, {"key"});
   if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
   const CounterTarget& target = std::get<CounterTarget>(found);
+  // The store is not asked twice: of counters that replicas share, what this one has counted.
+  const Counts counts = co_await read_counts(call, *target.policy, target.parts, false);
+  json::array before;
+  for (const Count& count : counts.rows) before.push_back(counts_of(count.here));
   const std::string why = co_await empty_counts(call, *target.policy, target.parts);
   if (!why.empty()) co_return no_store(why, "nothing was emptied here");
+  if (is_shared(*call.set, *target.policy)) {
+    call.entry.before = {{"here", std::move(before)}};
+  } else {
+    call.entry.before = std::move(before);
+  }
+  call.entry.after = "empty";
   co_return json_reply({{"policy", target.policy->name},
                         {"key", texts(target.parts)},
                         {"reset", target.policy->counters.size()},

@@ -66,6 +66,9 @@ net::HttpReply add_entry(Call& call) {
   }
   const Hash128 key = key_in(call, *list, target);
   auto before = call.stores.lists.get(list->id, key, call.at.now);
+  call.entry.key = target.parts;
+  if (call.entry.reason.empty()) call.entry.reason = utf8_text(wish.why);
+  if (before && before->until > call.at.now) call.entry.before = entry_view(call, *list, *before);
   const limiter::ListOutcome outcome = add_wish(call, *list, target, wish);
   if (outcome.kind == limiter::ListOutcome::Kind::refused) {
     return problem(409, "the list is full: its `max` is " + std::to_string(list->max),
@@ -78,6 +81,7 @@ net::HttpReply add_entry(Call& call) {
   reply["key"] = texts(target.parts);
   put_until(reply, outcome.until, call.at.now);
   reply["times"] = outcome.times;
+  call.entry.after = reply;
   reply["undo"] = nullptr;
   if (outcome.kind != limiter::ListOutcome::Kind::kept) {
     UndoLog::Change change;

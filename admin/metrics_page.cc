@@ -45,11 +45,18 @@ void set_shared_list_gauges(const SharedListFacts& facts, telemetry::MetricCells
   set(Metric::list_share_refused, facts.refused);
 }
 
+using Label = std::pair<std::string_view, std::string_view>;
 void write_info(std::string& out, std::string_view name, std::string_view help,
-                std::string_view label, std::string_view value) {
+                std::initializer_list<Label> labels) {
   out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-  out.append(name).append(" gauge\n").append(name).append("{").append(label).append("=\"");
-  out.append(telemetry::escape_label(value)).append("\"} 1\n");
+  out.append(name).append(" gauge\n").append(name);
+  char mark = '{';
+  for (const auto& [label, value] : labels) {
+    out += mark;
+    out.append(label).append("=\"").append(telemetry::escape_label(value)).append("\"");
+    mark = ',';
+  }
+  out.append("} 1\n");
 }
 
 /// What is left of the page for lists and views, which a configuration may have by the thousand; as
@@ -134,6 +141,7 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   const StatusFacts status = operations.status();
   set_shared_list_gauges(status.shared_lists.value_or(SharedListFacts{}), stores.metrics.control());
   stores.metrics.write(out);
+  if (stores.latency != nullptr) stores.latency->write(out, stores.upstream);
   std::string more;
   SeriesBudget budget;
   if (const auto set = operations.policies()) {
@@ -142,8 +150,9 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   }
   stores.stats.write(out, budget.dropped);
   out += more;
-  write_info(out, "weir_build_info", "The running version.", "version", status.version);
-  write_info(out, "weir_config_info", "The configuration in use.", "hash", status.config_hash);
+  write_info(out, "weir_build_info", "The running version.",
+             {{"version", status.version}, {"commit", status.commit}});
+  write_info(out, "weir_config_info", "The configuration in use.", {{"hash", status.config_hash}});
   write_process_metrics(out);
   return out;
 }

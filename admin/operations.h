@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/audit.h"
 #include "config/override.h"
 #include "core/clock.h"
 #include "core/key.h"
@@ -17,6 +18,7 @@
 #include "policies/judgement/plan.h"
 #include "policies/judgement/stats.h"
 #include "policies/set/policy_set.h"
+#include "telemetry/latency.h"
 #include "telemetry/metrics.h"
 
 /// What the operators' doors need of the process. `app` provides it; tests have one of their own.
@@ -54,7 +56,7 @@ struct VerdictRow {
   Number value;            ///< only with a window
   std::optional<Number> limit;
   std::string effect;  ///< an action's name
-  std::string event, client, method, path, policy, list, key, field, why;
+  std::string event, client, method, path, policy, list, key, field, why, request_id;
 };
 
 struct VerdictPage {
@@ -100,18 +102,10 @@ struct LoadRecord {
   static constexpr std::size_t kDiffBytes = 16 << 10;  ///< of all diffs of a load
 };
 
-/// A change that an operator has asked for and that was carried out, for the log.
-struct ChangeNote {
-  std::string method, path;       ///< of the call; the path without its query, which has keys
-  std::vector<std::string> keys;  ///< what the query or body named as `key`, joined by ", "
-  std::string reason;             ///< in the operator's words; empty: none
-  std::string by;                 ///< how the caller came in: `token`, `session`, `local`
-  int status = 0;
-};
-
 struct StatusFacts {
   std::string upstream;  ///< why nobody knows where the app is; empty: it is known
   std::string version;
+  std::string commit;  ///< that it was built from; empty: not known
   TimePoint started{};
   bool loaded = false;      ///< a policy set is in use
   std::string config_hash;  ///< of the policy set in use
@@ -156,8 +150,6 @@ class Operations {
   virtual std::vector<ConfigText> configuration() const = 0;
   /// The last loads, the newest first.
   virtual std::vector<LoadRecord> loads() const = 0;
-  /// Every change that comes through the admin door passes here once, when it has been answered.
-  virtual void note_change(const ChangeNote& note) = 0;
   /// The verdicts from number `after` on, `most` of them; nullopt: those that are yet to come.
   /// Keeps the last ones for some seconds after it was asked.
   virtual VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) = 0;
@@ -166,6 +158,10 @@ class Operations {
   virtual boost::asio::awaitable<StoreAnswer> ask_store(StoreQuestion question) = 0;
   /// Begins to drain, or ends that again; says whether it is draining now.
   virtual bool drain(bool begin) = 0;
+  /// Tells the audit log of a change.
+  virtual void audit(AuditEntry) {}
+  /// The last ones, `most` of them.
+  virtual AuditPage audit_entries(std::size_t /*most*/) const { return {}; }
 };
 
 /// What is counted and listed; shared with the workers, each of them thread-safe.
@@ -176,6 +172,8 @@ struct Stores {
   telemetry::Metrics& metrics;
   const HashSecret& secret;
   limiter::PatternBank* patterns = nullptr;
+  const telemetry::Latency* latency = nullptr;  ///< null: there are no histograms
+  std::string_view upstream = {};               ///< what they call the app
 };
 
 /// The workers' loops, as /livez asks them.

@@ -18,6 +18,7 @@ struct Route {
   net::HttpReply (*handler)(Call&);
   boost::asio::awaitable<net::HttpReply> (*waiting)(Call&);  ///< instead, where it has to wait
   std::string_view help;
+  std::string_view change = {};  ///< what the audit log calls it; empty: it changes nothing
 };
 
 std::span<const Route> routes() noexcept;
@@ -68,5 +69,6 @@ net::HttpReply end_session(Call& call);
 net::HttpReply get_live(Call& call);
 boost::asio::awaitable<net::HttpReply> reload_config(Call& call);  // control_route.cc
 net::HttpReply begin_drain(Call& call);
+net::HttpReply get_audit(Call& call);  // audit.cc
 
 }  // namespace weir::admin

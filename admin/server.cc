@@ -42,35 +42,34 @@ std::optional<net::HttpReply> check_mutation(const Route& route, const net::Http
                  "`X-Weir-Admin: 1`");
 }
 
-/// What the log says of a change: who, what, to which key, why, with which result.
-ChangeNote note_of(const Call& call, const net::HttpReply& reply) {
-  ChangeNote note;
-  note.method = call.request.method;
-  note.path = call.request.path;
-  for (const std::string_view key : call.query.all("key")) note.keys.emplace_back(key);
-  boost::system::error_code broken;
-  boost::json::value body;
-  if (!call.request.body.empty()) body = boost::json::parse(call.request.body, broken);
-  if (!broken && body.is_object()) {
-    const boost::json::object& members = body.get_object();
-    const auto add = [&](const boost::json::value& part) {
-      if (part.is_string()) note.keys.emplace_back(text_of(part));
-    };
-    if (const auto* key = members.if_contains("key")) {
-      if (key->is_array()) {
-        for (const boost::json::value& part : key->get_array()) add(part);
-      } else {
-        add(*key);
-      }
-    }
-    for (const char* name : {"reason", "why"}) {
-      const auto* const reason = members.if_contains(name);
-      if (reason != nullptr && reason->is_string()) note.reason = utf8_text(text_of(*reason));
-    }
+constexpr std::size_t kReasonMost = 500;
+
+/// A reason may come with every change: `?reason=`, or the field X-Weir-Reason.
+void begin_entry(const Route& route, Call& call) {
+  AuditEntry& entry = call.entry;
+  entry.action = route.change;
+  set_author(entry, call.request, call.came_by());
+  for (const std::string& name : call.names)
+    entry.target += (entry.target.empty() ? "" : " ") + name;
+  for (const std::string_view key : call.query.all("key")) entry.key.emplace_back(key);
+  entry.reason =
+      call.query.take("reason").value_or(std::string(call.request.field("x-weir-reason")));
+  if (entry.reason.size() > kReasonMost) entry.reason.resize(kReasonMost);
+}
+
+void tell_of(Call& call, const net::HttpReply& reply) {
+  AuditEntry& entry = call.entry;
+  entry.done = reply.status / 100 == 2;
+  if (!entry.done) {
+    boost::system::error_code broken;
+    const boost::json::value body = boost::json::parse(reply.text(), broken);
+    const auto* const object = broken ? nullptr : body.if_object();
+    const auto* const detail = object == nullptr ? nullptr : object->if_contains("detail");
+    entry.problem = detail != nullptr && detail->is_string()
+                        ? std::string(text_of(*detail))
+                        : "status " + std::to_string(reply.status);
   }
-  note.by = call.came_by();
-  note.status = reply.status;
-  return note;
+  call.operations.audit(std::move(entry));
 }
 
 net::HttpServerLimits admin_limits() {
@@ -156,24 +155,27 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
             operations_.instant(),
             std::move(match.names),
             std::move(*query)};
+  const Route& route = *match.route;
   // A browser says where each change comes from; the guard has seen that it is this very door.
-  const bool comes_in = match.route->handler == open_session;  // anybody may try
-  if (match.route->method != "GET" && !comes_in && call.came_by() == "session" &&
+  const bool comes_in = route.handler == open_session;  // anybody may try
+  if (route.method != "GET" && !comes_in && call.came_by() == "session" &&
       request.count("origin") == 0)
     co_return problem(403, "a change by a session needs the `Origin` that browsers send");
-  const bool changes =
-      match.route->method != "GET" && match.route->handler != explain_request && !comes_in;
-  if (changes && !changes_->take(call.at.now)) {
+  const bool changes = !route.change.empty();
+  if (changes && !comes_in && !changes_->take(call.at.now)) {
     net::HttpReply reply = problem(429, "too many changes at once; " + Pace::words());
     reply.fields.emplace_back("Retry-After", "1");
     co_return reply;
   }
+  if (changes) begin_entry(route, call);
   net::HttpReply reply;
-  if (match.route->waiting != nullptr)
-    reply = co_await match.route->waiting(call);
-  else
-    reply = match.route->handler(call);
-  if (changes || (comes_in && reply.status == 200)) operations_.note_change(note_of(call, reply));
+  if (route.waiting != nullptr) {
+    reply = co_await route.waiting(call);
+  } else {
+    reply = route.handler(call);
+  }
+  const bool is_told = comes_in ? reply.status == 200 : !call.entry.action.empty();
+  if (changes && is_told) tell_of(call, reply);
   co_return reply;
 }
 

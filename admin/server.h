@@ -25,8 +25,9 @@ struct AdminSettings {
 
 /// The operators' API (docs/openapi.yaml) and the dashboard. Loopback or a Unix socket of mode
 /// 0600, else a bearer token; Host and Origin are checked, nothing changes by GET, no CORS, no
-/// request of over 64 KiB. Keys are never logged. A browser comes in by a one-time link instead of
-/// the token (Sessions). On the control thread. Everything given must outlive stop().
+/// request of over 64 KiB. What changes something is told to the audit log. A browser comes in by a
+/// one-time link instead of the token (Sessions). On the control thread. Everything given must
+/// outlive stop().
 class AdminServer final : net::DoorRoom {
  public:
   AdminServer(boost::asio::io_context& io, const AdminSettings& settings, Operations& operations,

@@ -35,6 +35,7 @@ json::object verdict_view(const VerdictRow& from) {
   put_text(row, "key", from.key);
   put_text(row, "field", from.field);
   put_text(row, "why", from.why);
+  put_text(row, "request_id", from.request_id);
   if (from.window.count() != 0) {
     row["value"] = number_value(from.value.finite());
     if (from.limit) row["limit"] = number_value(*from.limit);

@@ -15,6 +15,7 @@
 #include "core/number.h"
 #include "core/path_readings.h"
 #include "core/redis_url.h"
+#include "telemetry/access_line.h"
 
 /// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
 /// has checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the
@@ -465,6 +466,20 @@ struct Server {
     /// Names of the header fields that tell of the scarcest limit; empty: none.
     std::string limit_header, remaining_header, reset_header;
   } ratelimit;
+  struct AccessLog {
+    bool is_on = false;           ///< the section stands there
+    std::string path = "stdout";  ///< or `stderr`, or of a file
+    telemetry::AccessSettings wants;
+  } access_log;
+  struct Tracing {
+    std::optional<Text> endpoint;  ///< http://HOST:PORT[/path]; none: nothing is traced
+    double sample = 0.01;
+    std::string service = "weir";
+  } tracing;
+  struct Audit {
+    std::optional<Text> path;  ///< of a file; none: the log
+    std::uint32_t keep = 1'000;
+  } audit;
   /// `redis:`; one of url, sentinel and cluster.
   struct Redis {
     Where where;

@@ -20,8 +20,9 @@ Clock::Clock() noexcept
     : wall_at_start_ms_(read_ns(CLOCK_REALTIME) / 1'000'000),
       boot_at_start_ns_(read_ns(CLOCK_BOOTTIME)) {}
 
-TimePoint Clock::now() const noexcept {
-  return from_ms(wall_at_start_ms_ + (read_ns(CLOCK_BOOTTIME) - boot_at_start_ns_) / 1'000'000);
+FineTime Clock::fine() const noexcept {
+  return FineTime{std::chrono::microseconds{wall_at_start_ms_ * 1'000 +
+                                            (read_ns(CLOCK_BOOTTIME) - boot_at_start_ns_) / 1'000}};
 }
 
 TimePoint Clock::wall() noexcept { return from_ms(read_ns(CLOCK_REALTIME) / 1'000'000); }

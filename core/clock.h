@@ -11,6 +11,9 @@ using std::chrono::milliseconds;
 /// header's Clock is the only place that asks for it.
 using TimePoint = std::chrono::sys_time<milliseconds>;
 
+/// The same in microseconds: to measure how long steps of a request took.
+using FineTime = std::chrono::sys_time<std::chrono::microseconds>;
+
 constexpr std::int64_t to_ms(TimePoint t) noexcept { return t.time_since_epoch().count(); }
 constexpr TimePoint from_ms(std::int64_t ms) noexcept { return TimePoint{milliseconds{ms}}; }
 
@@ -21,7 +24,9 @@ class Clock {
  public:
   Clock() noexcept;
   /// For windows over the past: never steps back, within one process.
-  TimePoint now() const noexcept;
+  TimePoint now() const noexcept { return std::chrono::floor<milliseconds>(fine()); }
+  /// The same, not rounded down.
+  FineTime fine() const noexcept;
   /// For `every` and `calendar` windows and for what people read: follows steps of the wall clock.
   static TimePoint wall() noexcept;
 

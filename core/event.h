@@ -42,6 +42,7 @@ struct Request {
   BodyState body_state = BodyState::not_read;
   std::string_view body;              ///< if complete
   const AskedFacts* facts = nullptr;  ///< null: there are none
+  std::string_view id;  ///< X-Request-Id: a trusted peer's, or the door's own; may be empty
 };
 
 /// The answer of the app.

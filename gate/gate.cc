@@ -50,6 +50,11 @@ Gate::~Gate() = default;
 void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
   const auto loaded = policies::load_on_worker(std::move(set), shared_.stats, worker_);
   evaluator_.use(loaded);
+  routes_.assign(loaded->set->events.size(), telemetry::kOtherRoute);
+  for (std::size_t i = 0; shared_.latency != nullptr && i < routes_.size(); ++i) {
+    if (i == policies::kRequestEvent) continue;
+    routes_[i] = static_cast<std::uint8_t>(shared_.latency->route(loaded->set->events[i].name));
+  }
   if (clock_) clock_->use(loaded);
   if (recorder_ != nullptr) recorder_->use(evaluator_.set());
 }
@@ -120,6 +125,36 @@ void Gate::run_errands(TimePoint now) {
   if (post_) post_->run(now);
 }
 
+/// By what logs and metrics call a judgement.
+void Gate::name(const policies::Verdict& verdict, Judgement& out) const noexcept {
+  const policies::PolicySet& set = evaluator_.set();
+  const policies::Plan& plan = evaluator_.plan();
+  // A route of its own says more than a condition on any request.
+  policies::EventIndex event = plan.bases.size() > 1 ? plan.bases[1] : policies::kRequestEvent;
+  for (std::size_t i = 0; event == policies::kRequestEvent && i < plan.events.size(); ++i) {
+    event = plan.events[i];
+  }
+  if (event != policies::kRequestEvent) {
+    out.event = set.events[event].name;
+    out.route = routes_[event];
+  }
+  using policies::Action;
+  if (verdict.effect != Action::none) {
+    out.verdict = policies::action_row(verdict.effect).name;
+  } else if (verdict.exempt) {
+    out.verdict = "allow";
+  } else {
+    out.verdict = verdict.kind == policies::Verdict::Kind::refuse ? "deny" : "pass";
+  }
+  if (verdict.decider < 0) return;
+  const policies::Standing& standing = verdict.standings[static_cast<std::size_t>(verdict.decider)];
+  if (standing.list) {
+    out.policy = set.lists[*standing.list].name;
+  } else if (standing.policy) {
+    out.policy = set.policies[*standing.policy].name;
+  }
+}
+
 Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Evaluator::Options options;
@@ -136,6 +171,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
   }
   const policies::Verdict& verdict = *decided;
   out.effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
+  name(verdict, out);
   switch (verdict.kind) {
     case policies::Verdict::Kind::ask:
       break;

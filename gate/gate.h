@@ -18,6 +18,7 @@
 #include "policies/explain/verdict_text.h"
 #include "policies/judge/evaluator.h"
 #include "policies/set/sharing.h"
+#include "telemetry/latency.h"
 #include "telemetry/metrics.h"
 
 namespace weir::gate {
@@ -35,6 +36,7 @@ struct Shared {
   std::atomic<std::uint32_t> waiting{0};
   limiter::PatternBank* patterns = nullptr;  ///< null: no pattern ever matches
   limiter::SyncTable* synced = nullptr;      ///< null: no counts are exchanged
+  telemetry::Latency* latency = nullptr;     ///< names the classes of routes; null: there is one
 };
 
 struct GateLimits {
@@ -142,6 +144,7 @@ class Gate final : public Judge {
   void release(Ticket& ticket);
   Ticket* take_ticket(bool recorded);
   void settled(const Ticket& ticket);
+  void name(const policies::Verdict& verdict, Judgement& out) const noexcept;
   void note_waiting();
 
   Shared& shared_;
@@ -161,6 +164,7 @@ class Gate final : public Judge {
   std::uint32_t waiting_noted_ = 0;
   SettlementReader settlements_seen_;
   std::size_t held_ = 0;
+  std::vector<std::uint8_t> routes_;  // class of each event of the set
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;
   std::optional<Desk> desk_;  // none: nothing is shared

@@ -21,6 +21,11 @@ struct Judgement {
   /// An enforced policy reads the body of the answer: ask the app for all of it, in a coding that
   /// can be read.
   bool reads_answer = false;
+  // For logs and metrics; names of the policy set, alive as long as the views of the effect.
+  std::string_view event;    ///< the named event that the request is; empty: none but `request`
+  std::string_view verdict;  ///< an action's name, `pass`, or `allow`: an allow list ended judging
+  std::string_view policy;   ///< the policy or list that decided; empty: none
+  std::uint8_t route = 0;    ///< class of the event (telemetry::Latency)
 };
 
 /// How a request that was not answered by us ended.

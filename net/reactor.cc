@@ -31,7 +31,8 @@ Fd checked(int fd, const char* what) {
 
 Reactor::Reactor(boost::asio::io_context& io)
     : io_(io),
-      now_(clock_.now()),
+      fine_now_(clock_.fine()),
+      now_(std::chrono::floor<milliseconds>(fine_now_)),
       wheel_(now_),
       epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       alarm_(
@@ -170,7 +171,8 @@ IoResult Reactor::receive(const EventHandler& reader, int fd, std::span<char> in
 
 void Reactor::begin_turn() noexcept {
   ++turn_;
-  now_ = clock_.now();
+  fine_now_ = clock_.fine();
+  now_ = std::chrono::floor<milliseconds>(fine_now_);
 }
 
 void Reactor::end_turn() {

@@ -76,7 +76,8 @@ class Reactor {
   void modify(int fd, std::uint32_t events, EventHandler& handler) noexcept;
   void remove(int fd) noexcept;
 
-  TimePoint now() const noexcept { return now_; }  ///< read once a turn
+  TimePoint now() const noexcept { return now_; }           ///< read once a turn
+  FineTime fine_now() const noexcept { return fine_now_; }  ///< the same moment
   std::uint64_t turn() const noexcept { return turn_; }
   Wheel& wheel() noexcept { return wheel_; }
   void add_hook(TurnHook& hook) { hooks_.push_back(&hook); }
@@ -123,6 +124,7 @@ class Reactor {
 
   boost::asio::io_context& io_;
   Clock clock_;
+  FineTime fine_now_;
   TimePoint now_;
   std::uint64_t turn_ = 1;
   Wheel wheel_;

@@ -28,6 +28,7 @@ class Worker {
   Wheel& wheel() noexcept { return reactor_.wheel(); }
   BlockPool& blocks() noexcept { return blocks_; }
   TimePoint now() const noexcept { return reactor_.now(); }
+  FineTime fine_now() const noexcept { return reactor_.fine_now(); }
 
   /// Scratch for reading: valid until the same event handler reads again. No other handler may read
   /// meanwhile.

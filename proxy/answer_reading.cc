@@ -46,6 +46,7 @@ bool Exchange::begin_reading_on() {
     return false;
   }
   state_ = State::reading_on;
+  ctx_.notes.end(notes_);
   fd_.close();
   for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_}) bytes->clear();
   upstream_->in.clear();  // done: the caller is still handling the client's end

@@ -11,6 +11,7 @@
 #include "net/http/response_head.h"
 #include "net/worker_pool.h"
 #include "proxy/hop_headers.h"
+#include "proxy/notes.h"
 #include "proxy/render.h"
 #include "proxy/settings.h"
 #include "proxy/upstream.h"
@@ -24,7 +25,7 @@ class Session;
 /// one session: no kept data may point into them.
 struct Context {
   Context(net::Worker& w, const Settings& s, gate::Judge& j, telemetry::MetricCells& m)
-      : worker(w), settings(s), judge(j), metrics(m), upstreams(w, s, m) {}
+      : worker(w), settings(s), judge(j), metrics(m), upstreams(w, s, m), notes(w, s, ids) {}
 
   net::Worker& worker;
   const Settings& settings;
@@ -32,6 +33,7 @@ struct Context {
   telemetry::MetricCells& metrics;
   UpstreamPool upstreams;
   RequestIds ids;
+  NoteBook notes;
   net::HttpDate date;
   bool draining = false;  ///< every response says Connection: close
   bool stopping = false;  ///< and clients that are idle are closed

@@ -28,6 +28,7 @@ void Downstream::look_again() noexcept { ctx_.worker.reactor().go_on_later(*this
 
 bool Downstream::send(const Parts& parts) {
   if (parts.empty()) return true;
+  if (notes_ != nullptr) notes_->gave(parts.size());
   if (put_off_ != 0 || out_.empty()) {
     if (ctx_.worker.reactor().outbox().put(*this, parts.span(), parts.size())) {
       ++put_off_;

@@ -99,6 +99,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
   bool progress_ : 1 = false;
   bool counted_ : 1 = false;  // among the connections of its address
   std::uint8_t put_off_ = 0;  // writes in the outbox
+  Notes* notes_ = nullptr;    // of the request that is under way; null: none is
   net::Bytes in_;             // received and not yet dealt with
   net::Bytes out_;            // not yet taken by the client
 

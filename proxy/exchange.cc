@@ -16,7 +16,6 @@ constexpr int kInterimsMax = 16;
 
 void Exchange::build_upstream_head(std::string_view extra_lines) {
   const net::RequestHead& head = ctx_.request;
-  std::array<char, 32> room;
   UpstreamHeadOptions options;
   options.target = ctx_.target.target;
   options.peer_text = {peer_text_, peer_text_size_};
@@ -29,7 +28,9 @@ void Exchange::build_upstream_head(std::string_view extra_lines) {
       options.client_text = {client.data(), who.to_chars(client.data())};
     }
   }
-  options.request_id = choose_request_id(head, peer_.trusted, ctx_.ids, room);
+  options.request_id = notes_->id();
+  options.traceparent = notes_->traceparent();
+  options.new_trace = notes_->new_trace();
   options.default_host = ctx_.settings.upstream_authority;
   options.extra_lines = extra_lines;
   options.used_names = ctx_.used_name_views;
@@ -49,7 +50,7 @@ std::size_t Exchange::begin_exchange(std::string_view upstream_lines,
   answer_bytes_ = answer_started_ = tapping_ = end_passed_ = sent_ = progress_ = false;
   interims_ = 0;
   progress_out_ = {};
-  body_due_ = ctx_.worker.now() + ctx_.settings.body_time;
+  notes_->body_due = ctx_.worker.now() + ctx_.settings.body_time;
 
   const auto piece = body_.take(input.subspan(head_bytes_ + decoded_));
   if (piece.malformed()) {
@@ -69,6 +70,8 @@ std::size_t Exchange::begin_exchange(std::string_view upstream_lines,
     reply_problem(503, kRetryAfter);
     return used;
   }
+  ctx_.notes.sent(*notes_, upstream_->connecting());
+  notes_->took(used - head_bytes_);
   key_bytes_ = 0;
   if (websocket_) {
     kept_.append(ctx_.worker.blocks(), ctx_.request.websocket_key);
@@ -94,15 +97,15 @@ void Exchange::update_deadline() noexcept {
   } else {
     const TimePoint now = ctx_.worker.now();
     // While others were waited for, the client could not send.
-    if (phase_ != Phase::body) body_due_ = now + settings.body_time;
-    expect(Phase::body, std::clamp(body_due_ - now, milliseconds{1}, settings.body_time));
+    if (phase_ != Phase::body) notes_->body_due = now + settings.body_time;
+    expect(Phase::body, std::clamp(notes_->body_due - now, milliseconds{1}, settings.body_time));
   }
 }
 
 void Exchange::credit_body(std::size_t bytes) noexcept {
   const TimePoint most = ctx_.worker.now() + ctx_.settings.body_time;
   const milliseconds earned{static_cast<std::int64_t>(bytes * 1'000 / kLeastRate)};
-  body_due_ = std::min(body_due_ + earned, most);
+  notes_->body_due = std::min(notes_->body_due + earned, most);
 }
 
 void Exchange::on_upstream(std::uint32_t events) {
@@ -119,6 +122,7 @@ void Exchange::take_upstream(std::uint32_t events) {
       fail(503, gate::End::not_sent);
       return advance();
     }
+    ctx_.notes.connected(*notes_);
     upstream_->flush();
     progress_ = true;
   } else if ((events & EPOLLOUT) != 0) {
@@ -174,6 +178,7 @@ void Exchange::pump_request() {
     Parts parts;
     parts.add_body(body_.framing(), piece.data, body_.done());
     upstream_->send(parts);
+    notes_->took(piece.used);
     progress_ = true;
     if (kept) {
       in_.consume(piece.used);
@@ -281,11 +286,13 @@ std::size_t Exchange::start_answer(std::span<char> input) {
   }
   observe_head({input.data(), head_bytes});
   answer_started_ = true;
+  ctx_.notes.answered(*notes_, head.status);
   if (tapping_) tap_.add(ctx_.worker.blocks(), piece.data, ctx_.settings.body_bytes_max);
   DownstreamHeadOptions options;
   options.http_1_0 = http_1_0_;
   options.keep_alive = keep_alive_ && !ctx_.draining && can_drain();
   options.extra_lines = lines_.view();
+  options.request_id = notes_->id();
   ctx_.head.clear();
   const DownstreamBody down = append_downstream_head(ctx_.head, head, options);
   answer_framing_ = down.framing;
@@ -324,6 +331,7 @@ std::size_t Exchange::take_answer_body(std::span<char> input) {
 }
 
 void Exchange::finish_answer(bool surplus) {
+  notes_->ends(RequestEnd::complete);
   settle_tap(true);
   finish(gate::End::complete);
   UpstreamConnection& upstream = *upstream_;
@@ -367,6 +375,7 @@ bool Exchange::retry() {
     fail(503, gate::End::upstream_failed);
     return true;
   }
+  ctx_.notes.sent(*notes_, upstream_->connecting());
   Parts parts;
   parts.add(kept_.view().substr(key_bytes_));
   upstream_->send(parts);

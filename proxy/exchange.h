@@ -89,7 +89,6 @@ class Exchange : public Downstream, UpstreamUser {
   net::HeadProgress progress_out_;
   Peer peer_;
   char peer_text_[46];
-  TimePoint body_due_{};  // when a body that streams to the app falls under kLeastRate
   gate::Ticket* ticket_ = nullptr;
   UpstreamConnection* upstream_ = nullptr;
   BodyReader body_;

@@ -218,7 +218,8 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   Writer writer(out, options.target.size() + head.size + 2 * head.authority.size() +
                          options.peer_text.size() + options.client_text.size() +
                          options.request_id.size() + options.codings.size() +
-                         options.default_host.size() + options.extra_lines.size() + kFixedRoom);
+                         options.default_host.size() + options.traceparent.size() +
+                         options.extra_lines.size() + kFixedRoom);
   writer.put(head.method)
       .put(" ")
       .put(options.target.empty() ? head.target : options.target)
@@ -241,9 +242,12 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
         return is_handshake(kind);
     }
   };
-  if (options.whole_answer || hides_client) {
+  const bool hides_trace = !options.traceparent.empty();
+  if (options.whole_answer || hides_client || hides_trace) {
     for (std::size_t i = 0; i < head.fields.count; ++i) {
       if (head.fields.kinds[i] != FieldKind::plain ? !keep(i) : names_client(i)) continue;
+      if (hides_trace && net::aliases(head.fields.fields[i].name, "traceparent")) continue;
+      if (options.new_trace && net::aliases(head.fields.fields[i].name, "tracestate")) continue;
       if (options.whole_answer && hides_the_answer(head.fields.fields[i].name, head.method_id)) {
         continue;
       }
@@ -267,6 +271,7 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   if (head.websocket) {
     writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
   }
+  if (!options.traceparent.empty()) writer.put_line("Traceparent: ", options.traceparent);
   writer.put(options.extra_lines).put("\r\n");
 }
 
@@ -277,15 +282,22 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
   if (body.framing == Framing::until_close && !options.http_1_0) body.framing = Framing::chunked;
   if (body.framing == Framing::until_close) body.keep_alive = false;
 
-  Writer writer(out, head.size + options.extra_lines.size() + kFixedRoom);
+  Writer writer(out,
+                head.size + options.extra_lines.size() + options.request_id.size() + kFixedRoom);
   put_status_line(writer, head);
   copy_lines(writer, head.fields, [&](std::size_t i) {
     const FieldKind kind = head.fields.kinds[i];
     return kind < FieldKind::host || kind == FieldKind::x_request_id;
   });
+  const auto put_request_id = [&] {
+    if (options.request_id.empty()) return;
+    if (head.fields.find(FieldKind::x_request_id) != nullptr) return;
+    writer.put_line("X-Request-Id: ", options.request_id);
+  };
   if (head.upgraded) {
     body.keep_alive = false;
     writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    put_request_id();
     writer.put(options.extra_lines).put("\r\n");
     return body;
   }
@@ -303,6 +315,7 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
   } else if (options.http_1_0) {
     writer.put("Connection: keep-alive\r\n");
   }
+  put_request_id();
   writer.put(options.extra_lines).put("\r\n");
   return body;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,15 @@ class RequestIds {
   RequestIds();
   explicit RequestIds(std::uint64_t seed) noexcept;  ///< for tests: a fixed sequence
   std::string_view next(std::array<char, 32>& out) noexcept;
+  /// Random bytes of the same kind, for ids of traces and spans.
+  template <std::size_t N>
+  void fill(std::array<std::uint8_t, N>& out) noexcept {
+    static_assert(N % sizeof(std::uint64_t) == 0);
+    for (std::size_t i = 0; i < N; i += sizeof(std::uint64_t)) {
+      const std::uint64_t bits = random();
+      std::memcpy(out.data() + i, &bits, sizeof bits);
+    }
+  }
 
  private:
   std::uint64_t random() noexcept;
@@ -50,6 +60,8 @@ struct UpstreamHeadOptions {
   /// field is X-Forwarded-For, or the peer is not trusted.
   std::string_view client_text;
   std::string_view request_id;    ///< from choose_request_id; empty: the field is not written
+  std::string_view traceparent;   ///< stands for the client's; empty: the client's goes on
+  bool new_trace = false;         ///< that is no part of the client's trace, whose state ends here
   std::string_view default_host;  ///< Host of an HTTP/1.0 request that has none
   std::string_view extra_lines;   ///< Effect::upstream_headers: whole lines
   /// Names (lower case, with `-`) of the fields that policies read: they go on although a hop
@@ -80,6 +92,7 @@ struct DownstreamHeadOptions {
   bool http_1_0 = false;              ///< RequestHead::http_1_0
   bool keep_alive = true;             ///< we are willing: the client's keep_alive and not draining
   std::string_view extra_lines = {};  ///< Effect::response_headers: whole lines
+  std::string_view request_id = {};   ///< written unless the app's answer has an X-Request-Id
 };
 
 /// How the relay must write the answer's body.

@@ -89,7 +89,9 @@ std::size_t Session::take_requests(std::span<char> input) {
 
 std::size_t Session::on_head(std::span<char> input) {
   const net::RequestHead& head = ctx_.request;
+  const TimePoint first_byte = head_begun_ ? time_ : ctx_.worker.now();
   time_ = ctx_.worker.now();
+  notes_ = &ctx_.notes.begin(&head, peer_, first_byte);
   http_1_0_ = head.http_1_0;
   keep_alive_ = head.keep_alive;
   is_head_ = head.method_id == net::Method::head;
@@ -106,13 +108,16 @@ std::size_t Session::on_head(std::span<char> input) {
   const net::HttpRefusal refusal = to_event(head, ctx_.settings, ctx_.path_rules, peer_, time_,
                                             ctx_.path_room, ctx_.target, request);
   if (refusal != net::HttpRefusal::none) {
+    ctx_.notes.refused(*notes_, request, peer_);
     refuse(refusal);
     return input.size();
   }
   if (!ctx_.target.is_plain() && ctx_.judge.refuses_path(head.method, ctx_.target)) {
+    ctx_.notes.refused(*notes_, request, peer_);
     refuse(net::HttpRefusal::path_ambiguous);
     return input.size();
   }
+  request.id = notes_->id();
   if (head.asterisk) {
     LocalAnswer answer;
     answer.status = 200;
@@ -220,6 +225,7 @@ bool Session::judge_kept(bool may_wait) {
   to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
            request);
   request.body_state = body_state_;
+  request.id = notes_->id();
   if (body_state_ == BodyState::complete) request.body = in_.view().substr(head_bytes_, decoded_);
   const std::size_t used = judge(request, {in_.data(), in_.size()}, may_wait);
   in_.consume(std::min(used, in_.size()));
@@ -231,6 +237,7 @@ std::size_t Session::judge(Request& request, std::span<char> input, bool may_wai
   for (;;) {
     const gate::Judgement judgement = ctx_.judge.judge(request, now, may_wait, *this);
     const Effect& effect = judgement.effect;
+    if (effect.kind != Effect::Kind::wait) ctx_.notes.judged(*notes_, request, judgement, peer_);
     switch (effect.kind) {
       case Effect::Kind::pass:
         ticket_ = judgement.ticket;
@@ -244,6 +251,7 @@ std::size_t Session::judge(Request& request, std::span<char> input, bool may_wai
       case Effect::Kind::wait:
         if (ctx_.judge.park(*this, now)) {
           state_ = State::parked;
+          ctx_.notes.waits(*notes_);
           net::Wheel::disarm(*this);  // the judge watches its deadline
           return 0;
         }
@@ -315,6 +323,9 @@ void Session::reply(LocalAnswer answer) {
   answer.head_only = is_head_;
   answer.http_1_0 = http_1_0_;
   count_status(answer.status);
+  if (notes_ == nullptr) notes_ = &ctx_.notes.begin(nullptr, peer_, ctx_.worker.now());
+  ctx_.notes.replied(*notes_, answer.status, peer_);
+  answer.request_id = notes_->id();
   ctx_.head.clear();
   append_answer(ctx_.head, answer, ctx_.date.at(Clock::wall()));
   Parts parts;
@@ -326,6 +337,7 @@ void Session::reply(LocalAnswer answer) {
 }
 
 void Session::begin_draining() {
+  ctx_.notes.end(notes_);
   state_ = State::draining;
   drained_ = 0;
   time_ = ctx_.worker.now();  // earlier bytes were kept, so their rate does not matter here

@@ -50,6 +50,11 @@ void append_answer(std::string& out, const LocalAnswer& answer, std::string_view
     append_number(out, answer.content_type.empty() ? 0 : answer.body.size());
     out += "\r\n";
   }
+  if (!answer.request_id.empty()) {
+    out += "X-Request-Id: ";
+    out += answer.request_id;
+    out += "\r\n";
+  }
   out += answer.lines;
   if (!answer.keep_alive) {
     out += "Connection: close\r\n";

@@ -17,6 +17,7 @@ struct LocalAnswer {
   std::string_view lines;         ///< whole header lines to add; may be empty
   std::string_view content_type;  ///< empty: no body
   std::string_view body;
+  std::string_view request_id;  ///< may be empty
   bool keep_alive = true;
   bool head_only = false;  ///< the request was HEAD: Content-Length, but no body
   bool http_1_0 = false;   ///< then keeping the connection must be said

@@ -51,6 +51,10 @@ void Server::use_upstreams(std::vector<net::SocketAddress> addresses) {
   context_->upstreams.use(std::move(addresses));
 }
 
+void Server::observe(telemetry::RequestSink* sink, telemetry::LatencyCells* latency) noexcept {
+  context_->notes.use(sink, latency);
+}
+
 void Server::begin_drain(bool draining) { context_->draining = draining || context_->stopping; }
 
 void Server::stop_accepting() {

@@ -11,7 +11,9 @@
 #include "net/listener.h"
 #include "net/worker_pool.h"
 #include "proxy/settings.h"
+#include "telemetry/latency.h"
 #include "telemetry/metrics.h"
+#include "telemetry/request_sink.h"
 
 namespace weir::proxy {
 
@@ -37,6 +39,9 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
 
   /// Where the app is, from now on; none: nobody knows, and requests get 503.
   void use_upstreams(std::vector<net::SocketAddress> addresses);
+
+  /// Where histograms, access log and traces go; null: nowhere. Before listen().
+  void observe(telemetry::RequestSink* sink, telemetry::LatencyCells* latency) noexcept;
 
   // Drain, in this order:
   /// Still accepts; every response says Connection: close. `draining` false ends that again.

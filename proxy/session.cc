@@ -35,6 +35,7 @@ void Session::open(net::Fd fd, const Address& peer, bool counted) {
 void Session::close() {
   if (state_ == State::closed || !send_put_off()) return;
   state_ = State::closed;
+  ctx_.notes.end(notes_);
   drop_upstream();
   fd_.close();
   net::Wheel::disarm(*this);
@@ -128,6 +129,7 @@ void Session::client_ended() {
 void Session::client_gone() {
   forget_put_off();
   const State state = state_;
+  if (notes_ != nullptr && state != State::tunnelling) notes_->ends(RequestEnd::aborted);
   switch (state) {
     case State::closed:
     case State::reading_on:
@@ -201,6 +203,7 @@ void Session::stall_over() {
 }
 
 void Session::next_request() {
+  ctx_.notes.end(notes_);
   state_ = State::reading_head;
   served_ = true;
   head_begun_ = false;
@@ -212,6 +215,7 @@ void Session::next_request() {
 }
 
 void Session::begin_close() {
+  ctx_.notes.end(notes_);
   state_ = State::closing;
   lines_.clear();
   kept_.clear();

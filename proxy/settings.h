@@ -17,6 +17,7 @@ namespace weir::proxy {
 /// Settings of the reverse proxy. Filled once by app/serve/wiring; equal for every worker.
 struct Settings {
   net::SocketAddress upstream;     ///< until Server::use_upstreams()
+  std::string upstream_name;       ///< as the configuration names it, for logs and metrics
   std::string upstream_authority;  ///< Host for HTTP/1.0 requests without one
   net::ClientAddressRules client_rules{{}, "x-forwarded-for"};
   /// Lower-case name of the field that client_rules read.

@@ -6,6 +6,7 @@ namespace weir::proxy {
 
 void Tunnel::begin_tunnel(std::span<char> first) {
   state_ = State::tunnelling;
+  notes_->tunnels();
   up_shut_ = down_shut_ = false;
   lines_.clear();
   tap_.clear();
@@ -41,6 +42,7 @@ bool Tunnel::tunnel_up() {
     if (!in_.empty()) {
       parts.add(in_.view());
       upstream_->send(parts);
+      notes_->took(parts.size());
       in_.clear();
       progress_ = true;
       continue;
@@ -67,6 +69,7 @@ bool Tunnel::tunnel_up() {
     taken += result.bytes;
     parts.add({scratch.data(), result.bytes});
     upstream_->send(parts);
+    notes_->took(parts.size());
     progress_ = true;
   }
   return true;

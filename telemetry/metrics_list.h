@@ -197,6 +197,19 @@
   X(record_dropped, counter, "weir_record_rows_total", "result=\"dropped\"", "")                  \
   X(record_failed, counter, "weir_record_write_failures_total", "",                               \
     "Writes to the file of --record that failed; their rows are lost.")                           \
+  X(access_queued, counter, "weir_access_log_lines_total", "result=\"queued\"",                   \
+    "Lines of the access log; lost: the queue was full, or its file could not be written.")       \
+  X(access_lost, counter, "weir_access_log_lines_total", "result=\"lost\"", "")                   \
+  X(access_failed, counter, "weir_access_log_write_failures_total", "",                           \
+    "Writes of the access log that failed; their lines are lost.")                                \
+  X(spans_exported, counter, "weir_trace_requests_total", "result=\"exported\"",                  \
+    "Sampled requests whose spans were sent; dropped: the queue was full; failed: the collector " \
+    "did not take them.")                                                                         \
+  X(spans_dropped, counter, "weir_trace_requests_total", "result=\"dropped\"", "")                \
+  X(spans_failed, counter, "weir_trace_requests_total", "result=\"failed\"", "")                  \
+  X(audit_entries, counter, "weir_audit_entries_total", "result=\"written\"",                     \
+    "Changes that were told to the audit log; lost: whoever takes it did not keep up.")           \
+  X(audit_lost, counter, "weir_audit_entries_total", "result=\"lost\"", "")                       \
   X(redis_up, gauge, "weir_redis_up", "",                                                         \
     "Workers for which Redis is there; all of them if it is well.")                               \
   X(redis_nodes, gauge, "weir_redis_nodes", "state=\"known\"",                                    \

@@ -69,6 +69,7 @@ net::HttpReply import_entries(Call& call) {
   if (const json::value* const dry = given.if_contains("dry_run"); dry != nullptr) {
     if (!dry->is_bool()) return problem(400, "`dry_run` is true or false");
     dry_run = dry->get_bool();
+    if (dry_run) call.entry.action.clear();  // nothing changes
   }
   std::vector<Row> rows;
   rows.reserve(entries->get_array().size());
@@ -105,6 +106,7 @@ net::HttpReply import_entries(Call& call) {
   reply["extended"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::extended)];
   reply["kept"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::kept)];
   reply["refused"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::refused)];
+  call.entry.after = reply;
   reply["undo"] = token.empty() ? json::value() : json::value(token);
   return json_reply(reply);
 }

@@ -146,11 +146,15 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   if ((policy == nullptr || policy->is_meter) && !is_disabled(*call.set, call.name()))
     co_return problem(404, "there is no policy of that name");
   const std::string note = note_on(change, policy != nullptr && policy->shadow);
+  if (call.entry.reason.empty()) call.entry.reason = utf8_text(change.reason);
+  if (json::array before = overrides_view(call, call.name()); !before.empty())
+    call.entry.before = std::move(before);
   const LoadReport report = co_await call.operations.override_policy(std::move(change));
   if (!report.ok) co_return refused(report);
   json::object reply;
   reply["policy"] = call.name();
   reply["overrides"] = overrides_view(call, call.name());
+  call.entry.after = reply["overrides"];
   reply["note"] = note;
   co_return json_reply(reply);
 }
@@ -159,12 +163,14 @@ boost::asio::awaitable<net::HttpReply> end_override(Call& call) {
   if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
   const json::array before = overrides_view(call, call.name());
   if (before.empty()) co_return problem(404, "there is no override of a policy of that name");
+  call.entry.before = before;
   std::string name(call.name());
   const LoadReport report = co_await call.operations.end_overrides(std::move(name));
   if (!report.ok) co_return refused(report);
   json::object reply;
   reply["policy"] = call.name();
   reply["overrides"] = json::array();
+  call.entry.after = "as the files say it";
   reply["note"] = "the policy is as the files say it";
   co_return json_reply(reply);
 }

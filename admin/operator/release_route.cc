@@ -134,12 +134,14 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   std::size_t removed = 0;
   bool fixed = false;
   std::string token;
+  json::array entries_before;
   for (const policies::List* list : target.lists) {
     const Hash128 key = key_in(call, *list, target);
     auto before = call.stores.lists.get(list->id, key, call.at.now);
     fixed = fixed || static_entry(call, *list, target) != nullptr;
     if (!call.stores.lists.remove(list->id, key, call.at.now)) continue;
     ++removed;
+    if (before) entries_before.push_back(entry_view(call, *list, *before));
     UndoLog::Change change;
     change.token = token;
     change.what = std::string(forgives ? "forgave" : "removed") + " a key of " + list->name;
@@ -148,6 +150,8 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
     change.steps.push_back({key, std::move(before)});
     token = call.undo.keep(std::move(change), call.at.now);
   }
+  if (!entries_before.empty()) call.entry.before = std::move(entries_before);
+  call.entry.after = {{"removed", removed}, {"emptied", emptied}};
   if (fixed) {
     co_return problem(409,
                       "an entry of the configuration covers this key: only the file can remove it",
@@ -172,6 +176,7 @@ net::HttpReply clear_list(Call& call) {
   if (auto refused = read_flag(call, "dry_run", dry_run)) return std::move(*refused);
   const auto lists = lists_named(*call.set, call.name());
   if (lists.empty()) return no_such_list(*call.set, call.name());
+  if (dry_run) call.entry.action.clear();  // nothing changes
   TimePoint since{};
   if (call.query.has("since")) {
     const auto text = call.query.one("since");
@@ -216,6 +221,8 @@ net::HttpReply clear_list(Call& call) {
   body["in_configuration"] = kept_static;
   body["sample"] = std::move(sample);
   body["undo"] = token.empty() ? json::value() : json::value(token);
+  call.entry.before = {{"entries", matched}, {"sample", body["sample"]}};
+  call.entry.after = {{"removed", removed}};
   return json_reply(body);
 }
 
@@ -247,6 +254,7 @@ net::HttpReply undo_change(Call& call) {
   body["restored"] = undone->restored;
   body["removed"] = undone->removed;
   body["left"] = undone->left;
+  call.entry.after = body;
   return json_reply(body);
 }
 

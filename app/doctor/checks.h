@@ -28,6 +28,8 @@ std::vector<std::string> mounted_alone(std::string_view mountinfo,
                                        const std::vector<std::string>& files);
 void check_mounts(const std::vector<std::string>& files, Findings& out);
 void check_state(const config::Server& server, Findings& out);
+/// The files of the access log and the audit log.
+void check_logs(const config::Server& server, Findings& out);
 
 // network_checks.cc
 void check_trust(const config::Server& server, Findings& out);

@@ -76,6 +76,7 @@ int examine(const DoctorFlags& flags, const Globals& globals) {
     doctor::check_descriptors(server, machine, hard_limit_of_files(), out);
     doctor::check_mounts(files, out);
     doctor::check_state(server, out);
+    doctor::check_logs(server, out);
     const bool running = doctor::check_ports(server, out);
     doctor::check_probes(server, running, out);
     doctor::check_trust(server, out);

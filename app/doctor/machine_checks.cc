@@ -184,4 +184,26 @@ void check_state(const config::Server& server, Findings& out) {
   out.ok("state", quoted_path(path) + " can be written");
 }
 
+void check_logs(const config::Server& server, Findings& out) {
+  std::vector<std::pair<const char*, std::string>> files;
+  const std::string& access = server.access_log.path;
+  if (server.access_log.is_on && access != "stdout" && access != "stderr")
+    files.emplace_back("access_log", access);
+  if (server.audit.path) files.emplace_back("audit", server.audit.path->value);
+  for (const auto& [check, path] : files) {
+    const bool is_there = ::access(path.c_str(), F_OK) == 0;
+    std::string directory = std::filesystem::path(path).parent_path().string();
+    if (directory.empty()) directory = ".";
+    if (::access(is_there ? path.c_str() : directory.c_str(), W_OK) == 0) {
+      out.ok(check, quoted_path(path) + " can be written");
+      continue;
+    }
+    out.problem(check,
+                quoted_path(path) + " can't be written: " + std::generic_category().message(errno),
+                "weir runs without it, and its lines are lost or go into the log: make the "
+                "directory, or let user " +
+                    std::to_string(::geteuid()) + " write there");
+  }
+}
+
 }  // namespace weir::app::doctor

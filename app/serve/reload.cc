@@ -43,7 +43,7 @@ Reload::~Reload() {
 
 void Reload::started_with(const Configuration& configuration) {
   last_ = report_of(configuration, Clock::wall());
-  last_tried_hash_ = configuration.loaded.hash;
+  last_tried_hash_ = hash_in_force_ = configuration.loaded.hash;
   watched_ = configuration.loaded.watched;
   in_force_ = InForce::of(configuration);
   if (configuration.loaded.model) files_ = *configuration.loaded.model;
@@ -143,6 +143,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   swap_.reload_begins();
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
+  const std::string before = hash_in_force_;
   std::string refusal;
   std::vector<config::Override> dropped;
   if (next.good()) {
@@ -160,7 +161,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
     } else {
       in_force_ = InForce::of(next);
       files_ = next.model();
-      files_hash_ = next.loaded.hash;
+      files_hash_ = hash_in_force_ = next.loaded.hash;
       overrides_ = std::move(kept);
       for (const config::Override& each : dropped) {
         log_.write(Level::warn,
@@ -176,6 +177,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problem_count));
   last_ = report;
   swap_.reload_ended();
+  if (teller_) teller_(cause, before, report);
   co_return report;
 }
 
@@ -257,6 +259,11 @@ asio::awaitable<void> Reload::end_what_is_over() {
     line.add("policy", each.policy).add("override", config::override_text(each));
     if (!report.ok && !report.problems.empty()) line.add("reason", report.problems.front().message);
     log_.write(report.ok ? Level::info : Level::error, line);
+    if (end_teller_) {
+      end_teller_(each, report.ok                 ? std::string()
+                        : report.problems.empty() ? std::string("it could not be ended")
+                                                  : report.problems.front().message);
+    }
   }
   ending_some_ = false;
 }

@@ -56,6 +56,13 @@ class Reload {
   void started_with(const Configuration& configuration);
   /// Watches the directories that the loads name, with inotify, and every 5 s where it has none.
   void watch();
+  /// Called after each load, with the hash of what was in force before.
+  using Teller = std::function<void(const std::string& cause, const std::string& before,
+                                    const admin::LoadReport& report)>;
+  void tell_to(Teller teller) { teller_ = std::move(teller); }
+  /// Called for each override whose time is over, with why it could not be ended; empty: it has.
+  using EndTeller = std::function<void(const config::Override&, const std::string& problem)>;
+  void tell_ends_to(EndTeller teller) { end_teller_ = std::move(teller); }
   void stop();  ///< watches no more; a reload under way may end
 
   const admin::LoadReport& last() const noexcept { return last_; }
@@ -99,6 +106,9 @@ class Reload {
   telemetry::MetricCells& cells_;
   admin::LoadReport last_;
   InForce in_force_;
+  std::string hash_in_force_;
+  Teller teller_;
+  EndTeller end_teller_;
   std::string last_tried_hash_;  // of the last load, good or not
   std::vector<std::string> watched_;
 

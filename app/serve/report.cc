@@ -51,6 +51,7 @@ admin::VerdictRow row_of(const News& news) {
   row.key = news.key.view();
   row.field = news.field.view();
   row.why = news.why.view();
+  row.request_id = news.request_id.view();
   return row;
 }
 
@@ -103,6 +104,7 @@ class Report::Reporter final : public policies::Observer {
     news->hash = listed.hash;
     news->field.clear();
     news->why.clear();
+    news->request_id.clear();
     news->value = listed.value;
     news->limit = listed.limit;
     news->window = listed.rung->window;
@@ -110,7 +112,7 @@ class Report::Reporter final : public policies::Observer {
     report_.ring();
   }
 
-  Ring<News, kQueue> queue;
+  telemetry::Ring<News, kQueue> queue;
   std::atomic<std::int64_t> left_out{0};
   std::atomic<std::int64_t> unnotified{0};  // of those: somebody was to be told
 
@@ -138,6 +140,7 @@ class Report::Reporter final : public policies::Observer {
     news->client = request != nullptr ? request->client : Address{};
     news->method = request != nullptr ? request->method : std::string_view();
     news->path = request != nullptr ? request->path : std::string_view();
+    news->request_id = request != nullptr ? request->id : std::string_view();
     news->event = event != policies::kRequestEvent ? std::string_view(set.events[event].name)
                                                    : std::string_view();
     news->effect = verdict.effect;
@@ -386,6 +389,7 @@ LogLine Report::line_of(const News& news) const {
     if (!news.decider.view().empty()) line.add(news.list ? "list" : "policy", news.decider.view());
     if (!news.field.view().empty()) line.add("field", news.field.view());
     if (!news.why.view().empty()) line.add("why", news.why.view());
+    if (!news.request_id.view().empty()) line.add("request_id", news.request_id.view());
   } else {
     line.add("policy", news.decider.view()).add("key", shown_key(news.key.view()));
     if (news.list) line.add("list", news.list_name.view());

@@ -17,6 +17,7 @@
 #include "core/key.h"
 #include "policies/judgement/observer.h"
 #include "telemetry/metrics.h"
+#include "telemetry/ring.h"
 
 namespace weir::app {
 

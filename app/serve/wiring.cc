@@ -16,6 +16,7 @@
 #include "app/support/http_client.h"
 #include "app/support/memory_plan.h"
 #include "app/support/problem_log.h"
+#include "app/support/version.h"
 #include "config/text/render.h"
 #include "core/text.h"
 
@@ -33,7 +34,9 @@ constexpr milliseconds kPatienceForNames{2'000};
 // Whose metrics come behind those of the workers: the control thread's last (telemetry::Metrics).
 constexpr std::size_t kStateWriter = 0;
 constexpr std::size_t kRecordWriter = 1;
-constexpr std::size_t kOtherWriters = 3;
+constexpr std::size_t kAccessWriter = 2;
+constexpr std::size_t kTraceWriter = 3;
+constexpr std::size_t kOtherWriters = 5;
 
 // A start that fails shows so many problems, errors first.
 constexpr std::size_t kProblemsShown = 50;
@@ -204,10 +207,12 @@ int Wiring::build_stores() {
   }
   lists_ = std::make_unique<limiter::ListBank>();
   stats_ = std::make_unique<policies::StatsBank>(threads);
+  latency_ = std::make_unique<telemetry::Latency>(threads);
   patterns_ = std::make_unique<limiter::PatternBank>(
       limiter::PatternLimits{limiter::pattern_memory(settings_.limits.memory)});
   shared_ = std::make_unique<gate::Shared>(*counters_, *lists_, secret_, *stats_);
   shared_->patterns = patterns_.get();
+  shared_->latency = latency_.get();
   if (redis_) {  // also without a policy that exchanges counts: a reload may bring one
     synced_ = std::make_unique<limiter::SyncTable>(synced_keys(settings_.limits));
     shared_->synced = synced_.get();
@@ -249,6 +254,38 @@ int Wiring::find_upstreams() {
   if (at.is_unix()) return fail(kNo, "proxy.upstream: " + names_->why_not());
   log_.write(Level::warn, LogLine("nobody knows where the app is; requests get 503 until then")
                               .add("why", names_->why_not()));
+  return kOk;
+}
+
+int Wiring::open_logs() {
+  const std::size_t threads = metrics_->writers() - kOtherWriters;
+  const auto& audit = settings_.audit;
+  audit_ = std::make_unique<Audit>(secret_, log_, metrics_->control());
+  audit_->use(settings_.log.readable_keys);
+  if (options_.viewer) audit_->keep_out_of_log();
+  const std::string path = audit.path ? audit.path->value : std::string();
+  // A disk that is full or read-only must not keep the app from coming back.
+  if (auto opened = audit_->open(path, audit.keep); !opened) {
+    log_.write(Level::error,
+               LogLine("can't open the audit log; its lines go into this log until that is mended")
+                   .add("file", path)
+                   .add("error", opened.error().message()));
+  }
+  if (!settings_.access_log.is_on && !settings_.tracing.endpoint) return kOk;
+  access_log_ = std::make_unique<AccessLog>(log_, metrics_->cells(threads + kAccessWriter));
+  if (settings_.tracing.endpoint) {
+    tracing_ =
+        std::make_unique<Tracing>(settings_.tracing.endpoint->value,
+                                  SpanSource{settings_.tracing.service, std::string(kVersion)},
+                                  log_, metrics_->cells(threads + kTraceWriter));
+  }
+  if (!settings_.access_log.is_on) return kOk;
+  if (auto opened = access_log_->open(settings_.access_log.path); !opened) {
+    log_.write(Level::error,
+               LogLine("can't open the access log; its lines are lost until that is mended")
+                   .add("file", settings_.access_log.path)
+                   .add("error", opened.error().message()));
+  }
   return kOk;
 }
 
@@ -299,7 +336,15 @@ int Wiring::build_workers() {
     }
     workers_.back()->gate.use(set_);
     if (names_ != nullptr) workers_.back()->server.use_upstreams(names_->addresses());
+    Worker& worker = *workers_.back();
+    if (access_log_ != nullptr) worker.sink = &access_log_->add(metrics_->cells(i));
+    if (tracing_ != nullptr) {
+      worker.sink->trace(settings_.tracing.sample);
+      tracing_->read(*worker.sink);
+    }
+    worker.server.observe(worker.sink, &latency_->cells(i));
   }
+  use_access_log(settings_);
   return kOk;
 }
 
@@ -393,7 +438,9 @@ void Wiring::meet_redis() {
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
-  const admin::Stores stores{*counters_, *lists_, *stats_, *metrics_, secret_, patterns_.get()};
+  const admin::Stores stores{
+      *counters_, *lists_,         *stats_,        *metrics_,
+      secret_,    patterns_.get(), latency_.get(), proxy_settings_.upstream_name};
   const auto bound = [](const config::Endpoint& endpoint) { return address_of(endpoint, nullptr); };
 
   const config::Endpoint& at = settings_.health.listen.value;
@@ -484,8 +531,27 @@ void Wiring::begin_service() {
   Swap& swap = *this;
   reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
   reload_->started_with(first_);
+  reload_->tell_to(
+      [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
+        if (cause == kByApi) return;  // whose door says who asked
+        tell_of_reload(cause, before, report);
+      });
+  reload_->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
+    admin::AuditEntry entry;
+    entry.action = "override.end";
+    entry.who = "weir";
+    entry.from = "weir itself";
+    entry.target = ended.policy;
+    entry.before = config::override_text(ended);
+    entry.reason = "its time is over";
+    entry.done = problem.empty();
+    entry.problem = problem;
+    audit_->tell(std::move(entry));
+  });
   if (options_.watch_files) reload_->watch();
   report_->start();
+  if (access_log_ != nullptr) access_log_->start();
+  if (tracing_ != nullptr) tracing_->start();
   if (sharing_ != nullptr) sharing_->use(*set_);
   if (state_ != nullptr) state_->start(clock_);
   if (recording_ != nullptr) {
@@ -515,6 +581,8 @@ void Wiring::begin_service() {
   if (!options_.viewer) log_.write(Level::info, line);
   manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies");
   if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
+  tell_of_change("start", "weir", "", nullptr,
+                 {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
   if (options_.started) options_.started(first_.model());
   first_ = {};  // its texts are not needed any more
 }

@@ -13,6 +13,9 @@
 #include "admin/operations.h"
 #include "admin/server.h"
 #include "api/server.h"
+#include "app/observe/access_log.h"
+#include "app/observe/audit.h"
+#include "app/observe/tracing.h"
 #include "app/serve/full_lists.h"
 #include "app/serve/grpc_door.h"
 #include "app/serve/list_sharing.h"
@@ -61,6 +64,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
 
  private:
   struct Worker;  // a Gate and a proxy
+  static constexpr const char* kByApi = "the admin API";
 
   // Start, in this order; each says what is wrong and gives an exit code, 0 = go on.
   int load();
@@ -70,6 +74,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int build_stores();
   int find_upstreams();
   int build_workers();
+  int open_logs();
   void meet_redis();
   int open_doors();
   int open_api();
@@ -92,10 +97,11 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy) override;
   std::vector<admin::ConfigText> configuration() const override;
   std::vector<admin::LoadRecord> loads() const override;
-  void note_change(const admin::ChangeNote& note) override;
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
   bool drain(bool begin) override;
+  void audit(admin::AuditEntry entry) override { audit_->tell(std::move(entry)); }
+  admin::AuditPage audit_entries(std::size_t most) const override { return audit_->last(most); }
   // Pulse
   std::size_t workers() const override { return workers_.size(); }
   void ask(std::size_t worker, std::function<void()> beat) override;
@@ -120,6 +126,12 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void rotate_credentials(const config::Server& server);
   void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
+  void use_access_log(const config::Server& server);
+  /// Tells the audit log of what weir does by itself, or because a signal or a file says so.
+  void tell_of_change(std::string action, std::string who, std::string target = {},
+                      boost::json::value before = nullptr, boost::json::value after = nullptr);
+  void tell_of_reload(const std::string& cause, const std::string& before,
+                      const admin::LoadReport& report);
   void tick();
   boost::asio::awaitable<void> feed_watchdog(milliseconds limit);
   boost::asio::awaitable<void> shut_down();
@@ -140,6 +152,10 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   Configuration first_;
 
   std::unique_ptr<telemetry::Metrics> metrics_;
+  std::unique_ptr<telemetry::Latency> latency_;
+  std::unique_ptr<AccessLog> access_log_;  // outlives the workers, whose sinks it has
+  std::unique_ptr<Tracing> tracing_;       // null: nothing is traced; goes before the sinks
+  std::unique_ptr<Audit> audit_;
   std::unique_ptr<StateDirectory> directory_;
   HashSecret secret_;
   std::optional<SharedStoreSettings> redis_;  // none: nothing is shared

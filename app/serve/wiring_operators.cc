@@ -25,15 +25,4 @@ std::vector<admin::LoadRecord> Wiring::loads() const {
   return reload_ != nullptr ? reload_->history() : std::vector<admin::LoadRecord>{};
 }
 
-void Wiring::note_change(const admin::ChangeNote& note) {
-  LogLine line("changed by an operator");
-  line.add("method", note.method).add("path", note.path);
-  std::string key;
-  for (const std::string& part : note.keys) key += (key.empty() ? "" : ", ") + part;
-  if (!key.empty()) line.add("key", report_->shown_key(key));
-  if (!note.reason.empty()) line.add("reason", note.reason);
-  line.add("by", note.by).add("status", std::int64_t{note.status});
-  log_.write(Level::info, line);
-}
-
 }  // namespace weir::app

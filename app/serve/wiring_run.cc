@@ -8,6 +8,7 @@
 #include "app/serve/wiring_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
+#include "app/support/version.h"
 #include "net/deadline.h"
 
 /// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.
@@ -40,6 +41,11 @@ proxy::Settings proxy_settings(const config::Server& settings, const net::Socket
   proxy::Settings out;
   out.upstream = upstream;
   out.upstream_authority = settings.proxy.upstream_authority;
+  if (settings.proxy.upstream && settings.proxy.upstream->value.is_unix()) {
+    out.upstream_name = "unix:" + settings.proxy.upstream->value.path;
+  } else {
+    out.upstream_name = settings.proxy.upstream_authority;
+  }
   out.client_header = settings.proxy.client_header;
   out.client_rules = net::ClientAddressRules(settings.proxy.trust, settings.proxy.client_header);
   out.head.head = static_cast<std::uint32_t>(settings.limits.head);
@@ -59,9 +65,10 @@ int Wiring::run() {
   // Before anything waits: with a process id of 1 a signal without a handler does nothing.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
   using Step = int (Wiring::*)();
-  for (const Step step : {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state,
-                          &Wiring::read_redis, &Wiring::build_stores, &Wiring::build_workers,
-                          &Wiring::open_doors, &Wiring::open_grpc, &Wiring::open_api}) {
+  for (const Step step :
+       {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
+        &Wiring::build_stores, &Wiring::open_logs, &Wiring::build_workers, &Wiring::open_doors,
+        &Wiring::open_grpc, &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
     log_.flush(kLogFlush);  // before what the next step may say on stderr
   }
@@ -76,6 +83,8 @@ void Wiring::wait_for_signal() {
     if (error) return;
     wait_for_signal();
     if (number == SIGHUP) {
+      if (access_log_ != nullptr) access_log_->reopen();
+      audit_->look_again(true);
       if (!ending_) reload_->ask("SIGHUP", false);
       return;
     }
@@ -90,8 +99,49 @@ void Wiring::wait_for_signal() {
                                 .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
                                 .add("delay_ms", settings_.drain.delay.count())
                                 .add("timeout_ms", settings_.drain.timeout.count()));
+    tell_of_change("stop", number == SIGINT ? "signal SIGINT" : "signal SIGTERM");
     tasks_.spawn(shut_down());
   });
+}
+
+void Wiring::tell_of_change(std::string action, std::string who, std::string target,
+                            boost::json::value before, boost::json::value after) {
+  admin::AuditEntry entry;
+  entry.action = std::move(action);
+  entry.who = std::move(who);
+  entry.from = "weir itself";
+  entry.target = std::move(target);
+  entry.before = std::move(before);
+  entry.after = std::move(after);
+  audit_->tell(std::move(entry));
+}
+
+void Wiring::tell_of_reload(const std::string& cause, const std::string& before,
+                            const admin::LoadReport& report) {
+  admin::AuditEntry entry;
+  entry.action = "reload";
+  entry.who = cause == "SIGHUP" ? "signal SIGHUP" : "files";
+  entry.from = "weir itself";
+  entry.reason = cause;
+  entry.before = {{"config", before}};
+  entry.after = {{"config", report.ok ? report.hash : before}};
+  entry.done = report.ok;
+  if (!report.ok && !report.problems.empty()) entry.problem = report.problems.front().message;
+  audit_->tell(std::move(entry));
+}
+
+/// Before the workers run, and on them after a reload.
+void Wiring::use_access_log(const config::Server& server) {
+  audit_->use(server.log.readable_keys);
+  if (!settings_.access_log.is_on || !server.access_log.is_on) return;
+  const auto wants = std::make_shared<const telemetry::AccessSettings>(server.access_log.wants);
+  for (const auto& worker : workers_) {
+    if (reload_ == nullptr) {
+      worker->sink->log(wants);
+    } else {
+      worker->thread.post([w = worker.get(), wants] { w->sink->log(wants); });
+    }
+  }
 }
 
 void Wiring::tick() {
@@ -104,6 +154,7 @@ void Wiring::tick() {
   report_->tick(wall);
   if (reload_ != nullptr) reload_->tick(now);
   metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
+  audit_->tick();
   if (sharing_ != nullptr) sharing_->tick(now);
   // Requests drive the timers as well; without any, the first worker does.
   if (patterns_->due() < now && !workers_.empty()) {
@@ -201,6 +252,7 @@ admin::StatusFacts Wiring::status() const {
   admin::StatusFacts out;
   out.version = kVersion;
   if (names_ != nullptr) out.upstream = names_->why_not();
+  out.commit = commit();
   out.started = started_;
   out.loaded = reload_ != nullptr;
   out.config_hash = set_ != nullptr ? set_->source_hash : std::string();
@@ -223,7 +275,7 @@ policies::Instant Wiring::instant() const {
   return {now, now + milliseconds{shared_->wall_offset_ms.load(std::memory_order_relaxed)}};
 }
 
-asio::awaitable<admin::LoadReport> Wiring::reload() { return reload_->run("the admin API", false); }
+asio::awaitable<admin::LoadReport> Wiring::reload() { return reload_->run(kByApi, false); }
 
 admin::VerdictPage Wiring::verdicts(std::optional<std::uint64_t> after, std::size_t most) {
   report_->drain();  // what the workers have told by now
@@ -372,6 +424,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   settings_.drain = server.drain;
   rotate_credentials(server);
   report_->use(next.model());
+  use_access_log(server);
   if (sharing_ != nullptr) sharing_->use(*set_);
   if (recording_ != nullptr) recording_->tell(*set);
   co_return std::string();
@@ -448,6 +501,8 @@ void Wiring::end() {
   pool_->stop();
   if (sharing_ != nullptr) sharing_->stop();
   report_->stop();
+  if (access_log_ != nullptr) access_log_->stop();
+  if (tracing_ != nullptr) tracing_->stop();
   if (recording_ != nullptr) recording_->stop();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));

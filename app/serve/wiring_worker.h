@@ -81,8 +81,9 @@ struct Wiring::Worker {
   gate::Unsettled unsettled;
   // Their turns end after the proxy's, which ticks the gate, and before Redis' own.
   std::optional<authz::DoorServer> doors;
-  std::optional<GrpcWorker> grpc;  // none: it is not wanted
-  api::LineJudge lines;            // of the event API
+  std::optional<GrpcWorker> grpc;          // none: it is not wanted
+  api::LineJudge lines;                    // of the event API
+  telemetry::RequestSink* sink = nullptr;  // null: neither access log nor traces
 };
 
 /// What the configuration says, as the proxy wants it.

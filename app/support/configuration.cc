@@ -179,6 +179,12 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
   differs(a.grpc.message == b.grpc.message, "grpc.message");
   differs(a.grpc.connection_age == b.grpc.connection_age, "grpc.connection_age");
   differs(same_value(a.state.dir, b.state.dir), "state.dir");
+  differs(a.access_log.is_on == b.access_log.is_on && a.access_log.path == b.access_log.path,
+          "access_log.path");
+  differs(same_value(a.audit.path, b.audit.path) && a.audit.keep == b.audit.keep, "audit");
+  differs(same_value(a.tracing.endpoint, b.tracing.endpoint) &&
+              a.tracing.sample == b.tracing.sample && a.tracing.service == b.tracing.service,
+          "tracing");
   // Without a word of the user's the running size is what the machine has room for.
   differs(a.limits.memory_given == b.limits.memory_given &&
               (!a.limits.memory_given || a.limits.memory == b.limits.memory),

@@ -104,6 +104,10 @@ void Log::write(Level level, const LogLine& line) {
   if (wants(level)) out_.push(printed(line, level, *json_), level >= Level::warn);
 }
 
+bool Log::write_always(const LogLine& line) {
+  return out_.push(printed(line, Level::info, *json_), true);
+}
+
 void Log::write_seldom(Level level, LogLine line, std::string_view what, milliseconds interval) {
   const TimePoint now = Clock::wall();
   {

@@ -59,6 +59,9 @@ class Log {
   void use(Level level, bool json);  ///< after a reload
   bool wants(Level level) const noexcept;
   void write(Level level, const LogLine& line);
+  /// A line that no level leaves out, and that has room where others have none: of the audit.
+  /// False: it is lost all the same.
+  bool write_always(const LogLine& line);
   /// The same, but for lines with this message at most one per `interval`, and then the number that
   /// was left out is said. For what can fail a hundred times a second.
   void write_seldom(Level level, LogLine line, std::string_view what,

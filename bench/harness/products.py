@@ -89,6 +89,22 @@ class WeirRecord(Weir):
         return super().command() + [f"--record={os.path.join(self.directory, 'recording')}"]
 
 
+class WeirAccess(Weir):
+    """Every request has a line in the access log; or one in a hundred."""
+
+    SAMPLE = "100%"
+
+    def write_config(self, template):
+        path = super().write_config(template)
+        with open(path, "a", encoding="utf-8") as f:
+            f.write(f"access_log: {{path: {os.path.join(self.directory, 'access.log')}, sample: {self.SAMPLE}}}\n")
+        return path
+
+
+class WeirAccessSampled(WeirAccess):
+    SAMPLE = "1%"
+
+
 class WeirMany(Weir):
     """170 policies are loaded, of which one matches: it must cost (nearly) what one policy costs."""
 
@@ -134,7 +150,7 @@ class Nginx(Product):
 
 
 ALL = {"weir": Weir, "weir-card": WeirCard, "weir-record": WeirRecord, "weir-many": WeirMany,
-       "haproxy": Haproxy, "nginx": Nginx}
+       "weir-access": WeirAccess, "weir-access-1": WeirAccessSampled, "haproxy": Haproxy, "nginx": Nginx}
 
 
 def find(name):

@@ -17,6 +17,9 @@ void read_notify(Reader& reader, const Member& section, std::vector<NotifyDef>& 
 /// A section of the server's own (`proxy`, `limits`, ...), by its key; false if there is none.
 bool read_server(Reader& reader, const Member& section, Server& out);
 void read_rate_limit(Reader& reader, const Member& m, Server::RateLimit& out);
+void read_access_log(Reader& reader, const Member& m, Server& out);
+void read_tracing(Reader& reader, const Member& m, Server& out);
+void read_audit(Reader& reader, const Member& m, Server& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
@@ -77,6 +80,7 @@ void add_notify_tables(std::vector<TableDoc>& out);
 void add_rate_limit_tables(std::vector<TableDoc>& out);
 void add_redis_tables(std::vector<TableDoc>& out);
 void add_door_tables(std::vector<TableDoc>& out);
+void add_observe_tables(std::vector<TableDoc>& out);
 void add_server_tables(std::vector<TableDoc>& out);
 
 /// A TableDoc of a table of rows.

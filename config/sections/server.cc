@@ -406,6 +406,14 @@ constexpr Row<Server> kServer[] = {
      read_challenge},
     {{"log", R"({"$ref":"#/$defs/log"})", "map (below)", "", "The log on stderr."},
      [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"log\"", kLog, out.log); }},
+    {{"access_log", R"({"$ref":"#/$defs/access_log"})", "map (below)", "",
+      "A line for each request, or for some."},
+     read_access_log},
+    {{"audit", R"({"$ref":"#/$defs/audit"})", "map (below)", "",
+      "A line for each change that an operator makes."},
+     read_audit},
+    {{"tracing", R"({"$ref":"#/$defs/tracing"})", "map (below)", "", "Spans for a collector."},
+     read_tracing},
     {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."},
      [](Reader& r, const Member& m, Server& out) {
        if (const auto n = r.integer(m, 1, 1024))
@@ -478,6 +486,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   add_rate_limit_tables(out);
   add_redis_tables(out);
   out.push_back(doc_of<kLog>("log", "\"log\"", "log", ""));
+  add_observe_tables(out);
 }
 
 }  // namespace weir::config

@@ -46,6 +46,7 @@ boost::asio::awaitable<HttpReply> GuardedDoor::handle(HttpRequest request) {
     reply = problem(refusal->status, refusal->detail);
     if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
   } else {
+    if (token_) request.token = token_->path().substr(token_->path().rfind('/') + 1);
     reply = co_await room_.answer(std::move(request));
   }
   reply.fields.emplace_back("Cache-Control", "no-store");

@@ -46,12 +46,30 @@ struct Connection {
 
   Stream stream;
   std::string sent;  // before it was given to this server
+  HttpPeer peer;
   State state = State::request;
   bool bulk = false;        // its answer counts towards HttpServerLimits::bulk
   std::uint64_t since = 0;  // a running number: when the peer was last of use
 
   bool waits_for_peer() const noexcept { return state != State::answer; }
 };
+
+HttpPeer peer_of(int fd) noexcept {
+  HttpPeer out;
+  SocketAddress address;
+  if (::getpeername(fd, address.raw(), address.size_for_output()) == 0 &&
+      address.raw()->sa_family != AF_UNIX) {
+    out.address = address.address();
+    return out;
+  }
+  ucred who{};
+  socklen_t length = sizeof who;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0) {
+    out.uid = who.uid;
+    out.pid = who.pid;
+  }
+  return out;
+}
 
 // The status that answers a failed read, or 0: the peer is gone.
 int refusal_status(const error_code& error) {
@@ -213,8 +231,8 @@ void HttpServer::Impl::admit(Fd fd, std::string sent) {
   error_code error;
   stream.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
   if (error) return;
-  fd.release();
   auto connection = std::make_shared<Connection>(std::move(stream), std::move(sent));
+  connection->peer = peer_of(fd.release());
   enter(*connection, Connection::State::request);
   connections.push_back(connection.get());
   tasks.spawn(serve(shared_from_this(), std::move(connection)));
@@ -286,6 +304,7 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
       if (co_await write(connection, std::move(reply), false, false)) co_await linger(connection);
       co_return;
     }
+    request.peer = connection.peer;
     const bool head_only = request.method == "HEAD";
     const bool wants_more = parser.get().keep_alive() && served < kRequestsPerConnection;
     const bool bulk = handler.is_bulk(request);

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/address.h"
 #include "core/clock.h"
 #include "core/result.h"
 #include "net/fd.h"
@@ -22,6 +24,13 @@ class io_context;
 /// connection. The proxy does not use it.
 namespace weir::net {
 
+/// Who asks, as the kernel says it.
+struct HttpPeer {
+  Address address;                   ///< of TCP
+  std::optional<std::uint32_t> uid;  ///< of a process on this machine, by a Unix socket
+  std::optional<std::int32_t> pid;   ///< the same
+};
+
 /// One whole request. Owned: handlers may wait.
 struct HttpRequest {
   std::string method;  ///< as received, case-sensitive
@@ -29,6 +38,8 @@ struct HttpRequest {
   std::string query;   ///< after the first '?', still percent-encoded
   std::vector<std::pair<std::string, std::string>> fields;  ///< names in lower case
   std::string body;
+  HttpPeer peer = {};
+  std::string token = {};  ///< name of the file whose token let it in; empty: none was asked for
 
   std::size_t count(std::string_view name) const noexcept;
   /// The first value of a field, empty if there is none. `name` in lower case.

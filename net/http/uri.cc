@@ -84,6 +84,16 @@ std::optional<std::string_view> Query::one(std::string_view name) const {
   return values.front();
 }
 
+std::optional<std::string> Query::take(std::string_view name) {
+  for (auto it = parameters_.begin(); it != parameters_.end(); ++it) {
+    if (it->first != name) continue;
+    std::string value = std::move(it->second);
+    parameters_.erase(it);
+    return value;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string_view> Query::unknown(
     std::initializer_list<std::string_view> known) const {
   for (const auto& [name, value] : parameters_) {

@@ -28,6 +28,8 @@ class Query {
   std::vector<std::string_view> all(std::string_view name) const;
   /// The only value of that name, if there is exactly one.
   std::optional<std::string_view> one(std::string_view name) const;
+  /// The first value of that name, which is then no parameter any more.
+  std::optional<std::string> take(std::string_view name);
   bool has(std::string_view name) const { return !all(name).empty(); }
   /// The first name that is not among `known`.
   std::optional<std::string_view> unknown(std::initializer_list<std::string_view> known) const;

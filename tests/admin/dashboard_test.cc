@@ -124,8 +124,9 @@ TEST_F(TokenDoor, ASessionReadsAndChangesUnderItsHostOnly) {
   EXPECT_EQ(add(""), 403);
   EXPECT_EQ(add("Origin: null\r\n"), 403);
   EXPECT_EQ(add("Origin: http://weir:8481\r\n"), 201);
-  ASSERT_FALSE(process.notes.empty());
-  EXPECT_EQ(process.notes.back().by, "session");
+  ASSERT_FALSE(process.audited.empty());
+  EXPECT_EQ(process.audited.back().action, "list.add");
+  EXPECT_EQ(process.audited.back().who, "session");
   // A session makes no links, so that whoever has it for an hour has it no longer.
   EXPECT_EQ(
       client

@@ -44,8 +44,12 @@ class FakeProcess final : public admin::Operations {
   }
   std::vector<admin::ConfigText> configuration() const override { return texts; }
   std::vector<admin::LoadRecord> loads() const override { return records; }
-  void note_change(const admin::ChangeNote& note) override { notes.push_back(note); }
   bool drain(bool begin) override { return facts.draining = begin; }
+  void audit(admin::AuditEntry entry) override { audited.push_back(std::move(entry)); }
+  admin::AuditPage audit_entries(std::size_t most) const override {
+    asked_audit = most;
+    return {audited, 3};
+  }
 
   /// Counts one request of the live traffic and returns its verdict's effect.
   config::Action judge(std::string_view method, std::string_view path, std::string_view ip,
@@ -62,7 +66,8 @@ class FakeProcess final : public admin::Operations {
   std::vector<config::Override> overridden;
   std::vector<admin::ConfigText> texts;
   std::vector<admin::LoadRecord> records;
-  std::vector<admin::ChangeNote> notes;
+  std::vector<admin::AuditEntry> audited;
+  mutable std::size_t asked_audit = 0;
   std::vector<admin::StoreQuestion> asked_store;
   admin::StoreAnswer store_answer;
   std::pair<std::optional<std::uint64_t>, std::size_t> asked_verdicts;

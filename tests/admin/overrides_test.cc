@@ -13,10 +13,15 @@ TEST_F(ApiTest, AnOverrideIsSetShownAndEnded) {
   EXPECT_EQ(get("/v1/policies/per-ip").at("overrides").at(0).at("text"), json::value("shadow"));
   EXPECT_EQ(get("/v1/status").at("overrides").as_array().size(), 1U);
   EXPECT_EQ(get("/v1/overrides").at("overrides").at(0).at("reason"), json::value("ticket 4711"));
-  ASSERT_EQ(process.notes.size(), 1U);
-  EXPECT_EQ(process.notes[0].path, path);
-  EXPECT_EQ(process.notes[0].reason, "ticket 4711");
+  ASSERT_EQ(process.audited.size(), 1U);
+  EXPECT_EQ(process.audited[0].action, "override.set");
+  EXPECT_EQ(process.audited[0].target, "per-ip");
+  EXPECT_EQ(process.audited[0].reason, "ticket 4711");
+  EXPECT_TRUE(process.audited[0].before.is_null());
+  EXPECT_EQ(process.audited[0].after.at(0).at("text"), json::value("shadow"));
   EXPECT_EQ(call("DELETE", path).status, 200);
+  EXPECT_EQ(process.audited[1].action, "override.end");
+  EXPECT_EQ(process.audited[1].before.at(0).at("reason"), json::value("ticket 4711"));
   EXPECT_EQ(get("/v1/overrides").at("overrides").as_array().size(), 0U);
   EXPECT_EQ(call("DELETE", path).status, 404);
 }

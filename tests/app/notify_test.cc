@@ -130,7 +130,7 @@ TEST(VerdictLine, is_one_line_for_people) {
 }
 
 TEST(Ring, takes_what_has_room_and_gives_it_back_in_order) {
-  Ring<int, 4> ring;
+  telemetry::Ring<int, 4> ring;
   EXPECT_EQ(ring.front(), nullptr);
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 4; ++i) {

@@ -315,6 +315,29 @@ TEST(DownstreamHead, DropsHopByHopAndKeepsTheRest) {
   EXPECT_TRUE(down.body.keep_alive);
 }
 
+TEST(DownstreamHead, HasTheRequestsIdUnlessTheAppGaveOne) {
+  DownstreamHeadOptions options;
+  options.request_id = "id-1";
+  EXPECT_EQ(downstream("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", options).head,
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Request-Id: id-1\r\n\r\n");
+  EXPECT_EQ(
+      downstream("HTTP/1.1 200 OK\r\nx-request-id: own\r\nContent-Length: 5\r\n\r\n", options).head,
+      "HTTP/1.1 200 OK\r\nx-request-id: own\r\nContent-Length: 5\r\n\r\n");
+}
+
+TEST(UpstreamHead, ATraceparentStandsForTheClients) {
+  UpstreamHeadOptions options = from("192.0.2.1");
+  EXPECT_EQ(extra("Traceparent: theirs\r\nA: b\r\n", options),
+            "Traceparent: theirs\r\nA: b\r\n" + kForwarding);
+  options.traceparent = "ours";
+  EXPECT_EQ(extra("traceparent: a\r\nA: b\r\nTraceparent: c\r\nTracestate: d\r\n", options),
+            "A: b\r\nTracestate: d\r\n" + kForwarding + "Traceparent: ours\r\n");
+  options.new_trace = true;
+  EXPECT_EQ(extra("traceparent: a\r\nA: b\r\nTracestate: d\r\ntracestate: e\r\n", options),
+            "A: b\r\n" + kForwarding + "Traceparent: ours\r\n")
+      << "the state of a trace that does not go on";
+}
+
 TEST(DownstreamHead, FramingForEachClient) {
   const std::string length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
   const std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

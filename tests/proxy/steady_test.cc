@@ -57,11 +57,20 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
     void tick(TimePoint) override {}
   } quiet;
   start();
-  // A server of its own on the same worker, with the judge that allocates nothing.
+  // A server of its own on the same worker, with the judge that allocates nothing, and with access
+  // log, traces and histograms on.
+  telemetry::SinkBell bell;
+  telemetry::RequestSink sink(metrics->cells(0), bell, 1);
+  telemetry::Latency latency(1);
   std::unique_ptr<proxy::Server> server;
   std::uint16_t own_port = 0;
   on_worker([&] {
     server = std::make_unique<proxy::Server>((*pool)[0], settings, quiet, metrics->cells(0));
+    telemetry::AccessSettings wants;
+    wants.always_errors = true;
+    sink.log(std::make_shared<const telemetry::AccessSettings>(wants));
+    sink.trace(1);
+    server->observe(&sink, &latency.cells(0));
     auto fds = net::open_listeners(net::SocketAddress::tcp(Address::v4(0x7f000001), 0), 1);
     own_port = net::SocketAddress::of_socket(fds->front().get())->port();
     ASSERT_TRUE(server->listen(std::move(fds->front())));

@@ -41,7 +41,7 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl counter login-per-ip 203.0.113.7\n"
     "  weir ctl list gray_users         its entries; with a key: whether it is listed\n"
     "  weir ctl list banned 203.0.113.7 --add --for 1h --why scraping\n"
-    "  weir ctl list banned 203.0.113.7 --remove\n"
+    "  weir ctl list banned 203.0.113.7 --remove --reason 'ticket 4711'\n"
     "  weir ctl list login-per-ip 203.0.113.7 --forgive      the entry and its count\n"
     "  weir ctl list banned --remove --all --since 14:00 --dry-run\n"
     "  weir ctl list banned --export > banned.csv\n"
@@ -53,6 +53,7 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl hash 203.0.113.7        what the log prints for it\n"
     "  weir ctl view hot-pages\n"
     "  weir ctl dashboard               a link for the browser, good once\n"
+    "  weir ctl audit                   the last changes: who, from where, what and why\n"
     "  weir ctl reload\n"
     "  weir ctl reloads                 the last loads and what they changed\n"
     "  weir ctl support-dump dump.json  what a support case needs, secrets masked\n"
@@ -77,7 +78,7 @@ struct CtlFlags {
   ExplainFlags explain;
   bool begin = false, end = false;
   std::string hold;
-  unsigned windows = 12;
+  unsigned windows = 12, entries = 20;
   WatchOptions watch;
 };
 
@@ -109,6 +110,14 @@ int show_view(const CtlFlags& flags, const Globals& globals) {
     return complain_of_name(flags.door, answer, flags.name, "/v1/views", "views");
   show(globals, answer.body,
        flags.name.empty() ? views_table(answer.body) : view_windows(answer.body));
+  return kOk;
+}
+
+int show_audit(const CtlFlags& flags, const Globals& globals) {
+  const AdminAnswer answer =
+      ask_admin(flags.door, "GET", "/v1/audit?limit=" + std::to_string(flags.entries));
+  if (answer.code != kOk) return complain_of(answer);
+  show(globals, answer.body, audit_text(answer.body));
   return kOk;
 }
 
@@ -243,6 +252,15 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   undo->add_option("token", flags->token, "What the change has printed")->type_name("TOKEN");
 }
 
+void declare_audit(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
+  CLI::App* audit = app.add_subcommand("audit", "The last changes: who, from where, what and why");
+  audit->add_option("-n,--count", flags->entries, "So many at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  runs.emplace_back(audit, show_audit);
+}
+
 void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
   CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
   runs.emplace_back(top, [](const CtlFlags& f, const Globals& g) {
@@ -294,6 +312,7 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   declare_lookups(app, flags, runs);
   declare_questions(app, flags, runs);
   declare_watches(app, flags, runs);
+  declare_audit(app, flags, runs);
   runs.emplace_back(app.add_subcommand("reload", "Load the configuration again, now"), reload);
   CLI::App* leave =
       app.add_subcommand("drain", "Leave the load balancer's list, but go on serving");
@@ -306,6 +325,17 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
       ->type_name("DURATION")
       ->excludes(end);
   runs.emplace_back(leave, drain);
+  for (const auto& [command, run] : runs) {
+    const std::string name = command->get_name();
+    if (name != "counter" && name != "list" && name != "undo" && name != "reload" &&
+        name != "drain")
+      continue;
+    command
+        ->add_option("--reason", flags->door.reason,
+                     "Why, for the audit log: with what changes "
+                     "something")
+        ->type_name("TEXT");
+  }
   for (const auto& [command, run] : runs) command->footer(examples_of(command->get_name()));
   return [flags, runs, &globals] {
     for (const auto& [command, run] : runs) {

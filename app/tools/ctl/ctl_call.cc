@@ -52,6 +52,14 @@ std::optional<Found> find_door(std::string given, std::string& problem) {
   return Found{*address, url->authority()};
 }
 
+/// A field is one line.
+std::string reason_line(std::string reason) {
+  for (char& c : reason) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return "X-Weir-Reason: " + reason + "\r\n";
+}
+
 AdminAnswer failed(ExitCode code, std::string problem) {
   AdminAnswer out;
   out.code = code;
@@ -91,6 +99,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   if (!door.accept.empty()) lines += "Accept: " + door.accept + "\r\n";
   // The admin door wants it of every change, with a body or without.
   if (method != "GET") lines += "Content-Type: application/json\r\n";
+  if (method != "GET" && !door.reason.empty()) lines += reason_line(door.reason);
   const auto ask = [&] {
     return http_request(found->address, method, target, found->authority, lines, body, limit);
   };

@@ -12,9 +12,10 @@
 namespace weir::app {
 
 struct AdminDoor {
-  std::string address;     ///< HOST:PORT, :PORT or unix:/path
-  std::string token_file;  ///< empty: none
-  std::string accept;      ///< a media type other than JSON; empty: JSON
+  std::string address;      ///< HOST:PORT, :PORT or unix:/path
+  std::string token_file;   ///< empty: none
+  std::string accept;       ///< a media type other than JSON; empty: JSON
+  std::string reason = {};  ///< of a change, for the audit log; empty: none is given
 };
 
 struct AdminAnswer {

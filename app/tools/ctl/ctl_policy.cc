@@ -58,8 +58,10 @@ int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals
   if (!flags.duration.empty()) body["for"] = flags.duration;
   if (!flags.until.empty()) body["until"] = flags.until;
   if (!flags.reason.empty()) body["reason"] = flags.reason;
+  AdminDoor there = door;
+  there.reason = flags.reason;  // a restore has no body
   const AdminAnswer answer = verb == "restore"
-                                 ? ask_admin(door, "DELETE", target)
+                                 ? ask_admin(there, "DELETE", target)
                                  : ask_admin(door, "PUT", target, json::serialize(body));
   if (answer.code != kOk)
     return complain_of_name(door, answer, flags.name, "/v1/policies", "policies");

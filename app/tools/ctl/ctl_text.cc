@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <map>
 
 #include "app/support/columns.h"
 #include "config/text/units.h"
+#include "core/json_numbers.h"
 #include "core/text.h"
 #include "policies/set/actions.h"
 
@@ -232,6 +234,35 @@ std::string reload_text(const json::value& answer) {
 std::string drain_text(const json::value& answer) {
   return is_true(answer, "draining") ? "draining: not ready any more, still serving\n"
                                      : "not draining: ready\n";
+}
+
+std::string audit_text(const json::value& answer) {
+  std::string out;
+  for (const json::value& entry : items(answer, "entries")) {
+    std::string line = cell(entry, "time") + "  " + cell(entry, "action");
+    if (const std::string target = cell(entry, "target"); !target.empty()) line += " " + target;
+    for (const json::value& key : items(entry, "key")) {
+      if (key.is_string()) line.append(" ").append(key.get_string());
+    }
+    line += "  by " + cell(entry, "who");
+    if (cell(entry, "from") != cell(entry, "who")) line += " from " + cell(entry, "from");
+    if (!is_true(entry, "done")) line += "  REFUSED: " + cell(entry, "problem");
+    if (const std::string reason = cell(entry, "reason"); !reason.empty())
+      line += "  because: " + reason;
+    append_plain(out, line);
+    out += '\n';
+    for (const char* name : {"before", "after"}) {
+      const json::value* value = member(entry, name);
+      if (value == nullptr || value->is_null()) continue;
+      out += "    ";
+      append_plain(out, std::string(name) + " " + plain_numbers(json::serialize(*value)));
+      out += '\n';
+    }
+  }
+  if (out.empty()) out = "no change since weir started\n";
+  if (const std::int64_t lost = count_of(answer, "lost"); lost != 0)
+    out += numbered(lost, "entry", "entries") + " could not be written to the audit log\n";
+  return out;
 }
 
 std::string top_table(const json::value& answer, const json::value& before, double seconds) {

@@ -33,6 +33,9 @@ std::string problems_text(const boost::json::value& answer);
 /// POST /v1/drain
 std::string drain_text(const boost::json::value& answer);
 
+/// GET /v1/audit: a line for each change, and what it was before and after below it.
+std::string audit_text(const boost::json::value& answer);
+
 /// Policies by how busy they are: what each has decided since the answer before, by the second,
 /// and in all. `before`: null the first time.
 std::string top_table(const boost::json::value& answer, const boost::json::value& before,

@@ -1,0 +1,102 @@
+#include "app/observe/audit.h"
+
+#include <boost/json/serialize.hpp>
+
+#include "core/clock.h"
+#include "core/json_numbers.h"
+#include "core/key_mark.h"
+#include "core/visible.h"
+
+namespace weir::app {
+namespace {
+
+using telemetry::Metric;
+
+std::string compact(const boost::json::value& value) {
+  return escape_hidden(plain_numbers(boost::json::serialize(value)));
+}
+
+std::string lost_line(std::uint64_t lost) {
+  return R"({"action":"lost","problem":"so many lines of the audit could not be written here","count":)" +
+         std::to_string(lost) + "}\n";
+}
+
+}  // namespace
+
+Audit::Audit(const HashSecret& secret, Log& log, telemetry::MetricCells& cells)
+    : secret_(secret), log_(log), cells_(cells) {}
+
+Audit::~Audit() = default;
+
+Result<void> Audit::open(const std::string& path, std::size_t keep) {
+  keep_ = keep;
+  if (path.empty()) return {};
+  file_ = std::make_unique<ReopenedFile>(path);
+  const auto opened = file_->open();
+  writer_ = std::make_unique<LineWriter>(file_->fd(), lost_line);
+  return opened;
+}
+
+void Audit::tell(admin::AuditEntry entry) {
+  entry.number = ++number_;
+  entry.time = Clock::wall();
+  cells_.add(Metric::audit_entries);
+  if (writer_ != nullptr && file_->is_open()) {
+    writer_->push(compact(admin::audit_view(entry)) + "\n", true);
+  } else if (into_log_ && !log_.write_always(line_of(entry))) {
+    ++lost_in_log_;
+  }
+  kept_.push_back(std::move(entry));
+  if (kept_.size() > keep_) kept_.pop_front();
+}
+
+admin::AuditPage Audit::last(std::size_t most) const {
+  admin::AuditPage page;
+  const std::size_t count = std::min(most, kept_.size());
+  page.entries.assign(kept_.end() - static_cast<std::ptrdiff_t>(count), kept_.end());
+  page.lost = lost_in_log_ + (writer_ != nullptr ? writer_->lost() : 0);
+  return page;
+}
+
+void Audit::look_again(bool anyway) {
+  if (file_ == nullptr) return;
+  if (const auto opened = file_->look_again(anyway); !opened) {
+    log_.write_seldom(
+        Level::error,
+        LogLine(file_->is_open() ? "can't open the audit log again; lines go on into the file "
+                                   "before"
+                                 : "can't open the audit log; its lines go into this log")
+            .add("file", file_->path())
+            .add("error", opened.error().message()),
+        "audit");
+  }
+}
+
+void Audit::tick() {
+  look_again(false);
+  const std::uint64_t lost = lost_in_log_ + (writer_ != nullptr ? writer_->lost() : 0);
+  cells_.set(Metric::audit_lost, static_cast<std::int64_t>(lost));
+  if (lost == lost_told_) return;
+  log_.write(Level::error, LogLine("entries of the audit could not be written")
+                               .add("count", static_cast<std::int64_t>(lost - lost_told_)));
+  lost_told_ = lost;
+}
+
+LogLine Audit::line_of(const admin::AuditEntry& entry) const {
+  LogLine line("audit");
+  line.add("number", static_cast<std::int64_t>(entry.number)).add("action", entry.action);
+  line.add("done", entry.done ? "yes" : "no").add("who", entry.who).add("from", entry.from);
+  if (!entry.target.empty()) line.add("target", entry.target);
+  std::string key;
+  for (const std::string& part : entry.key) key.append(key.empty() ? "" : ", ").append(part);
+  if (!key.empty()) line.add("key", readable_keys_ ? key : key_mark(secret_, key));
+  if (key.empty() || readable_keys_) {
+    if (!entry.before.is_null()) line.add("before", compact(entry.before));
+    if (!entry.after.is_null()) line.add("after", compact(entry.after));
+  }
+  if (!entry.reason.empty()) line.add("reason", entry.reason);
+  if (!entry.problem.empty()) line.add("problem", entry.problem);
+  return line;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "admin/audit.h"
+#include "app/observe/reopened_file.h"
+#include "app/support/line_writer.h"
+#include "app/support/log.h"
+#include "core/key.h"
+#include "telemetry/metrics.h"
+
+namespace weir::app {
+
+/// The audit log: a line of JSON for each change, into a file of its own or into the log; the last
+/// ones are kept for `GET /v1/audit`. A thread of its own writes the file. What cannot be written
+/// is counted, and the log says so: nothing is lost silently.
+///
+/// Keys stand in the file as they are; in the log as `log.keys` says, and without what was before
+/// and after where that is about a key. On the control thread.
+class Audit {
+ public:
+  Audit(const HashSecret& secret, Log& log, telemetry::MetricCells& cells);
+  ~Audit();
+
+  /// `path`: empty: into the log. After an error the lines go into the log, and tick() tries again.
+  Result<void> open(const std::string& path, std::size_t keep);
+  /// Without a file the lines go nowhere: `weir dev` shows no log.
+  void keep_out_of_log() noexcept { into_log_ = false; }
+  void use(bool readable_keys) noexcept { readable_keys_ = readable_keys; }
+  /// Numbers it, gives it the time, keeps it, writes it.
+  void tell(admin::AuditEntry entry);
+  admin::AuditPage last(std::size_t most) const;
+  /// The file's name is another file now, perhaps; `anyway`: open it again in any case.
+  void look_again(bool anyway);
+  void tick();  ///< every second
+
+ private:
+  LogLine line_of(const admin::AuditEntry& entry) const;
+
+  const HashSecret& secret_;
+  Log& log_;
+  telemetry::MetricCells& cells_;
+  std::size_t keep_ = 1'000;
+  bool readable_keys_ = false, into_log_ = true;
+  std::uint64_t number_ = 0, lost_in_log_ = 0, lost_told_ = 0;
+  std::deque<admin::AuditEntry> kept_;
+  std::unique_ptr<ReopenedFile> file_;  // null: the log
+  std::unique_ptr<LineWriter> writer_;  // of the file; ends before it
+};
+
+}  // namespace weir::app
