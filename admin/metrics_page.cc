@@ -76,6 +76,26 @@ struct SeriesBudget {
   std::size_t dropped = 0;
 };
 
+/// What dashboards of envoyproxy/ratelimit ask for, by its names.
+void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
+  metrics.rules().write(out);
+  const auto counter = [&](std::string_view name, std::string_view help, std::string_view labels,
+                           std::int64_t value) {
+    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name);
+    out.append(" counter\n").append(name).append(labels).append(" ");
+    out.append(std::to_string(value)).append("\n");
+  };
+  const std::int64_t errors = metrics.sum(Metric::rate_limit_errors);
+  counter("ratelimit_service_total_requests", "Calls of the rate limit service.",
+          "{grpc_method=\"ShouldRateLimit\"}",
+          metrics.sum(Metric::rate_limit_ok) + metrics.sum(Metric::rate_limit_over) + errors);
+  counter("ratelimit_service_should_rate_limit_error", "Calls that could not be judged.",
+          "{err_type=\"service_error\"}", errors);
+  counter("weir_rate_limit_series_left_out_total",
+          "Calls counted by their rule alone, or not at all, because too many values were seen.",
+          "", static_cast<std::int64_t>(metrics.rules().left_out()));
+}
+
 // Only the lists of the set in use: their names come from the configuration, never from a client.
 void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicySet& set,
                  const Stores& stores) {
@@ -146,6 +166,7 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   SeriesBudget budget;
   if (const auto set = operations.policies()) {
     write_lists(more, budget, *set, stores);
+    if (!set->ratelimit.files.empty()) write_rate_limits(more, stores.metrics);
     if (!set->views.empty()) write_views(more, budget, *set);
   }
   stores.stats.write(out, budget.dropped);

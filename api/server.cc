@@ -60,6 +60,7 @@ ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers&
                      telemetry::MetricCells& metrics)
     : io_(io),
       answer_limit_(settings.answer_limit),
+      others_(settings.others),
       workers_(workers),
       door_(io,
             {settings.listen, settings.token_file, api_limits(), Metric::api_requests,
@@ -74,6 +75,8 @@ void ApiServer::adopt(net::Fd fd, std::string sent) {
 
 asio::awaitable<net::HttpReply> ApiServer::answer(net::HttpRequest request) {
   const bool query = request.path == "/v1/query";
+  if (others_ != nullptr && !request.path.starts_with("/v1/"))
+    co_return co_await others_->answer(std::move(request));
   if (!query && request.path != "/v1/events") {
     co_return net::problem(404, "here are POST /v1/events and POST /v1/query alone");
   }

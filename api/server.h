@@ -27,6 +27,7 @@ struct ApiSettings {
   std::optional<std::string> token_file;  ///< required unless on loopback or a Unix path
   milliseconds answer_limit{10'000};      ///< a worker that takes longer is stuck: 503
   std::vector<std::string> hosts = {};    ///< see net::DoorGuard
+  net::DoorRoom* others = nullptr;        ///< answers what is not below /v1; null: nobody
 };
 
 /// The door of the app itself: `POST /v1/events` and `POST /v1/query` (docs/events.md,
@@ -57,6 +58,7 @@ class ApiServer final : net::DoorRoom {
 
   boost::asio::io_context& io_;
   milliseconds answer_limit_;
+  net::DoorRoom* others_;
   Workers& workers_;
   net::GuardedDoor door_;
   std::size_t next_worker_ = 0;

@@ -111,6 +111,7 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
       policies::status_of(*set_, judged.plan, judged.verdict, found_[index], gate_.instant(now));
   out.name = out.what.name;
   out.what.name = {};
+  if (mode_ == Mode::count) meter_.count(*set_, found_[index], descriptors_[index], out.what);
   const auto* rule = found_[index].what != nullptr && found_[index].what->rule
                          ? &*found_[index].what->rule
                          : nullptr;

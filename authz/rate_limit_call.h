@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "authz/rate_limit_meter.h"
 #include "gate/gate.h"
 #include "policies/explain/rate_limit.h"
 
@@ -30,7 +31,8 @@ class RateLimitCall {
     look,  ///< says what would be, and counts nothing
   };
 
-  explicit RateLimitCall(gate::Gate& gate) : gate_(gate) {}
+  /// `meter`: of the worker.
+  RateLimitCall(gate::Gate& gate, RateLimitMeter& meter) : gate_(gate), meter_(meter) {}
   RateLimitCall(const RateLimitCall&) = delete;
   RateLimitCall& operator=(const RateLimitCall&) = delete;
 
@@ -85,6 +87,7 @@ class RateLimitCall {
   void finish(const policies::PolicySet& set);
 
   gate::Gate& gate_;
+  RateLimitMeter& meter_;
   std::string_view domain_;
   std::vector<DescriptorEntry> entries_;
   std::vector<std::size_t> sizes_;

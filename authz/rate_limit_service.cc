@@ -10,7 +10,8 @@ namespace rls = envoy::service::ratelimit::v3;
 /// One call under way.
 class RateLimitService::Active final : private net::grpc::Pending, private RateLimitCall::Waiting {
  public:
-  explicit Active(RateLimitService& service) : service_(service), call_(service.gate_) {}
+  explicit Active(RateLimitService& service)
+      : service_(service), call_(service.gate_, service.meter_) {}
 
   void start(net::grpc::Call& grpc, TimePoint now) {
     messages_.clear();
@@ -58,8 +59,9 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
   const rls::RateLimitRequest* request_ = nullptr;
 };
 
-RateLimitService::RateLimitService(gate::Gate& gate, telemetry::MetricCells& metrics)
-    : gate_(gate), metrics_(metrics) {}
+RateLimitService::RateLimitService(gate::Gate& gate, telemetry::MetricCells& metrics,
+                                   telemetry::RuleStats& rules)
+    : gate_(gate), metrics_(metrics), meter_(rules) {}
 RateLimitService::~RateLimitService() = default;
 
 void RateLimitService::start(net::grpc::Call& call, TimePoint now) {

@@ -15,7 +15,7 @@ class RateLimitService final : public net::grpc::Method {
  public:
   static constexpr std::string_view kName = "envoy.service.ratelimit.v3.RateLimitService";
 
-  RateLimitService(gate::Gate& gate, telemetry::MetricCells& metrics);
+  RateLimitService(gate::Gate& gate, telemetry::MetricCells& metrics, telemetry::RuleStats& rules);
   ~RateLimitService();
 
   std::string_view path() const noexcept override {
@@ -27,6 +27,7 @@ class RateLimitService final : public net::grpc::Method {
   class Active;
   gate::Gate& gate_;
   telemetry::MetricCells& metrics_;
+  RateLimitMeter meter_;
   Spares<Active> active_;
 };
 

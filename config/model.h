@@ -84,15 +84,16 @@ struct DescriptorDef {
   };
   /// The settings of a rule of envoyproxy/ratelimit beside its policy.
   struct Rule {
-    std::string name;  ///< as its rule names it; may be empty
-    std::string path;  ///< `domain.key_value.key2`: in its metrics
+    std::string name;               ///< as its rule names it; may be empty
+    std::string path;               ///< `domain.key_value.key2`
+    std::vector<std::string> keys;  ///< by entry: `key_value` or `key`, as it stands there
     std::uint32_t requests = 0;
     RateUnit unit = RateUnit::unknown;
     bool has_limit = false;
     bool unlimited = false;
     bool detailed_metric = false;
-    bool value_to_metric = false;
     std::vector<bool> shared;  ///< by entry: whether all values of its pattern share the counter
+    std::vector<bool> valued;  ///< by entry: whether metrics are by its value (value_to_metric)
     std::string metadata;      ///< a JSON object; empty: none
   };
   Text domain;
@@ -420,6 +421,13 @@ struct Server {
     bool none = false;                               ///< `listen: none`
     std::uint64_t message = std::uint64_t{4} << 20;  ///< bytes of a message
     milliseconds connection_age{0};                  ///< 0: connections are not ended for it
+    /// `tls`: paths of PEM files.
+    struct Tls {
+      Where where;
+      std::optional<Text> cert, key;
+      std::optional<Text> client_ca;  ///< then clients must prove who they are
+    };
+    std::optional<Tls> tls;
   } grpc;
   struct State {
     std::optional<Text> dir;
@@ -454,6 +462,15 @@ struct Server {
     bool readable_keys = false;              ///< log keys as text, not as hashes
     std::uint32_t verdicts_per_second = 50;  ///< lines of verdicts, and as many of list entries
   } log;
+  /// A limit of a file of limitador's, as it stands there; a policy counts it.
+  struct LimitadorLimit {
+    Text policy;  ///< its name
+    std::optional<std::string> id, name;
+    std::string space;  ///< its namespace
+    std::int64_t most = 0, seconds = 0;
+    std::vector<std::string> conditions, variables;
+    std::vector<std::string> keys;  ///< of a descriptor, by variable
+  };
   /// `ratelimit:` files of envoyproxy/ratelimit, and how calls of the rate limit service are
   /// answered.
   struct RateLimit {
@@ -463,6 +480,12 @@ struct Server {
     bool quota = false;          ///< every event has quota
     bool merge_domains = false;  ///< several files may add to one domain
     bool metadata = false;       ///< dynamic_metadata in answers
+    bool json = false;           ///< `POST /json` and `GET /healthcheck` on the api door
+    double near = 0.8;           ///< from this part of a limit on, hits are near it, in its metrics
+    std::optional<Text> limitador;  ///< a file of limitador's limits, and its paths on the api door
+    std::vector<LimitadorLimit> limits;  ///< what that file says
+    bool envoy_keys = false;             ///< `redis_keys: envoyproxy`
+    std::string key_prefix;              ///< before each of those keys
     /// Names of the header fields that tell of the scarcest limit; empty: none.
     std::string limit_header, remaining_header, reset_header;
   } ratelimit;

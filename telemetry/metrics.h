@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "telemetry/metrics_list.h"
+#include "telemetry/rule_stats.h"
 
 namespace weir::telemetry {
 
@@ -59,11 +60,14 @@ class Metrics {
   MetricCells& control() noexcept { return *cells_.back(); }
   std::size_t writers() const noexcept { return cells_.size(); }
   std::int64_t sum(Metric metric) const noexcept;
+  RuleStats& rules() noexcept { return rules_; }
+  const RuleStats& rules() const noexcept { return rules_; }
   /// Prometheus text format 0.0.4.
   void write(std::string& out) const;
 
  private:
   std::vector<std::unique_ptr<MetricCells>> cells_;
+  RuleStats rules_;
 };
 
 /// Escapes a label value: backslash, quote, newline.

@@ -14,8 +14,8 @@ constexpr std::uint32_t kStreamsLeast = 100;
 }  // namespace
 
 GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers,
-                   std::uint64_t connections_max)
-    : connections(connections_max), checks(check_rules(server)) {
+                   std::uint64_t connections_max, telemetry::RuleStats& of_rules)
+    : connections(connections_max), checks(check_rules(server)), rules(of_rules) {
   // Half of them: the other half is always left to the proxy.
   settings.buffer_bytes = buffers / 2;
   settings.message_bytes = std::min<std::uint64_t>(server.grpc.message, buffers / 4);
@@ -29,7 +29,7 @@ GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& gate,
                        gate::Unsettled& unsettled, telemetry::MetricCells& cells)
     : health_({}),
       checks_(door.checks, gate, unsettled, in.wheel(), cells),
-      rate_limits_(gate, cells),
+      rate_limits_(gate, cells, door.rules),
       server_(in, door.settings, cells) {
   server_.add(health_);
   add(checks_);

@@ -21,11 +21,13 @@ namespace weir::app {
 /// What the gRPC servers of all workers have in common. Outlives them.
 struct GrpcDoor {
   /// `buffers`: bytes that one worker's connections may keep, of all doors together.
-  GrpcDoor(const config::Server& settings, std::uint64_t buffers, std::uint64_t connections_max);
+  GrpcDoor(const config::Server& settings, std::uint64_t buffers, std::uint64_t connections_max,
+           telemetry::RuleStats& rules);
 
   net::ConnectionBudget connections;
   net::grpc::Settings settings;
   authz::CheckRules checks;
+  telemetry::RuleStats& rules;
 };
 
 /// The gRPC server of one worker, with its services. On the worker's thread, but for construction

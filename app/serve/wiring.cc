@@ -324,13 +324,14 @@ int Wiring::build_workers() {
   door_settings_ = door_settings(settings_);
   door_settings_.connections_max = shares.http_door;
   if (!settings_.grpc.none) {
-    grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, shares.grpc);
+    grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, shares.grpc,
+                                       metrics_->rules());
   }
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>(
         (*pool_)[i], i, count, *shared_, settings_, proxy_settings_, door_settings_, grpc_.get(),
-        metrics_->cells(i), report_->observer(i), redis_ ? &*redis_ : nullptr));
+        metrics_->cells(i), metrics_->rules(), report_->observer(i), redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
     }
@@ -375,6 +376,8 @@ int Wiring::open_api() {
   api::ApiSettings door{*address, std::nullopt};
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
+  make_rate_limit_paths();
+  door.others = rate_limit_paths_.get();
   api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
   if (!door_settings_.doors.empty()) return open_api_doors(*address, at);
   const auto started = api_->start();

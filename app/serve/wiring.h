@@ -19,6 +19,7 @@
 #include "app/serve/full_lists.h"
 #include "app/serve/grpc_door.h"
 #include "app/serve/list_sharing.h"
+#include "app/serve/rate_limit_paths.h"
 #include "app/serve/recording.h"
 #include "app/serve/redis_outage.h"
 #include "app/serve/reload.h"
@@ -78,6 +79,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void meet_redis();
   int open_doors();
   int open_api();
+  void make_rate_limit_paths();
   int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
   int open_grpc();
   Result<void> listen_on_workers(std::vector<net::Fd> sockets,
@@ -186,6 +188,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
   std::unique_ptr<admin::HealthServer> health_;
   std::unique_ptr<admin::AdminServer> admin_;
+  std::unique_ptr<RateLimitPaths> rate_limit_paths_;  // of the api door
+  std::size_t next_desk_ = 0;
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
   std::unique_ptr<UpstreamNames> names_;  // null: there is no app

@@ -1,9 +1,22 @@
 #include "app/serve/wiring.h"
+#include "app/serve/wiring_worker.h"
 
-/// What operators ask of the process beyond its counters and lists.
+/// What operators and callers of other rate limit services ask of the process.
 namespace weir::app {
 
 namespace asio = boost::asio;
+
+void Wiring::make_rate_limit_paths() {
+  rate_limit_paths_ = std::make_unique<RateLimitPaths>(
+      control_,
+      [this] {
+        return RateLimitPaths::Facts{set_->ratelimit, !draining_};
+      },
+      [this](auto work) {
+        Worker* const to = workers_[next_desk_++ % workers_.size()].get();
+        to->thread.post([to, work = std::move(work)] { work(to->desk, to->thread.now()); });
+      });
+}
 
 std::vector<config::Override> Wiring::overrides() const {
   return reload_ != nullptr ? reload_->overrides() : std::vector<config::Override>{};

@@ -7,6 +7,7 @@
 #include "app/serve/wiring.h"
 #include "app/support/shared_store.h"
 #include "authz/door_server.h"
+#include "authz/rate_limit_desk.h"
 #include "gate/unsettled.h"
 #include "policies/set/sharing.h"
 
@@ -17,7 +18,7 @@ struct Wiring::Worker {
   Worker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
          const config::Server& settings, const proxy::Settings& proxy,
          const authz::DoorSettings& doors_wanted, GrpcDoor* grpc_wanted,
-         telemetry::MetricCells& cells, policies::Observer& observer,
+         telemetry::MetricCells& cells, telemetry::RuleStats& rules, policies::Observer& observer,
          const SharedStoreSettings* store)
       : thread(in),
         metrics(cells),
@@ -26,7 +27,8 @@ struct Wiring::Worker {
              cells, &observer),
         server(in, proxy, gate, cells),
         unsettled(gate, in.wheel(), index, settings.authz.settle, cells),
-        lines(gate, cells) {
+        lines(gate, cells),
+        desk(gate, cells, rules) {
     lines.settle_by(unsettled, index, workers);
     if (!doors_wanted.doors.empty()) doors.emplace(in, doors_wanted, gate, unsettled, cells);
     if (grpc_wanted != nullptr) grpc.emplace(in, *grpc_wanted, gate, unsettled, cells);
@@ -83,6 +85,7 @@ struct Wiring::Worker {
   std::optional<authz::DoorServer> doors;
   std::optional<GrpcWorker> grpc;          // none: it is not wanted
   api::LineJudge lines;                    // of the event API
+  authz::RateLimitDesk desk;               // of paths of other rate limit services
   telemetry::RequestSink* sink = nullptr;  // null: neither access log nor traces
 };
 

@@ -65,7 +65,7 @@ class EnvoyWriter {
     if (rule.call.quota) events_ += "    quota: true\n";
     std::vector<std::string> key = write_key(rule);
     if (limits) write_policy(rule, name, std::move(key));
-    if (what.detailed_metric || what.value_to_metric) {
+    if (what.detailed_metric || (!what.valued.empty() && what.valued.back())) {
       note(rule, what.path + ": detailed_metric or value_to_metric",
            "metrics are by policy; `ratelimit: {files: ...}` has these as well");
     }

@@ -139,10 +139,12 @@ class RuleReader {
     rule.replaces.clear();
     DescriptorDef::Rule& what = *rule.call.rule;
     const std::string path = what.path;
-    std::vector<bool> shared = std::move(what.shared);
+    DescriptorDef::Rule above = std::move(what);
     what = {};
     what.path = path;
-    what.shared = std::move(shared);
+    what.keys = std::move(above.keys);
+    what.shared = std::move(above.shared);
+    what.valued = std::move(above.valued);
 
     Entry entry;
     entry.key = {std::string(key->text), key->where};
@@ -156,14 +158,15 @@ class RuleReader {
       error(*find_member(node, "share_threshold"),
             "\"share_threshold\" is for values with a * alone");
     }
-    what.path += "." + entry.key.value;
-    if (!entry.value.value.empty()) what.path += "_" + entry.value.value;
+    const std::string& of_value = entry.value.value;
+    what.keys.push_back(entry.key.value + (of_value.empty() ? "" : "_" + of_value));
+    what.path += "." + what.keys.back();
     what.shared.push_back(share && entry.kind == Entry::Kind::pattern);
     rule.call.entries.push_back(std::move(entry));
     rule.shadow = flag(node, "shadow_mode");
     rule.call.quota = flag(node, "quota_mode");
     what.detailed_metric = flag(node, "detailed_metric");
-    what.value_to_metric = flag(node, "value_to_metric");
+    what.valued.push_back(flag(node, "value_to_metric"));
     if (const Node* metadata = find_member(node, "metadata");
         metadata != nullptr && !metadata->is_null()) {
       metadata->is_map() ? void(what.metadata = json_of(*metadata))

@@ -67,6 +67,20 @@ constexpr Row<RateLimit> kRateLimit[] = {
     {{"metadata", shape::kBoolean, "`true` or `false`", "`false`",
       "Say in `dynamic_metadata` what was asked, and the metadata of rules that pass."},
      [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.metadata); }},
+    {{"json", shape::kBoolean, "`true` or `false`", "`true` where there are `files`",
+      "Answer `POST /json` and `GET /healthcheck` on the api door, as envoyproxy/ratelimit does."},
+     [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.json); }},
+    {{"near", R"({"type":"number","minimum":0,"maximum":1})", "0 to 1", "`0.8`",
+      "From this part of a limit on, hits count as near it in the metrics of the files' rules."},
+     [](Reader& r, const Member& m, RateLimit& out) {
+       const auto text = r.text(m);
+       if (!text) return;
+       const auto part = parse_number(text->value);
+       if (!part || !(part.value->as_real() >= 0 && part.value->as_real() <= 1))
+         return r.error(*m.value, quoted(text->value) + " is no part of a limit",
+                        "write a number from 0 to 1, such as 0.8");
+       out.near = part.value->as_real();
+     }},
     {{"merge_domains", shape::kBoolean, "`true` or `false`", "`false`",
       "Files may add to each other's domains."},
      [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.merge_domains); }},

@@ -96,6 +96,13 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
     if (!planned.applies || planned.blind || (policy.shadow && rule == nullptr)) continue;
     const auto quota = quota_of(set, plan, planned, at, rule != nullptr);
     if (!quota) continue;
+    const bool of_rule =
+        rule != nullptr && std::any_of(policy.bindings.begin(), policy.bindings.end(),
+                                       [&](const Binding& b) { return b.event == found.event; });
+    if (of_rule) {
+      const std::int64_t counted = quota->allowed - quota->remaining;
+      out.rule = {counted, quota->allowed, policy.shadow};
+    }
     const std::int64_t remaining = std::max<std::int64_t>(0, quota->remaining);
     if (out.has_limit && out.remaining <= remaining) continue;
     out.has_limit = true;
@@ -106,9 +113,6 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
     out.name = quota->name;
     const auto& counter = plan.counters[plan.counter_refs[planned.first_counter]];
     out.unit = unit_of(set.counters[counter.counter], quota->window);
-    const bool of_rule =
-        rule != nullptr && std::any_of(policy.bindings.begin(), policy.bindings.end(),
-                                       [&](const Binding& b) { return b.event == found.event; });
     if (of_rule) {
       out.name = rule->name;
       out.unit = rule->unit;

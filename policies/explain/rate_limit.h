@@ -43,6 +43,12 @@ struct DescriptorStatus {
   std::string_view name;              ///< the policy's, or what its rule is called
   std::int64_t remaining = 0;
   milliseconds reset{0};
+  /// Of a rule of envoyproxy/ratelimit: what its counter shows with this call's hits.
+  struct OfRule {
+    std::int64_t counted = 0, limit = 0;
+    bool shadow = false;
+  };
+  std::optional<OfRule> rule;
 };
 
 /// Right after the judgement, while plan and verdict are alive.

@@ -64,7 +64,7 @@ class RateLimitServiceTest : public testing::Test {
   gate::SlowStore store{world.now};
   gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
   std::vector<std::unique_ptr<FakeCall>> calls;
-  RateLimitService service{gate, metrics.cells(0)};
+  RateLimitService service{gate, metrics.cells(0), metrics.rules()};
 };
 
 constexpr const char* kOwn = R"(

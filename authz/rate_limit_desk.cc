@@ -1,0 +1,69 @@
+#include "authz/rate_limit_desk.h"
+
+#include <utility>
+
+#include "authz/rate_limit_json.h"
+#include "authz/rate_limit_messages.h"
+#include "net/http/json_reply.h"
+
+namespace weir::authz {
+
+namespace rls = envoy::service::ratelimit::v3;
+
+/// One call under way.
+class RateLimitDesk::Active final : private RateLimitCall::Waiting {
+ public:
+  explicit Active(RateLimitDesk& desk) : desk_(desk), call_(desk.gate_, desk.meter_) {}
+
+  void start(std::string_view body, TimePoint now, Answered answered) {
+    answered_ = std::move(answered);
+    request_.Clear();
+    std::string wrong = read_json(body, request_);
+    if (wrong.empty()) {
+      read_request(request_, call_);
+      wrong = call_.wrong();
+    }
+    if (!wrong.empty()) {
+      desk_.metrics_.add(telemetry::Metric::rate_limit_errors);
+      return leave(net::problem(400, wrong));
+    }
+    if (call_.judge(RateLimitCall::Mode::count, now, *this)) answer();
+  }
+
+ private:
+  void judged(RateLimitCall&, TimePoint) override { answer(); }
+
+  void answer() {
+    rls::RateLimitResponse response;
+    write_response(call_, desk_.gate_.set(), request_, response);
+    desk_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
+                                       : telemetry::Metric::rate_limit_ok);
+    net::HttpReply reply;
+    reply.status = call_.is_over() ? 429 : 200;
+    reply.content_type = "application/json";
+    reply.body = to_json(response);
+    leave(std::move(reply));
+  }
+
+  void leave(net::HttpReply reply) {
+    const Answered answered = std::exchange(answered_, nullptr);
+    desk_.active_.take_back(*this);
+    answered(std::move(reply));
+  }
+
+  RateLimitDesk& desk_;
+  RateLimitCall call_;
+  rls::RateLimitRequest request_;
+  Answered answered_;
+};
+
+RateLimitDesk::RateLimitDesk(gate::Gate& gate, telemetry::MetricCells& metrics,
+                             telemetry::RuleStats& rules)
+    : gate_(gate), metrics_(metrics), meter_(rules) {}
+RateLimitDesk::~RateLimitDesk() = default;
+
+void RateLimitDesk::json(std::string_view body, TimePoint now, Answered answered) {
+  active_.lend(*this).start(body, now, std::move(answered));
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,59 @@
+#include "authz/rate_limit_meter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weir::authz {
+namespace {
+
+std::uint64_t unsigned_of(std::int64_t number) noexcept {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number));
+}
+
+}  // namespace
+
+void RateLimitMeter::count(const policies::PolicySet& set, const policies::FoundDescriptor& found,
+                           const Descriptor& descriptor, const policies::DescriptorStatus& status) {
+  if (found.what == nullptr || !found.what->rule || found.replaced) return;
+  const config::DescriptorDef::Rule& rule = *found.what->rule;
+  if (!rule.has_limit || rule.unlimited || !found.event) return;
+  if (set_ != &set || hash_ != set.source_hash) {
+    set_ = &set;
+    hash_ = set.source_hash;
+    rows_.clear();
+  }
+  telemetry::RuleRow* const to = row(found, descriptor);
+  if (to == nullptr) return;
+  const std::uint64_t hits = unsigned_of(descriptor.hits);
+  if (!status.rule) return to->count(hits);
+  const std::uint64_t limit = unsigned_of(status.rule->limit);
+  const double near = std::floor(static_cast<double>(limit) * set.ratelimit.near);
+  to->count(hits, unsigned_of(status.rule->counted), limit, static_cast<std::uint64_t>(near),
+            status.rule->shadow);
+}
+
+telemetry::RuleRow* RateLimitMeter::row(const policies::FoundDescriptor& found,
+                                        const Descriptor& descriptor) {
+  const config::DescriptorDef::Rule& rule = *found.what->rule;
+  const bool brought = rule.keys.empty();  // the limit came with the call
+  const bool valued = std::find(rule.valued.begin(), rule.valued.end(), true) != rule.valued.end();
+  if (brought || rule.detailed_metric || valued) {
+    keys_.clear();
+    for (std::size_t i = 0; i < descriptor.entries.size(); ++i) {
+      const DescriptorEntry& entry = descriptor.entries[i];
+      const bool as_written =
+          !brought && (rule.shared[i] || (!rule.detailed_metric && !rule.valued[i]));
+      std::string& key = keys_.emplace_back(as_written ? rule.keys[i] : entry.key);
+      if (as_written || (entry.value.empty() && !rule.detailed_metric)) continue;
+      key.append("_").append(entry.value);
+    }
+    if (telemetry::RuleRow* const own = stats_.row(descriptor.domain, keys_, true)) return own;
+    if (brought) return nullptr;
+  }
+  if (rows_.size() <= *found.event) rows_.resize(*found.event + std::size_t{1}, nullptr);
+  telemetry::RuleRow*& cached = rows_[*found.event];
+  if (cached == nullptr) cached = stats_.row(descriptor.domain, rule.keys, false);
+  return cached;
+}
+
+}  // namespace weir::authz

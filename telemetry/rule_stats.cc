@@ -1,0 +1,79 @@
+#include "telemetry/rule_stats.h"
+
+#include <algorithm>
+
+#include "telemetry/metrics.h"
+
+namespace weir::telemetry {
+namespace {
+
+void append_label(std::string& out, std::string_view name, std::string_view text) {
+  if (!out.empty()) out += ',';
+  out.append(name).append("=\"");
+  if (text.size() > RuleStats::kTextMost) {
+    std::size_t end = RuleStats::kTextMost;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  out.append(escape_label(text)).append("\"");
+}
+
+}  // namespace
+
+void RuleRow::count(std::uint64_t hits, std::uint64_t after, std::uint64_t limit,
+                    std::uint64_t near, bool shadow) noexcept {
+  const std::uint64_t before = after - std::min(hits, after);
+  near = std::min(near, limit);
+  add(total_, hits);
+  if (after <= limit) {
+    add(within_, hits);
+    if (after > near) add(near_, before >= near ? hits : after - near);
+    return;
+  }
+  const std::uint64_t over = before >= limit ? hits : after - limit;
+  add(over_, over);
+  if (before < limit) add(near_, limit - std::max(near, before));
+  if (shadow) add(shadow_, over);
+}
+
+RuleRow* RuleStats::row(std::string_view domain, std::span<const std::string> keys, bool by_value) {
+  std::string labels;
+  append_label(labels, "domain", domain);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    append_label(labels, "key" + std::to_string(i + 1), keys[i]);
+  const std::lock_guard lock(mutex_);
+  const auto found = by_labels_.find(labels);
+  if (found != by_labels_.end()) return found->second;
+  if (by_value ? values_ >= kValuesMost : rows_.size() - values_ >= kRulesMost) {
+    left_out_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  if (by_value) ++values_;
+  return by_labels_.emplace(std::move(labels), &rows_.emplace_back()).first->second;
+}
+
+void RuleStats::write(std::string& out) const {
+  struct Family {
+    std::string_view name, help;
+    RuleRow::Cell RuleRow::*cell;
+  };
+  static constexpr Family kFamilies[] = {
+      {"total_hits", "Hits of a rule, as envoyproxy/ratelimit counts them.", &RuleRow::total_},
+      {"within_limit", "Of them, those of calls within the limit.", &RuleRow::within_},
+      {"near_limit", "Of them, those above ratelimit.near of the limit.", &RuleRow::near_},
+      {"over_limit", "Of them, those over the limit.", &RuleRow::over_},
+      {"shadow_mode", "Of those over the limit, those of rules in shadow mode.", &RuleRow::shadow_},
+  };
+  const std::lock_guard lock(mutex_);
+  for (const Family& family : kFamilies) {
+    const std::string name = "ratelimit_service_rate_limit_" + std::string(family.name);
+    out.append("# HELP ").append(name).append(" ").append(family.help);
+    out.append("\n# TYPE ").append(name).append(" counter\n");
+    for (const auto& [labels, row] : by_labels_) {
+      out.append(name).append("{").append(labels).append("} ");
+      out.append(std::to_string((row->*family.cell).load(std::memory_order_relaxed))).append("\n");
+    }
+  }
+}
+
+}  // namespace weir::telemetry
