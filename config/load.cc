@@ -12,6 +12,7 @@
 #include <cstring>
 #include <set>
 
+#include "config/import/imported.h"
 #include "config/text/table_file.h"
 #include "config/text/tree.h"
 #include "config/text/yaml_text.h"
@@ -194,7 +195,7 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
         problems.error(pattern.where, "more than " + std::to_string(kFilesAtMost) + " files");
         return;
       }
-      SourceText file{path, {}, rate_limits};
+      SourceText file{path, {}, rate_limits, {}};
       if (const std::string why = read_regular(path, file.text); !why.empty()) {
         problems.error(pattern.where, "cannot read " + quoted(path) + ": " + why);
         continue;
@@ -207,6 +208,27 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
 /// A byte order mark says nothing in UTF-8, but some editors write one.
 void drop_mark(std::string& text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+}
+
+/// Reads the file of limitador's limits as policies: what it says in our words is a file of its
+/// own, so that problems show what they are about.
+void read_limitador(const std::string& main_path, const Text& file, Included& out, Places& places,
+                    Problems& problems) {
+  const std::string path = join(directory_of(main_path), file.value);
+  places.add(path);
+  std::string text;
+  if (const std::string why = read_regular(path, text); !why.empty())
+    return problems.error(file.where, "cannot read " + quoted(path) + ": " + why);
+  drop_mark(text);
+  Imported imported = import_limitador(text);
+  if (!imported.error.empty())
+    return problems.error(file.where, quoted(path) + ": " + imported.error);
+  for (const ImportNote& note : imported.left_out) {
+    problems.warning(file.where, path + ":" + std::to_string(note.line) + ": " + quoted(note.what) +
+                                     " is left out: " + note.why);
+  }
+  out.texts.push_back(
+      {path + " (as policies)", std::move(imported.yaml), false, std::move(imported.limits)});
 }
 
 /// Reads the csv files of tables; they belong to the configuration like included files: a change is
@@ -269,7 +291,7 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   Problems problems;
   Places places;
   places.add(path);
-  SourceText main{path, {}, false};
+  SourceText main{path, {}, false, {}};
   if (const std::string why = read_regular(path, main.text); !why.empty()) {
     Loaded out;
     out.files.push_back({path, {}, {}});
@@ -284,6 +306,8 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   if (const auto id = identity(path)) seen.insert(*id);
   include(path, patterns.included, false, seen, included, places, problems);
   include(path, patterns.rate_limits, true, seen, included, places, problems);
+  for (const Text& file : patterns.limitador)
+    read_limitador(path, file, included, places, problems);
   std::vector<SourceText> texts;
   texts.push_back(std::move(main));
   std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));
@@ -295,7 +319,7 @@ Loaded load_file(const std::string& path, const Environment& environment) {
 }
 
 Loaded load_text(std::string_view name, std::string_view text) {
-  return load_texts({{std::string(name), std::string(text), false}});
+  return load_texts({{std::string(name), std::string(text), false, {}}});
 }
 
 Loaded load_texts(std::vector<SourceText> texts, const Environment& environment) {

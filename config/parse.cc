@@ -181,6 +181,8 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
     read_defaults_first(reader, *tree.root(), draft);
     reader.walk(*tree.root(), file == 0 ? "the main file" : "an included file", kFile, draft);
     apart += draft.apart;
+    auto& limits = model.server.ratelimit.limits;
+    limits.insert(limits.end(), texts[file].limits.begin(), texts[file].limits.end());
   }
   const auto alone = [&](auto step) {
     const std::size_t errors = problems.errors();
@@ -213,6 +215,8 @@ FilePatterns file_patterns(std::string_view main_text) {
     if (m.key->text != "ratelimit" || !m.value->is_map()) continue;
     for (const Member& inner : m.value->items) {
       if (inner.key->text == "files") out.rate_limits = reader.texts(inner);
+      if (inner.key->text != "limitador") continue;
+      if (const auto file = reader.text(inner)) out.limitador.push_back(*file);
     }
   }
   return out;

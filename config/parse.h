@@ -16,6 +16,7 @@ struct SourceText {
   std::string name;  ///< as the user named it
   std::string text;
   bool rate_limits = false;  ///< a file of envoyproxy/ratelimit, not of weir's words
+  std::vector<Server::LimitadorLimit> limits{};  ///< of limitador, if its policies stand for them
 };
 
 /// Names and values, as `environ` has them; only WEIR_* are looked at.
@@ -31,6 +32,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
 struct FilePatterns {
   std::vector<Text> included;     ///< `include:`
   std::vector<Text> rate_limits;  ///< `ratelimit: {files: ...}`
+  std::vector<Text> limitador;    ///< `ratelimit: {limitador: ...}`: one or none
 };
 /// Says nothing about what is wrong with the text: parse() does.
 FilePatterns file_patterns(std::string_view main_text);

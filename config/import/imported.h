@@ -22,6 +22,7 @@ struct Imported {
   std::string yaml;                  ///< a main file, with the notes as comments; empty: see error
   std::vector<ImportNote> left_out;  ///< in the order of the file
   std::string error;                 ///< why nothing was read: not such a file
+  std::vector<Server::LimitadorLimit> limits;  ///< from limitador: those that became policies
 };
 
 /// Files of envoyproxy/ratelimit.

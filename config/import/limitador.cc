@@ -37,6 +37,7 @@ class CelRewriter {
     return guards_ + out_;
   }
   std::string why;
+  std::string named_key;  ///< of the descriptor, which it asked last
 
  private:
   void string() {
@@ -163,13 +164,15 @@ class CelRewriter {
     }
   }
 
-  void field(const std::string& key) {
-    if (key.empty()) {
+  void field(const std::string& named) {
+    if (named.empty()) {
       why = "a name in it is missing";
       return;
     }
-    const std::string spelled =
-        is_name(key, false) ? "descriptor." + key : "descriptor[" + expression_text(key) + "]";
+    named_key = named;
+    const std::string spelled = is_name(named, false)
+                                    ? "descriptor." + named
+                                    : "descriptor[" + expression_text(named) + "]";
     // Where limitador finds no such entry the limit does not apply, also with `!=`.
     const std::string guard = "has(" + spelled + ") && ";
     const std::size_t same = next_operator();
@@ -232,6 +235,12 @@ class LimitadorReader {
     return std::nullopt;
   }
 
+  static std::optional<std::string> text_of(const Node& map, std::string_view key) {
+    const Node* node = member(map, key);
+    if (node == nullptr || node->is_null() || !node->is_scalar()) return std::nullopt;
+    return std::string(node->text);
+  }
+
   static std::vector<const Node*> texts(const Node* list) {
     std::vector<const Node*> out;
     if (list == nullptr || list->is_null()) return out;
@@ -249,11 +258,18 @@ class LimitadorReader {
     if (!most || !seconds) return;
     ImportedPolicy policy;
     policy.comment = "line " + std::to_string(node.where.line);
+    Server::LimitadorLimit as_it_stands;
+    as_it_stands.space = domain;
+    as_it_stands.most = *most;
+    as_it_stands.seconds = *seconds;
+    as_it_stands.id = text_of(node, "id");
+    as_it_stands.name = text_of(node, "name");
     policy.watch = "{domain: " + yaml_text(domain) + "}";
     for (const Node* condition : texts(member(node, "conditions"))) {
       CelRewriter cel(condition->text);
       auto rewritten = cel.rewrite();
       if (!rewritten) return note(*condition, std::string(condition->text), cel.why);
+      as_it_stands.conditions.emplace_back(condition->text);
       const bool alone =
           rewritten->find("||") == std::string::npos && rewritten->find('?') == std::string::npos;
       policy.when +=
@@ -266,11 +282,11 @@ class LimitadorReader {
       if (!key(domain, *rewritten, policy))
         return note(*variable, std::string(variable->text),
                     "a variable that is computed: give it a name under `fields` of an event");
+      as_it_stands.variables.emplace_back(variable->text);
+      as_it_stands.keys.push_back(cel.named_key);
     }
-    const Node* name = member(node, "name");
-    policy.name = names_.make(name != nullptr && name->is_scalar() && !name->text.empty()
-                                  ? std::string(name->text)
-                                  : domain);
+    const bool named = as_it_stands.name && !as_it_stands.name->empty();
+    policy.name = names_.make(named ? *as_it_stands.name : domain);
     // A window of limitador's begins with its first hit.
     constexpr std::int64_t kLongestFromFirst = 31 * 86'400;
     const bool first = *seconds <= kLongestFromFirst;
@@ -281,6 +297,8 @@ class LimitadorReader {
            "windows over 31 days begin for all keys at once, not with the first hit");
     policy.rungs.push_back("{over: " + std::to_string(*most) + ", do: deny}");
     policies_ += written(policy);
+    as_it_stands.policy = {policy.name, node.where};
+    out_.limits.push_back(std::move(as_it_stands));
     if (const Node* other = member(node, "policy");
         other != nullptr && other->text == "token_bucket")
       note(*other, "policy: token_bucket", "write window: {rate: 10/s, burst: 20}");

@@ -213,6 +213,13 @@ TEST(ImportLimitador, ReadsBothDialects) {
   EXPECT_EQ(policies[1].when->value, "descriptor[\"req.path\"] == \"/login\"");
   EXPECT_TRUE(policies[2].key.empty());
   EXPECT_TRUE(got.left_out.empty()) << got.yaml;
+  ASSERT_EQ(got.limits.size(), 3U);
+  EXPECT_EQ(got.limits[0].policy.value, "posts");
+  EXPECT_EQ(got.limits[0].policy.where.line, 2U);
+  EXPECT_EQ(got.limits[1].variables,
+            (std::vector<std::string>{"descriptors[0]['user-id']", "user_id"}));
+  EXPECT_EQ(got.limits[1].keys, (std::vector<std::string>{"user-id", "user_id"}));
+  EXPECT_FALSE(got.limits[2].name);
 }
 
 TEST(ImportLimitador, TellsWhatItLeavesOut) {
