@@ -4,8 +4,9 @@
 
 namespace weir::replay {
 
-void KeyMaxima::add(const Hash128& key, double value) {
-  const std::uint64_t tag = key.lo == 0 ? 1 : key.lo;
+void KeyMaxima::add(const Hash128& key, double value) { add_tag(key.lo == 0 ? 1 : key.lo, value); }
+
+void KeyMaxima::add_tag(std::uint64_t tag, double value) {
   if (level_ > 0 && tag >> (64 - level_) != 0) return;
   const std::size_t mask = cells_.size() - 1;
   std::size_t at = tag & mask;
@@ -21,9 +22,14 @@ void KeyMaxima::add(const Hash128& key, double value) {
 }
 
 void KeyMaxima::grow() {
-  std::vector<Cell> old = std::move(cells_);
-  if (used_ >= kKeys) ++level_;
-  cells_.assign(used_ >= kKeys ? old.size() : 2 * old.size(), Cell{});
+  const bool full = used_ >= kKeys;
+  if (full) ++level_;
+  rebuild(full ? cells_.size() : 2 * cells_.size());
+}
+
+void KeyMaxima::rebuild(std::size_t size) {
+  const std::vector<Cell> old = std::move(cells_);
+  cells_.assign(size, Cell{});
   used_ = 0;
   const std::size_t mask = cells_.size() - 1;
   for (const Cell& cell : old) {
@@ -32,6 +38,16 @@ void KeyMaxima::grow() {
     while (cells_[at].key != 0) at = (at + 1) & mask;
     cells_[at] = cell;
     ++used_;
+  }
+}
+
+void KeyMaxima::merge(const KeyMaxima& other) {
+  if (other.level_ > level_) {
+    level_ = other.level_;
+    rebuild(cells_.size());
+  }
+  for (const Cell& cell : other.cells_) {
+    if (cell.key != 0) add_tag(cell.key, cell.value);
   }
 }
 

@@ -20,6 +20,8 @@ class KeyMaxima {
     prefetch_line(cells_.data() + (key.lo & (cells_.size() - 1)));
   }
   void add(const Hash128& key, double value);
+  /// As if all that was added to the other had been added here.
+  void merge(const KeyMaxima& other);
 
   /// How many keys there were: exact up to kKeys, then estimated.
   std::uint64_t keys() const noexcept { return static_cast<std::uint64_t>(used_) << level_; }
@@ -38,7 +40,9 @@ class KeyMaxima {
     double value = 0;
   };
   static constexpr std::size_t kLeast = 1024;
+  void add_tag(std::uint64_t tag, double value);
   void grow();
+  void rebuild(std::size_t size);
 
   std::vector<Cell> cells_;
   std::size_t used_ = 0;

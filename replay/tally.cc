@@ -35,6 +35,23 @@ std::uint64_t PolicyTally::verdicts() const noexcept {
   return std::accumulate(rungs.begin(), rungs.end(), std::uint64_t{0});
 }
 
+void PolicyTally::merge(PolicyTally&& other) {
+  events += other.events;
+  listed += other.listed;
+  hits_dropped += other.hits_dropped;
+  has_values = has_values || other.has_values;
+  for (std::size_t k = 0; k < matches.size(); ++k) matches[k] += other.matches[k];
+  for (std::size_t r = 0; r < rungs.size(); ++r) rungs[r] += other.rungs[r];
+  if (events == other.events) {
+    maxima = std::move(other.maxima);  // all that there is
+  } else if (other.events != 0) {
+    maxima.merge(other.maxima);
+  }
+  hits.merge(other.hits);
+  confirmed.merge(other.confirmed);
+  for (const auto& [cell, count] : other.cells) cells[cell] += count;
+}
+
 Tally::Tally(const policies::PolicySet& set)
     : set_(set), policies_(set.policies.size()), listed_(set.lists.size()) {
   for (std::size_t i = 0; i < policies_.size(); ++i) {
@@ -55,6 +72,28 @@ void Tally::judged(const policies::Verdict& verdict) {
   if (!list) return;
   ++listed_[*list];
   if (const auto owner = set_.lists[*list].owner) ++policies_[*owner].listed;
+}
+
+void Tally::merge(Tally&& other) {
+  events_ += other.events_;
+  refused_paths_ += other.refused_paths_;
+  for (std::size_t e = 0; e < effects_.size(); ++e) effects_[e] += other.effects_[e];
+  for (std::size_t i = 0; i < listed_.size(); ++i) listed_[i] += other.listed_[i];
+  for (std::size_t i = 0; i < policies_.size(); ++i)
+    policies_[i].merge(std::move(other.policies_[i]));
+  timeline_.merge(other.timeline_);
+}
+
+void Tally::change(TimePoint time, policies::Action from, policies::Action to) {
+  --effects_[static_cast<std::size_t>(from)];
+  ++effects_[static_cast<std::size_t>(to)];
+  timeline_.change(time, from, to);
+}
+
+bool Tally::overflowed() const noexcept {
+  return std::any_of(policies_.begin(), policies_.end(), [](const PolicyTally& policy) {
+    return policy.hits_dropped != 0 || policy.hits.size() > 2 * PolicyTally::kHitKeys;
+  });
 }
 
 void Tally::add_cell(const Row& row, std::size_t rung, std::optional<Number> limit) {

@@ -53,6 +53,7 @@ struct PolicyTally {
   std::map<std::pair<std::size_t, double>, std::uint64_t> cells;
 
   std::uint64_t verdicts() const noexcept;
+  void merge(PolicyTally&& other);
 };
 
 /// Counts what a replay finds: memory bounded by the policies. Also a RowSink and a PatternSink.
@@ -74,6 +75,12 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   /// The proxy would answer it with 400 for its path: no policy has judged it.
   void refused() noexcept { ++refused_paths_; }
   std::uint64_t refused_paths() const noexcept { return refused_paths_; }
+  /// As if all that the other has counted had been counted here; no key was counted by both.
+  void merge(Tally&& other);
+  /// An event of this time, whose verdict was `from`, had a severer one elsewhere.
+  void change(TimePoint time, policies::Action from, policies::Action to);
+  /// More keys were held by a rung than are kept: which ones are kept depends on the order.
+  bool overflowed() const noexcept;
   const Timeline& timeline() const noexcept { return timeline_; }
   /// Events whose verdict was that of a list, by list.
   const std::vector<std::uint64_t>& listed() const noexcept { return listed_; }
