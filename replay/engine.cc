@@ -107,14 +107,11 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   options.happened = row.time;
   options.own_time = row.time;
   const policies::Instant at{now, now};
-  policies::Record record{kind.event, row.time, row.values};
+  const policies::Record record = record_of(row, kind.event);
   if (row.recorded) {
-    record.event = row.event.value_or(kind.event);
-    record.time = row.own_time;
     // As the gate did: what names no time of its own has that at which it was judged.
     options.own_time.reset();
     if (row.own_time != row.time) options.own_time = row.own_time;
-    if (row.has_request) record.request = &row.request;
   }
   const bool request = kind.request && !row.recorded;
   if (request && ask_ == nullptr) options.answer = &row.answer;
@@ -131,6 +128,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   if (options.answer == nullptr || !evaluator_.settled_by(*options.answer)) {
     evaluator_.keep(settlement_);
     for (const policies::Preset& value : row.answered) settlement_.captured.add(value);
+    answering_ = true;
     if (row.aborted) {
       evaluator_.aborted(settlement_, at);
     } else {
@@ -142,6 +140,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     }
     evaluator_.ended(settlement_);
     run_errands(now);
+    answering_ = false;
   }
   return verdict;
 }
@@ -193,6 +192,24 @@ void Engine::end(TimePoint last, bool flush, const OnWindow& use) {
     set_->views[i].live->flush([&](const auto& window) { collect(i, window); });
   }
   hand_out(use);
+}
+
+Engine::Room Engine::room() const {
+  const limiter::BankStats counters = bank_.stats();
+  const limiter::PatternStats patterns = patterns_.stats();
+  Room out{counters.keys,
+           counters.capacity,
+           counters.memory_used,
+           counters.memory_limit,
+           patterns.memory_used,
+           patterns.memory_limit,
+           counters.evicted + counters.full,
+           {}};
+  for (const policies::List& list : set_->lists) {
+    out.lists.push_back(lists_.size(list.id));
+    out.lost += lists_.refused(list.id);
+  }
+  return out;
 }
 
 std::uint64_t Engine::dropped() const {

@@ -78,6 +78,17 @@ class Engine {
   /// and had to go.
   std::uint64_t dropped() const;
   limiter::BankStats counters() const noexcept { return bank_.stats(); }
+  /// Within judge(): what is told to the sinks rests on the logged answer.
+  bool answering() const noexcept { return answering_; }
+  const HashSecret& secret() const noexcept { return secret_; }
+  /// What counts and lists take of what there is for them, and how much found no room.
+  struct Room {
+    std::uint64_t keys = 0, keys_most = 0, memory = 0, memory_most = 0;
+    std::uint64_t patterns = 0, patterns_most = 0;  ///< bytes
+    std::uint64_t lost = 0;
+    std::vector<std::uint64_t> lists;  ///< entries held, by list
+  };
+  Room room() const;
 
  private:
   /// A window kept until those of all views can be put in order.
@@ -112,6 +123,7 @@ class Engine {
   policies::Asking asking_;  // of what nobody waits for
   std::shared_ptr<const policies::Loaded> loaded_;
   std::uint64_t dropped_in_store_ = 0;
+  bool answering_ = false;
   std::vector<Result> results_;
 };
 

@@ -20,6 +20,15 @@ constexpr FormatRow kRows[] = {
 
 }  // namespace
 
+policies::Record record_of(const Row& row, policies::EventIndex event) {
+  policies::Record record{event, row.time, row.values};
+  if (!row.recorded) return record;
+  record.event = row.event.value_or(event);
+  record.time = row.own_time;
+  if (row.has_request) record.request = &row.request;
+  return record;
+}
+
 std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std::string_view event,
                                            const policies::SlotTable& slots) {
   for (const FormatRow& row : kRows) {

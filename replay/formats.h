@@ -37,6 +37,10 @@ struct Row {
   Answer answer;
 };
 
+/// The row as the evaluator takes it, if it is no request alone. `event`: the one that its file is
+/// of. A view of the row.
+policies::Record record_of(const Row& row, policies::EventIndex event);
+
 /// Reads the texts of one file. Keeps its memory: no allocation per row. Not thread-safe.
 class Format {
  public:

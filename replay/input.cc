@@ -91,7 +91,8 @@ class Zstd final : public Input::Decoder {
 
 }  // namespace
 
-Input::Input(const std::string& path) : raw_(std::make_unique<char[]>(kRaw)) {
+Input::Input(const std::string& path, std::uint64_t most)
+    : most_(most), raw_(std::make_unique<char[]>(kRaw)) {
   fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
   if (fd_ < 0) {
@@ -114,7 +115,8 @@ bool Input::fill() {
     raw_begin_ = 0;
   }
   while (!raw_ended_ && raw_end_ < kRaw) {
-    const ssize_t got = ::read(fd_, raw_.get() + raw_end_, kRaw - raw_end_);
+    const auto room = std::min<std::uint64_t>(kRaw - raw_end_, most_ - consumed_);
+    const ssize_t got = room == 0 ? 0 : ::read(fd_, raw_.get() + raw_end_, room);
     if (got > 0) {
       raw_end_ += static_cast<std::size_t>(got);
       consumed_ += static_cast<std::uint64_t>(got);

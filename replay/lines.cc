@@ -12,7 +12,8 @@ constexpr std::string_view kMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path) : input_(path), buffer_(kChunk + kPadding) {
+LineReader::LineReader(const std::string& path, std::uint64_t most)
+    : input_(path, most), buffer_(kChunk + kPadding) {
   while (end_ < kMark.size() && refill()) {
   }
   if (std::string_view(buffer_.data(), end_).starts_with(kMark)) at_ = record_ = kMark.size();

@@ -16,7 +16,7 @@ class LineReader {
   /// Bytes behind every line that may be read, whatever they hold (vector instructions do).
   static constexpr std::size_t kPadding = 64;
 
-  explicit LineReader(const std::string& path);
+  explicit LineReader(const std::string& path, std::uint64_t most = Input::kAll);
 
   /// The next line, without its end; it lives until the next call. False: there is none.
   bool next(std::string_view& line);

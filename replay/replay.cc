@@ -18,18 +18,23 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
   }
   void reading(const Row& row) override {
     tally_.reading(row);
+    writer_.set_answering(replay_.engine_.answering());
     writer_.reading(row);
   }
   void ruled(const Row& row) override { tally_.ruled(row); }
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
     tally_.verdict(row, rung, index, limit);
+    writer_.set_answering(replay_.engine_.answering());
     writer_.verdict(row, rung, index, limit);
   }
   void pattern(const policies::MatchedPattern& match) override {
     tally_.pattern(match);
-    if (!replay_.between_rows_) return writer_.pattern(match);
-    std::string& json = replay_.timed_.emplace_back(Timed{match.fires, {}}).json;
+    if (!replay_.between_rows_) {
+      writer_.set_answering(replay_.engine_.answering());
+      return writer_.pattern(match);
+    }
+    std::string& json = replay_.timed_.emplace_back(Timed{match.fires, 0, {}}).json;
     append_pattern(json, match);
   }
 
@@ -37,6 +42,33 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
   Replay& replay_;
   Tally& tally_;
   RowWriter& writer_;
+};
+
+class Replay::Told final : public policies::RowSink, public policies::PatternSink {
+ public:
+  Told(const std::vector<bool>& tells, policies::RowSink& rows, policies::PatternSink& patterns)
+      : tells_(tells), rows_(rows), patterns_(patterns) {}
+  void expect(const policies::Policy& policy, const Hash128& key) override {
+    if (tells_[policy.index]) rows_.expect(policy, key);
+  }
+  void reading(const Row& row) override {
+    if (tells_[row.policy->index]) rows_.reading(row);
+  }
+  void ruled(const Row& row) override {
+    if (tells_[row.policy->index]) rows_.ruled(row);
+  }
+  void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+               std::optional<Number> limit) override {
+    if (tells_[row.policy->index]) rows_.verdict(row, rung, index, limit);
+  }
+  void pattern(const policies::MatchedPattern& match) override {
+    if (tells_[match.policy->index]) patterns_.pattern(match);
+  }
+
+ private:
+  const std::vector<bool>& tells_;
+  policies::RowSink& rows_;
+  policies::PatternSink& patterns_;
 };
 
 namespace {
@@ -67,14 +99,41 @@ std::string known_events(const Engine& engine) {
 
 }  // namespace
 
-Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
-    : plan_(std::move(plan)), engine_(engine), other_(other), writer_(rows), tally_(engine.set()) {
+Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows, Part part)
+    : plan_(std::move(plan)),
+      engine_(engine),
+      other_(other),
+      writer_(rows),
+      tally_(engine.set()),
+      part_(std::move(part)),
+      verdicts_(part_.verdicts),
+      other_verdicts_(part_.verdicts),
+      other_misses_(engine.set().policies.size()),
+      other_view_misses_(engine.set().views.size()) {
+  policies::PatternSink* patterns = &tally_;
+  sink_ = &tally_;
+  if (writer_ != nullptr) {
+    fan_ = std::make_unique<Fan>(*this, *writer_);
+    sink_ = fan_.get();
+    patterns = fan_.get();
+  }
+  if (!part_.tells.empty()) {
+    told_ = std::make_unique<Told>(part_.tells, *sink_, *patterns);
+    sink_ = told_.get();
+    patterns = told_.get();
+  }
+  engine_.report_patterns_to(patterns);
   if (other_ != nullptr) {
     other_tally_.emplace(other_->set());
-    other_->report_patterns_to(&*other_tally_);
+    other_sink_ = &*other_tally_;
+    policies::PatternSink* theirs = &*other_tally_;
+    if (!part_.other_tells.empty()) {
+      other_told_ = std::make_unique<Told>(part_.other_tells, *other_tally_, *other_tally_);
+      other_sink_ = other_told_.get();
+      theirs = other_told_.get();
+    }
+    other_->report_patterns_to(theirs);
   }
-  if (writer_ != nullptr) fan_ = std::make_unique<Fan>(*this, *writer_);
-  engine_.report_patterns_to(fan_ ? static_cast<policies::PatternSink*>(fan_.get()) : &tally_);
   if (plan_.lateness) reorder_.emplace(*plan_.lateness);
   views_.resize(engine.set().views.size());
   has_patterns_ =
@@ -85,8 +144,8 @@ Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows)
 Replay::~Replay() = default;
 
 std::unique_ptr<Replay> Replay::make(Plan plan, Engine& engine, Engine* other, RowWriter* rows,
-                                     std::string& problem) {
-  std::unique_ptr<Replay> out(new Replay(std::move(plan), engine, other, rows));
+                                     std::string& problem, Part part) {
+  std::unique_ptr<Replay> out(new Replay(std::move(plan), engine, other, rows, std::move(part)));
   problem = out->open();
   return problem.empty() ? std::move(out) : nullptr;
 }
@@ -119,7 +178,8 @@ std::string Replay::open() {
           make_format(*other_, *theirs, plan_.log_format, mapped, ignored, problem));
       if (other_formats_.back() == nullptr) return problem;
     }
-    streams_.push_back(std::make_unique<Stream>(source.path, std::move(format), header));
+    streams_.push_back(
+        std::make_unique<Stream>(source.path, std::move(format), header, source.most));
     const std::string& error = streams_.back()->input().error();
     if (!error.empty()) return source.path + ": " + error;
   }
@@ -158,7 +218,8 @@ void Replay::show(std::size_t view, const limiter::ViewWindow& window) {
   tally.total = window.total;
   tally.rows = window.rows.size();
   if (writer_ != nullptr) {
-    std::string& json = timed_.emplace_back(Timed{window.end, {}}).json;
+    std::string& json =
+        timed_.emplace_back(Timed{window.end, 1 + static_cast<std::uint32_t>(view), {}}).json;
     limiter::append_view_row(json, engine_.set().views[view].name, window);
     return;
   }
@@ -179,7 +240,14 @@ void Replay::advance(TimePoint to) {
   fire_due();
 }
 
+/// All parts of a replay count their steps alike.
+void Replay::begin_step() {
+  ++step_;
+  if (writer_ != nullptr) writer_->set_step(step_);
+}
+
 void Replay::fire_due() {
+  begin_step();
   engine_.advance(watermark_, on_window_);
   if (other_ != nullptr) {
     other_->advance(watermark_, [](std::size_t, const limiter::ViewWindow&) {});
@@ -188,6 +256,7 @@ void Replay::fire_due() {
 }
 
 void Replay::end() {
+  begin_step();
   const TimePoint last = last_.value_or(TimePoint{});
   engine_.end(last, plan_.flush, on_window_);
   if (other_ != nullptr) {
@@ -200,7 +269,7 @@ void Replay::end() {
 void Replay::write_timed() {
   std::stable_sort(timed_.begin(), timed_.end(),
                    [](const Timed& a, const Timed& b) { return a.time < b.time; });
-  for (const Timed& row : timed_) writer_->line(row.json);
+  for (const Timed& row : timed_) writer_->timed(row.time, row.rank, row.json);
   timed_.clear();
 }
 
@@ -208,40 +277,53 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
   now_ = std::max(now_, row.time);
   advance(reorder_ ? std::min(row.time - milliseconds{1}, reorder_->watermark())
                    : now_ - milliseconds{1});
-  tally_.set_time(row.time);
-  if (writer_ != nullptr) writer_->begin(row.time, line);
-  policies::RowSink* const sink = fan_ ? static_cast<policies::RowSink*>(fan_.get()) : &tally_;
-  between_rows_ = false;
-  if (row.refused) {
-    tally_.refused();
-  } else {
-    tally_.judged(engine_.judge(row, line, kinds_[stream], now_, sink));
-  }
-  between_rows_ = true;
-  if (writer_ != nullptr) writer_->end();
-  if (other_ != nullptr) {
-    Row theirs;
-    if (other_formats_[stream]->read(text, theirs) == Format::Got::row) {
-      other_tally_->set_time(theirs.time);
-      if (theirs.refused) {
-        other_tally_->refused();
-      } else {
-        other_tally_->judged(
-            other_->judge(theirs, line, other_kinds_[stream], now_, &*other_tally_));
-      }
+  begin_step();
+  if (part_.share == nullptr || part_.share->owner(row, kinds_[stream].event) == part_.index) {
+    const bool counts = part_.verdicts != EventVerdicts::Keep::severe;
+    tally_.set_time(row.time);
+    if (writer_ != nullptr) writer_->begin(row.time, line);
+    between_rows_ = false;
+    if (!row.refused) {
+      const policies::Verdict& verdict = engine_.judge(row, line, kinds_[stream], now_, sink_);
+      if (counts) tally_.judged(verdict);
+      verdicts_.add(row.time, verdict.effect);
+    } else if (counts) {
+      tally_.refused();
     }
+    between_rows_ = true;
+    if (writer_ != nullptr) writer_->end();
+    if (other_ != nullptr) judge_by_other(stream, line, text);
   }
   // A row that is late may begin what is due already.
   if (has_patterns_ && row.time < watermark_) fire_due();
 }
 
-void Replay::release(bool all) {
-  while (const auto held = reorder_->release(all)) {
+void Replay::judge_by_other(std::size_t stream, std::uint64_t line, std::string_view text) {
+  Row row;
+  if (other_formats_[stream]->read(text, row) != Format::Got::row) return;
+  const bool counts = part_.verdicts != EventVerdicts::Keep::severe;
+  other_tally_->set_time(row.time);
+  if (!row.refused) {
+    const policies::Verdict& verdict =
+        other_->judge(row, line, other_kinds_[stream], now_, other_sink_);
+    if (counts) other_tally_->judged(verdict);
+    other_verdicts_.add(row.time, verdict.effect);
+  } else if (counts) {
+    other_tally_->refused();
+  }
+}
+
+/// Up to `most` events that are held back. False: there are no more.
+bool Replay::release(bool all, std::uint64_t most) {
+  for (; most > 0; --most) {
+    const auto held = reorder_->release(all);
+    if (!held) return false;
     const std::string_view text = reorder_->text(*held);
     Row row;
     if (again_[held->stream]->read(text, row) != Format::Got::row) continue;
     judge(held->stream, held->line, row, text);
   }
+  return true;
 }
 
 void Replay::take(std::size_t index) {
@@ -254,23 +336,63 @@ void Replay::take(std::size_t index) {
   if (!reorder_) {
     judge(index, stream.line(), stream.row(), stream.text());
   } else if (reorder_->add(static_cast<std::uint32_t>(index), stream.line(), time, stream.text())) {
-    release(false);
+    static_cast<void>(release(false, std::numeric_limits<std::uint64_t>::max()));
     advance(reorder_->watermark());
   }
 }
 
 bool Replay::run(std::uint64_t rows) {
   if (done_) return false;
-  for (std::size_t index = 0; rows > 0; --rows) {
-    if (next_stream(index) == nullptr) {
-      if (reorder_) release(true);
-      end();
-      done_ = true;
-      return false;
-    }
+  std::size_t index = 0;
+  while (!all_read_ && rows > 0) {
+    all_read_ = next_stream(index) == nullptr;
+    if (all_read_) break;
     take(index);
+    --rows;
   }
-  return true;
+  if (!all_read_ || (reorder_ && release(true, rows))) return true;
+  end();
+  done_ = true;
+  return false;
+}
+
+void Replay::merge_verdicts(const Replay& other) {
+  verdicts_.apply(other.verdicts_, tally_);
+  if (other_tally_) other_verdicts_.apply(other.other_verdicts_, *other_tally_);
+}
+
+void Replay::begin_slice() {
+  verdicts_.clear();
+  other_verdicts_.clear();
+}
+
+void Replay::merge(Replay& other) {
+  tally_.merge(std::move(other.tally_));
+  if (other_tally_) other_tally_->merge(std::move(*other.other_tally_));
+  const auto& tells = other.part_.tells;
+  for (const policies::Policy& policy : engine_.set().policies) {
+    if (!tells.empty() && !tells[policy.index]) continue;  // we have judged by it as well
+    const Misses theirs = other.misses(policy);
+    Misses& all = other_misses_[policy.index];
+    all.missing += theirs.missing;
+    all.late += theirs.late;
+    all.amounts_refused += theirs.amounts_refused;
+  }
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    other_view_misses_[i] += other.view_missing(i);
+    if (other.views_[i].windows != 0) views_[i] = std::move(other.views_[i]);
+  }
+  other_dropped_ += other.dropped();
+}
+
+Replay::Misses Replay::misses(const policies::Policy& policy) const {
+  const Misses& others = other_misses_[policy.index];
+  return {engine_.missing(policy.name) + others.missing, engine_.late(policy.name) + others.late,
+          engine_.amounts_refused(policy.name) + others.amounts_refused};
+}
+
+std::uint64_t Replay::view_missing(std::size_t view) const {
+  return engine_.view_missing(view) + other_view_misses_[view];
 }
 
 Replay::Progress Replay::progress() const {
@@ -292,7 +414,7 @@ std::uint64_t Replay::bad() const noexcept {
   return bad;
 }
 
-std::uint64_t Replay::dropped() const noexcept { return engine_.dropped(); }
+std::uint64_t Replay::dropped() const noexcept { return engine_.dropped() + other_dropped_; }
 
 std::string Replay::read_error() const {
   for (const auto& stream : streams_) {
@@ -326,7 +448,7 @@ std::string Replay::summary_json() const {
     out += "]";
     const bool own_time =
         !policy.counters.empty() && set.counters[policy.counters.front()].spec.late.has_value();
-    if (own_time) out += ",\"late\":" + number(engine_.late(policy.name));
+    if (own_time) out += ",\"late\":" + number(misses(policy).late);
     for (std::size_t k = 0; policy.pattern && k < tally.matches.size(); ++k) {
       out += ",\"";
       out += match_word(static_cast<limiter::MatchKind>(k));

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "replay/engine.h"
+#include "replay/event_verdicts.h"
 #include "replay/reorder.h"
+#include "replay/row_share.h"
 #include "replay/rows.h"
 #include "replay/stream.h"
 #include "replay/tally.h"
@@ -18,6 +20,7 @@ namespace weir::replay {
 struct Plan {
   struct Source {
     std::string event, path;
+    std::uint64_t most = Input::kAll;  ///< bytes that are read of it
   };
   std::vector<Source> sources;
   std::optional<milliseconds> lateness;  ///< none: order of arrival
@@ -27,13 +30,21 @@ struct Plan {
   std::optional<Mapping> mapping;        ///< of files that are HTTP requests; none: access logs
 };
 
+/// What one of several threads does of a replay that all of them run through (team.h).
+struct Part {
+  std::vector<bool> tells, other_tells;  ///< the policies whose rows it tells; empty: all
+  std::unique_ptr<RowShare> share;       ///< null: it judges all rows
+  unsigned index = 0;
+  EventVerdicts::Keep verdicts = EventVerdicts::Keep::nothing;
+};
+
 /// Replays files through one policy set, or through two beside each other. Streams are merged by
 /// time; in one file the order is that of its lines. Not thread-safe.
 class Replay {
  public:
   /// Null: `problem` says why (no such event, no such file). `other` and `rows` may be null.
   static std::unique_ptr<Replay> make(Plan plan, Engine& engine, Engine* other, RowWriter* rows,
-                                      std::string& problem);
+                                      std::string& problem, Part part = {});
 
   ~Replay();
 
@@ -50,6 +61,17 @@ class Replay {
   std::uint64_t late() const noexcept { return reorder_ ? reorder_->late() : 0; }
   /// Keys that lost their count for want of memory, partial matches that went.
   std::uint64_t dropped() const noexcept;
+  /// How often a policy, or a view, did not judge an event, and why.
+  struct Misses {
+    std::uint64_t missing = 0, late = 0, amounts_refused = 0;
+  };
+  Misses misses(const policies::Policy& policy) const;
+  std::uint64_t view_missing(std::size_t view) const;
+  /// Takes in what another part, which is as far, says of the events since the last slice began.
+  void merge_verdicts(const Replay& other);
+  void begin_slice();
+  /// Takes in all that another part has found. Both are done.
+  void merge(Replay& other);
   std::optional<TimePoint> first() const noexcept { return first_; }
   std::optional<TimePoint> last() const noexcept { return last_; }
   const std::vector<std::unique_ptr<Stream>>& streams() const noexcept { return streams_; }
@@ -80,20 +102,24 @@ class Replay {
   std::string summary_json() const;
 
  private:
-  Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows);
+  Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows, Part part);
   std::string open();
   Stream* next_stream(std::size_t& index);
   void take(std::size_t stream);
-  void release(bool all);
+  bool release(bool all, std::uint64_t most);
   void advance(TimePoint to);
   void fire_due();
   void end();
   void write_timed();
   void show(std::size_t view, const limiter::ViewWindow& window);
   void judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text);
+  void judge_by_other(std::size_t stream, std::uint64_t line, std::string_view text);
+  void begin_step();
 
   /// Gives each row to the tally and, if rows are wanted, to the writer.
   class Fan;
+  /// Lets through what a part tells of.
+  class Told;
 
   Plan plan_;
   Engine& engine_;
@@ -101,7 +127,15 @@ class Replay {
   RowWriter* writer_;
   Tally tally_;
   std::optional<Tally> other_tally_;
+  Part part_;
   std::unique_ptr<Fan> fan_;
+  std::unique_ptr<Told> told_, other_told_;
+  policies::RowSink* sink_ = nullptr;
+  policies::RowSink* other_sink_ = nullptr;
+  EventVerdicts verdicts_, other_verdicts_;
+  std::vector<Misses> other_misses_;              // of other parts, by policy
+  std::vector<std::uint64_t> other_view_misses_;  // likewise, by view
+  std::uint64_t other_dropped_ = 0, step_ = 0;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Engine::Kind> kinds_, other_kinds_;
   /// Readers of texts that are judged later than they were read, or by the other set.
@@ -116,6 +150,7 @@ class Replay {
   /// What no row but the watermark brings about, until it is in the order of time: a row of NDJSON.
   struct Timed {
     TimePoint time;
+    std::uint32_t rank;  // patterns before views, these in the order of the file
     std::string json;
   };
   std::vector<Timed> timed_;
@@ -123,7 +158,7 @@ class Replay {
   bool between_rows_ = true;   // what fires now is a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
-  bool done_ = false;
+  bool all_read_ = false, done_ = false;
 };
 
 }  // namespace weir::replay

@@ -132,9 +132,10 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   out.keys_estimated = tally.maxima.sampled();
   out.keys_hit = tally.hits.size() + tally.hits_dropped;
   out.verdicts = tally.verdicts();
-  out.missing = replay.engine().missing(policy.name);
-  out.amounts_refused = replay.engine().amounts_refused(policy.name);
-  out.late = replay.engine().late(policy.name);
+  const Replay::Misses misses = replay.misses(policy);
+  out.missing = misses.missing;
+  out.amounts_refused = misses.amounts_refused;
+  out.late = misses.late;
   out.listed = tally.listed;
   out.cells = cell_reports(replay.engine().model(), set, policy, tally);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
@@ -170,7 +171,7 @@ ViewReport view_report(const Replay& replay, std::size_t index) {
   out.columns = view.key_names;
   out.columns.push_back(view.metric);
   out.windows = tally.windows;
-  out.missing = replay.engine().view_missing(index);
+  out.missing = replay.view_missing(index);
   out.start = tally.start;
   out.end = tally.end;
   out.complete = tally.complete;

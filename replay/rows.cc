@@ -99,6 +99,22 @@ RowWriter::RowWriter(Out out, std::vector<bool> readings, Form form)
   if (form_ == Form::csv) buffer_ = "type,policy,event,line,ts,key,value,do,rung,limit,shadow\n";
 }
 
+RowWriter::RowWriter(RowPieces& pieces, std::vector<bool> readings, Form form)
+    : readings_(std::move(readings)), form_(form), pieces_(&pieces) {}
+
+std::string& RowWriter::place_of(Kind kind) {
+  if (pieces_ != nullptr) return pieces_->text;
+  return kind == Kind::reading ? buffer_ : kind == Kind::verdict ? verdicts_ : patterns_;
+}
+
+void RowWriter::written(Kind kind, std::size_t begin, std::size_t policy) {
+  if (pieces_ == nullptr) return;
+  const std::uint32_t rank = static_cast<std::uint32_t>(kind) << 20 |
+                             static_cast<std::uint32_t>(answering_ ? 1 : 0) << 17 |
+                             static_cast<std::uint32_t>(policy);
+  pieces_->add(step_, 0, rank, begin);
+}
+
 /// `verdict,login-per-ip,login,7,1714521600762,203.0.113.7,6`: the columns that both rows have.
 void RowWriter::csv_head(std::string& out, std::string_view type, const Row& row) const {
   out.append(type).append(",");
@@ -153,46 +169,55 @@ void RowWriter::head(std::string& out, std::string_view type, const Row& row) co
 
 void RowWriter::reading(const Row& row) {
   if (!readings_[row.policy->index]) return;
+  std::string& out = place_of(Kind::reading);
+  const std::size_t begin = out.size();
   if (form_ == Form::csv) {
-    csv_head(buffer_, "reading", row);
-    buffer_ += ",,,,\n";
-    return;
+    csv_head(out, "reading", row);
+    out += ",,,,\n";
+  } else {
+    head(out, "reading", row);
+    out += "}\n";
   }
-  head(buffer_, "reading", row);
-  buffer_ += "}\n";
+  written(Kind::reading, begin, row.policy->index);
 }
 
 void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                         std::optional<Number> limit) {
+  std::string& out = place_of(Kind::verdict);
+  const std::size_t begin = out.size();
   if (form_ == Form::csv) {
-    csv_head(verdicts_, "verdict", row);
-    verdicts_.append(",").append(policies::action_row(rung.action).name).append(",");
-    append_integer(verdicts_, static_cast<std::int64_t>(index));
-    verdicts_ += ',';
-    if (limit) append_number(verdicts_, *limit);
-    verdicts_ += rung.shadow ? ",true\n" : ",\n";
-    return;
-  }
-  head(verdicts_, "verdict", row);
-  verdicts_ += ",\"do\":\"";
-  verdicts_ += policies::action_row(rung.action).name;
-  verdicts_ += "\",\"rung\":";
-  append_integer(verdicts_, static_cast<std::int64_t>(index));
-  verdicts_ += ",\"limit\":";
-  if (limit) {
-    append_number(verdicts_, *limit);
+    csv_head(out, "verdict", row);
+    out.append(",").append(policies::action_row(rung.action).name).append(",");
+    append_integer(out, static_cast<std::int64_t>(index));
+    out += ',';
+    if (limit) append_number(out, *limit);
+    out += rung.shadow ? ",true\n" : ",\n";
   } else {
-    verdicts_ += "null";
+    head(out, "verdict", row);
+    out += ",\"do\":\"";
+    out += policies::action_row(rung.action).name;
+    out += "\",\"rung\":";
+    append_integer(out, static_cast<std::int64_t>(index));
+    out += ",\"limit\":";
+    if (limit) {
+      append_number(out, *limit);
+    } else {
+      out += "null";
+    }
+    // Enforced ones are as documented; what only a shadow finds must not pass for one.
+    if (rung.shadow) out += ",\"shadow\":true";
+    out += "}\n";
   }
-  // Enforced ones are as documented; what only a shadow finds must not pass for one.
-  if (rung.shadow) verdicts_ += ",\"shadow\":true";
-  verdicts_ += "}\n";
+  written(Kind::verdict, begin, row.policy->index);
 }
 
 void RowWriter::pattern(const policies::MatchedPattern& match) {
   if (form_ == Form::csv) return;  // its rungs have verdicts
-  append_pattern(patterns_, match);
-  patterns_ += '\n';
+  std::string& out = place_of(Kind::pattern);
+  const std::size_t begin = out.size();
+  append_pattern(out, match);
+  out += '\n';
+  written(Kind::pattern, begin, 0);  // in the order in which they come
 }
 
 void RowWriter::end() {
@@ -207,6 +232,19 @@ void RowWriter::line(std::string_view json) {
   if (form_ == Form::csv) return;
   buffer_ += json;
   buffer_ += '\n';
+  if (buffer_.size() >= kPiece) flush();
+}
+
+void RowWriter::timed(TimePoint time, std::uint32_t rank, std::string_view json) {
+  if (pieces_ == nullptr) return line(json);
+  if (form_ == Form::csv) return;
+  const std::size_t begin = pieces_->text.size();
+  pieces_->text.append(json).append("\n");
+  pieces_->add(step_, to_ms(time), rank, begin);
+}
+
+void RowWriter::lines(std::string_view text) {
+  buffer_ += text;
   if (buffer_.size() >= kPiece) flush();
 }
 

@@ -9,6 +9,7 @@
 #include "policies/judgement/pattern_sink.h"
 #include "policies/judgement/row_sink.h"
 #include "policies/set/policy_set.h"
+#include "replay/row_pieces.h"
 
 namespace weir::replay {
 
@@ -21,12 +22,19 @@ class RowWriter final : public policies::RowSink {
   /// `readings[p]`: the readings of policy p are wanted.
   enum class Form : std::uint8_t { ndjson, csv };
   RowWriter(Out out, std::vector<bool> readings, Form form = Form::ndjson);
+  /// Of one of several threads: what it writes stands in `pieces`, until somebody puts the pieces
+  /// of all in order. They must outlive it.
+  RowWriter(RowPieces& pieces, std::vector<bool> readings, Form form);
 
   /// The event that is judged next.
   void begin(TimePoint time, std::uint64_t line) noexcept {
     time_ = time;
     line_ = line;
   }
+  /// To which step of the replay belongs what follows (RowPieces), and whether it rests on an
+  /// answer.
+  void set_step(std::uint64_t step) noexcept { step_ = step; }
+  void set_answering(bool answering) noexcept { answering_ = answering; }
   void reading(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
@@ -36,17 +44,29 @@ class RowWriter final : public policies::RowSink {
   void end();
   /// A whole line of another kind, without its end.
   void line(std::string_view json);
+  /// One that the watermark has brought about, in the order of time, then of rank.
+  void timed(TimePoint time, std::uint32_t rank, std::string_view json);
+  /// Whole lines that are made already.
+  void lines(std::string_view text);
   void flush();
 
  private:
+  enum class Kind : std::uint8_t { reading, verdict, pattern };
+  /// Where a row of this kind is written.
+  std::string& place_of(Kind kind);
+  /// It has been, from `begin` on. Readings and verdicts stand in the order of policies, those that
+  /// an answer brings about behind the others.
+  void written(Kind kind, std::size_t begin, std::size_t policy);
   void head(std::string& out, std::string_view type, const Row& row) const;
   void csv_head(std::string& out, std::string_view type, const Row& row) const;
 
   Out out_;
   std::vector<bool> readings_;
   Form form_;
+  RowPieces* pieces_ = nullptr;
   TimePoint time_{};
-  std::uint64_t line_ = 0;
+  std::uint64_t line_ = 0, step_ = 0;
+  bool answering_ = false;
   std::string buffer_, verdicts_, patterns_;
 };
 

@@ -10,8 +10,8 @@ constexpr std::size_t kRecordMost = std::size_t{256} << 10;
 
 }  // namespace
 
-Stream::Stream(std::string path, std::unique_ptr<Format> format, bool header)
-    : path_(std::move(path)), format_(std::move(format)), lines_(path_), header_(header) {}
+Stream::Stream(std::string path, std::unique_ptr<Format> format, bool header, std::uint64_t most)
+    : path_(std::move(path)), format_(std::move(format)), lines_(path_, most), header_(header) {}
 
 void Stream::fault(std::size_t column, std::string_view why) {
   ++bad_;

@@ -20,8 +20,9 @@ class Stream {
     std::string why;
   };
 
-  /// `header`: the first line is none of the rows.
-  Stream(std::string path, std::unique_ptr<Format> format, bool header);
+  /// `header`: the first line is none of the rows. `most`: bytes of the file, as Input has it.
+  Stream(std::string path, std::unique_ptr<Format> format, bool header,
+         std::uint64_t most = Input::kAll);
 
   /// Moves to the next good row. False: there is none.
   bool next();

@@ -8,6 +8,7 @@
 #include "app/support/exit_code.h"
 #include "app/support/memory_plan.h"
 #include "app/tools/check_against.h"
+#include "app/tools/replay_threads.h"
 #include "config/text/render.h"
 #include "core/text.h"
 #include "policies/set/recorded.h"
@@ -121,6 +122,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
       if (plan) {
         out += ",\"memory\":" + to_json(*plan);
         out += ",\"recording\":" + recording_json(*configuration.set);
+        out += ",\"replay\":" + threads_json(*configuration.set);
         if (running) out += ",\"reload\":" + against_json(changes);
       }
       out += "}";
@@ -132,7 +134,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
     if (good) out += summary(path, configuration);
     // Why nothing would start is no detail.
     if (!good || flags.verbose) out += to_text(*plan);
-    if (flags.verbose) out += recording_text(*configuration.set);
+    if (flags.verbose) out += recording_text(*configuration.set) + threads_text(*configuration.set);
     if (running) out += against_text(changes, globals.colours(STDOUT_FILENO));
   }
   if (json) out += "]\n";
@@ -145,7 +147,8 @@ std::function<int()> declare_check(CLI::App& app, const Globals& globals) {
   app.add_option("PATH", flags->paths, "Main files; each is checked with what it includes");
   app.add_flag("--strict", flags->strict, "Warnings fail too");
   app.add_flag("-v,--verbose", flags->verbose,
-               "Also what fits into memory, and what --record would keep");
+               "Also what fits into memory, what --record would keep, and how replays are shared "
+               "out to threads");
   app.add_option("--against", flags->against,
                  "Admin door of a running weir, or another file: say what a reload would empty");
   app.add_option("--token-file", flags->token_file, "With --against URL: the admin token")

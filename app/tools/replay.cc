@@ -1,5 +1,3 @@
-#include "replay/replay.h"
-
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,10 +12,12 @@
 #include "app/tools/replay_bounds.h"
 #include "app/tools/replay_store.h"
 #include "app/tools/replay_sweep.h"
+#include "app/tools/replay_threads.h"
 #include "config/text/render.h"
 #include "config/text/units.h"
 #include "core/time_pattern.h"
 #include "replay/report.h"
+#include "replay/team.h"
 
 namespace weir::app {
 namespace {
@@ -32,6 +32,7 @@ constexpr std::string_view kReplayExamples =
     "  weir replay --event request=app.ndjson --map "
     "ts=time,ip=client,method=verb,path=uri,status=code\n"
     "  weir replay --event request=access.log --labels bots.txt --sweep login-per-ip=5..50:5\n"
+    "  weir replay --event request=access.log.gz --threads 4 -v\n"
     "\n"
     "The policies judge the rows of files as they would have judged the traffic, at the time that "
     "each\n"
@@ -45,7 +46,8 @@ struct ReplayFlags {
   std::string config, order = "arrival", lateness, against, from, to, log_format, report, store,
                       map, labels, sweep, max_bad;
   std::vector<std::string> events, readings, fail_if;
-  bool flush = false;
+  std::size_t threads = 0;  // 0: as many as there are cores
+  bool flush = false, verbose = false;
 };
 
 int wrong(const std::string& message) {
@@ -142,19 +144,23 @@ void tell_faults(const replay::Report& report) {
   }
 }
 
-int run(replay::Replay& replay, const ReplayFlags& flags, const Globals& globals,
-        const std::vector<FailIf>& conditions, const std::vector<replay::Plan::Source>& sources,
-        replay::RowWriter* rows) {
+int run(replay::Team& team, const ReplayFlags& flags, const Globals& globals,
+        const std::vector<FailIf>& conditions, const std::vector<replay::Plan::Source>& sources) {
   Progress progress(::isatty(STDERR_FILENO) == 1);
-  while (replay.run(20'000)) {
-    const auto now = replay.progress();
+  while (team.run(20'000)) {
+    const auto now = team.replay().progress();
     progress.show(now.rows, now.bytes, now.bytes_total);
   }
   progress.clear();
+  if (!team.restarted().empty()) complain("began again with one thread: " + team.restarted());
+  if (!team.failed().empty()) {
+    complain(team.failed());
+    return kUnreachable;
+  }
+  const replay::Replay& replay = team.replay();
   const replay::Report report = replay::make_report(replay, sources, flags.against);
-  if (rows != nullptr) {
-    rows->line(replay.summary_json());
-    rows->flush();
+  if (globals.output == Output::ndjson || globals.output == Output::csv) {
+    team.finish_rows();
     tell_faults(report);
   } else if (globals.output == Output::json) {
     print(replay::report_json(report));
@@ -190,6 +196,27 @@ int run(replay::Replay& replay, const ReplayFlags& flags, const Globals& globals
     }
   }
   return failed ? kNo : kOk;
+}
+
+/// What is wrong with the names of events, and with the flags that are for HTTP requests.
+std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet& set) {
+  bool any_log = false;
+  for (const replay::Plan::Source& source : plan.sources) {
+    const auto event = std::find_if(set.events.begin(), set.events.end(),
+                                    [&](const auto& each) { return each.name == source.event; });
+    if (event == set.events.end()) {
+      std::vector<std::string_view> known;
+      for (const policies::Event& each : set.events) known.push_back(each.name);
+      const std::string hint = config::suggest(source.event, known);
+      return "there is no event \"" + source.event + "\"" + (hint.empty() ? "" : "; " + hint);
+    }
+    any_log = any_log || event->source.empty();
+  }
+  if (!plan.log_format.empty() && !any_log)
+    return "--log is how access logs are written, and no --event is one: they have a `source`";
+  if (plan.mapping && !any_log)
+    return "--map is for HTTP requests, and no --event is one: they have a `source`";
+  return {};
 }
 
 int replay_command(const ReplayFlags& flags, const Globals& globals) {
@@ -251,17 +278,25 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
       !problem.empty()) {
     return wrong(problem);
   }
-  std::string problem;
-  const auto order = plan.lateness ? replay::Engine::Order::time : replay::Engine::Order::arrival;
-  const auto engine =
-      replay::Engine::make(configuration->model(), configuration->set, order, problem);
-  std::unique_ptr<replay::Engine> other;
-  if (engine != nullptr && against)
-    other = replay::Engine::make(against->model(), against->set, order, problem);
-  if (!problem.empty()) {
-    complain(path + ": " + problem);
-    return kRefused;
+  if (std::string problem = look_at_sources(plan, *configuration->set); !problem.empty())
+    return wrong(problem);
+  const Threads threads = threads_for(flags.threads, plan, !flags.store.empty());
+  if (sweep) {
+    return run_sweep(*sweep, plan, configuration->loaded, labels ? &*labels : nullptr, threads.most,
+                     globals);
   }
+  replay::Task task;
+  task.plan = plan;
+  task.side = {&configuration->model(), configuration->set};
+  if (against) task.other = {&against->model(), against->set};
+  if (gives_rows) {
+    task.rows = {[](std::string_view text) { print(text); }, readings,
+                 globals.output == Output::csv ? replay::RowWriter::Form::csv
+                                               : replay::RowWriter::Form::ndjson};
+  }
+  task.labels = labels ? &*labels : nullptr;
+  task.threads = threads.most;
+  std::string problem;
   std::unique_ptr<ReplayStore> store;
   if (!flags.store.empty()) {
     store = ReplayStore::connect(flags.store, problem);
@@ -269,47 +304,20 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
       complain("--store: " + problem);
       return parse_redis_url(flags.store) ? kUnreachable : kUsage;
     }
-    for (replay::Engine* each : {engine.get(), other.get()}) {
-      if (each == nullptr) continue;
-      each->share(store->sharing(),
-                  [&store](policies::Asking& asking, TimePoint now) { store->ask(asking, now); });
-    }
+    task.prepare = [&store](replay::Engine& engine) {
+      engine.share(store->sharing(),
+                   [&store](policies::Asking& asking, TimePoint now) { store->ask(asking, now); });
+    };
   }
-  std::optional<replay::RowWriter> rows;
-  if (gives_rows) {
-    rows.emplace([](std::string_view text) { print(text); }, readings,
-                 globals.output == Output::csv ? replay::RowWriter::Form::csv
-                                               : replay::RowWriter::Form::ndjson);
+  replay::Team::Failure failure = replay::Team::Failure::none;
+  const auto team = replay::Team::make(std::move(task), failure, problem);
+  if (team == nullptr) {
+    const bool refused = failure == replay::Team::Failure::configuration;
+    complain(refused ? path + ": " + problem : problem);
+    return refused ? kRefused : kUnreachable;
   }
-  const std::vector<replay::Plan::Source> sources = plan.sources;
-  bool any_log = false;
-  for (const replay::Plan::Source& source : sources) {
-    const auto kind = engine->find_event(source.event);
-    any_log = any_log || (kind && kind->request);
-    if (!kind) {
-      std::vector<std::string_view> known;
-      for (const policies::Event& event : engine->set().events) known.push_back(event.name);
-      const std::string hint = config::suggest(source.event, known);
-      return wrong("there is no event \"" + source.event + "\"" +
-                   (hint.empty() ? "" : "; " + hint));
-    }
-  }
-  if (!plan.log_format.empty() && !any_log) {
-    return wrong(
-        "--log is how access logs are written, and no --event is one: they have a `source`");
-  }
-  if (plan.mapping && !any_log)
-    return wrong("--map is for HTTP requests, and no --event is one: they have a `source`");
-  if (sweep)
-    return run_sweep(*sweep, plan, configuration->loaded, labels ? &*labels : nullptr, globals);
-  const auto replay =
-      replay::Replay::make(std::move(plan), *engine, other.get(), rows ? &*rows : nullptr, problem);
-  if (replay == nullptr) {
-    complain(problem);
-    return kUnreachable;
-  }
-  if (labels) replay->use_labels(&*labels);
-  const int code = run(*replay, flags, globals, conditions, sources, rows ? &*rows : nullptr);
+  tell_threads(team->split(), threads, flags.verbose);
+  const int code = run(*team, flags, globals, conditions, plan.sources);
   if (store != nullptr && !store->failure().empty()) {
     complain("--store: " + store->failure() + "; some events were counted without it");
     return kUnreachable;
@@ -358,6 +366,12 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
          "Ask this Redis about policies with share: redis, at the rows' times and under keys "
          "of this run; else they are counted here")
       ->type_name("redis://HOST:PORT");
+  app.add_option(
+         "--threads", flags->threads,
+         "Share the work out to so many threads, with the same result; 0: one for each core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 64).description(""));
+  app.add_flag("-v,--verbose", flags->verbose, "Say on stderr how the work is shared out");
   app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
   app.add_option("--from", flags->from,
                  "Leave out rows before this time: 2026-11-21T08:00:00Z, 2026-11-21, or Unix "

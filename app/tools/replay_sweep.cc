@@ -7,6 +7,7 @@
 #include "policies/set/actions.h"
 #include "policies/set/compile.h"
 #include "replay/report.h"
+#include "replay/team.h"
 
 namespace weir::app {
 namespace {
@@ -67,25 +68,30 @@ config::Rung* find_rung(const Sweep& sweep, config::Model& model, std::string& p
 }
 
 bool run_one(const Sweep& sweep, const replay::Plan& plan, const config::Model& model,
-             const replay::Labels* labels, SweepRow& row, std::string& problem) {
+             const replay::Labels* labels, unsigned threads, SweepRow& row, std::string& problem) {
   config::Problems problems;
   std::shared_ptr<policies::PolicySet> set = policies::compile(model, problems);
   if (set == nullptr) {
     problem = problems.all().front().message;
     return false;
   }
-  const auto order = plan.lateness ? replay::Engine::Order::time : replay::Engine::Order::arrival;
-  const auto engine = replay::Engine::make(model, set, order, problem);
-  if (engine == nullptr) return false;
-  const auto replay = replay::Replay::make(plan, *engine, nullptr, nullptr, problem);
-  if (replay == nullptr) return false;
-  replay->use_labels(labels);
-  while (replay->run(1'000'000)) {
-  }
-  problem = replay->read_error();
-  if (problem.empty() && replay->rows() == 0) problem = "no row could be read";
-  const replay::Tally& tally = replay->tally();
   const std::size_t index = set->find_policy(sweep.policy)->index;
+  replay::Task task;
+  task.plan = plan;
+  task.side = {&model, std::move(set)};
+  task.labels = labels;
+  task.threads = threads;
+  replay::Team::Failure failure = replay::Team::Failure::none;
+  const auto team = replay::Team::make(std::move(task), failure, problem);
+  if (team == nullptr) return false;
+  while (team->run(20'000)) {
+  }
+  problem = team->failed();
+  if (!problem.empty()) return false;
+  const replay::Replay& replay = team->replay();
+  problem = replay.read_error();
+  if (problem.empty() && replay.rows() == 0) problem = "no row could be read";
+  const replay::Tally& tally = replay.tally();
   const replay::PolicyTally& policy = tally.policies()[index];
   row.events = tally.events();
   row.verdicts = policy.verdicts();
@@ -179,7 +185,7 @@ std::optional<Sweep> Sweep::parse(std::string_view text, std::string& problem) {
 }
 
 int run_sweep(const Sweep& sweep, const replay::Plan& plan, const config::Loaded& loaded,
-              const replay::Labels* labels, const Globals& globals) {
+              const replay::Labels* labels, unsigned threads, const Globals& globals) {
   config::Model model = *loaded.model;
   std::string problem;
   config::Rung* const rung = find_rung(sweep, model, problem);
@@ -192,7 +198,7 @@ int run_sweep(const Sweep& sweep, const replay::Plan& plan, const config::Loaded
     rung->limit = config::Located<Number>{limit, rung->where};
     SweepRow row;
     row.limit = limit;
-    if (!run_one(sweep, plan, model, labels, row, problem)) {
+    if (!run_one(sweep, plan, model, labels, threads, row, problem)) {
       complain("--sweep at " + limit.to_string() + ": " + problem);
       return kNo;
     }

@@ -23,8 +23,8 @@ struct Sweep {
 };
 
 /// Replays the plan once for each value, one after the other, each with counters of its own, and
-/// prints a row for each. An exit code.
+/// prints a row for each. An exit code. `threads`: at most, for each.
 int run_sweep(const Sweep& sweep, const replay::Plan& plan, const config::Loaded& loaded,
-              const replay::Labels* labels, const Globals& globals);
+              const replay::Labels* labels, unsigned threads, const Globals& globals);
 
 }  // namespace weir::app

@@ -1,10 +1,12 @@
 """`weir replay` on files of our own: what cannot be read, logs that are mapped to requests, lists of a policy, labels, sweeps, csv."""
 
 import csv
+import gzip
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -295,6 +297,65 @@ policies:
             for asked in ("gray>0", "graylist>0"):
                 done = self.replay("--event", "request=access.log", "--fail-if", asked)
                 self.assertEqual(done.returncode, 1, f"{word}, {asked}: {done.stderr}")
+
+    # Threads.
+
+    def several(self, *flags):
+        """What three threads say is what one says; gives how the work was shared out."""
+        shared = ""
+        for output in ("human", "json", "ndjson", "csv"):
+            one, three = (self.replay(*flags, "-o", output, "--report", f"{threads}.html", "--threads", str(threads), "-v") for threads in (1, 3))
+            self.assertEqual((one.returncode, three.returncode), (0, 0), three.stderr)
+            self.assertGreater(len(one.stdout), 100)
+            self.assertEqual(three.stdout, one.stdout)
+            pages = []
+            for threads in (1, 3):
+                with open(os.path.join(self.directory, f"{threads}.html"), encoding="utf-8") as f:
+                    pages.append(f.read())
+            self.assertEqual(pages[0], pages[1])
+            shared = three.stderr
+        return shared
+
+    def test_threads_change_nothing_but_the_time(self):
+        self.access_log([(n // 3, f"198.51.100.{n * n % 7}", 401 if n % 3 else 200) for n in range(9_000)])
+        path = os.path.join(self.directory, "access.log")
+        with open(path, "rb") as plain, gzip.open(path + ".gz", "wb") as packed:
+            packed.write(plain.read())
+        suffixes = ["", ".gz"]
+        if shutil.which("zstd"):
+            subprocess.run(["zstd", "-q", path], check=True)
+            suffixes.append(".zst")
+        self.write("weir.yaml", LOGINS.replace("key: user", "key: [user, ip]"))
+        for suffix in suffixes:
+            self.assertIn("3 threads share out rows by ip", self.several("--event", f"request=access.log{suffix}"), suffix)
+        self.write("weir.yaml", LOGINS)
+        self.assertIn("--threads 3: one thread: not by rows (", self.several("--event", "request=access.log"))
+        self.write("weir.yaml", LOGINS.replace("do: deny, for: 1h", "do: flag").replace("missing: skip", "missing: same"))
+        self.assertIn("threads share out policies", self.several("--event", "request=access.log.gz", "--lateness", "2s"))
+
+    def test_where_one_thread_is_needed_it_is_said_once(self):
+        self.access_log([(n, "198.51.100.1", 401) for n in range(9)])
+        with open(os.path.join(self.directory, "access.log"), encoding="utf-8") as rows:
+            done = subprocess.run([os.environ["WEIR_BINARY"], "replay", "--event", "request=-", "--threads", "4"], cwd=self.directory, stdin=rows,
+                                  capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.splitlines(), ["weir: --threads 4: one thread: - is no plain file, and is read once"])
+        self.assertEqual(self.good("--event", "request=access.log"), done.stdout.replace("- as request", "access.log as request"))
+        done = self.replay("--event", "request=access.log")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.replay("--event", "request=access.log", "--threads", "65").returncode, 2)
+        self.assertEqual(self.replay("--event", "request=access.log", "--threads", "x").returncode, 2)
+
+    def test_check_says_how_replays_are_shared_out(self):
+        self.write("weir.yaml", LOGINS.replace("key: user", "key: [user, ip]"))
+        check = [os.environ["WEIR_BINARY"], "check", "weir.yaml"]
+        said = subprocess.run([*check, "-v"], cwd=self.directory, capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertIn("replay: threads share out rows by ip", said)
+        data = json.loads(subprocess.run([*check, "-o", "json"], cwd=self.directory, capture_output=True, text=True, timeout=60, check=True).stdout)
+        self.assertEqual((data[0]["replay"]["by"], data[0]["replay"]["field"]), ("rows", "ip"))
+        self.write("weir.yaml", LOGINS)
+        said = subprocess.run([*check, "-v"], cwd=self.directory, capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertIn("replay: one thread: not by rows (policy per-user counts without ip)", said)
 
 
 if __name__ == "__main__":

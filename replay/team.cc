@@ -1,0 +1,272 @@
+#include "replay/team.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "core/assert.h"
+#include "policies/set/compile.h"
+
+namespace weir::replay {
+namespace {
+
+/// The size of what each thread can read from its beginning.
+std::optional<std::uint64_t> size_of_file(const std::string& path) {
+  struct stat status {};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::vector<bool> told_by(const std::vector<unsigned>& owners, unsigned index) {
+  std::vector<bool> out;
+  for (const unsigned owner : owners)
+    out.push_back(owner == index || (owner == Split::kEvery && index == 0));
+  return out;
+}
+
+}  // namespace
+
+Team::Team(Task task) : task_(std::move(task)) {}
+
+Team::~Team() { stop(); }
+
+std::unique_ptr<Team> Team::make(Task task, Failure& failure, std::string& problem) {
+  std::unique_ptr<Team> out(new Team(std::move(task)));
+  out->share_out();
+  return out->start(failure, problem) ? std::move(out) : nullptr;
+}
+
+void Team::share_out() {
+  if (task_.threads < 2) {
+    split_.text = "one is asked for";
+    return;
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const Plan::Source& source : task_.plan.sources) {
+    const auto size = size_of_file(source.path);
+    if (!size) {
+      split_.text = source.path + " is no plain file, and is read once";
+      return;
+    }
+    sizes.push_back(*size);
+  }
+  const policies::PolicySet* const other = task_.other ? task_.other->set.get() : nullptr;
+  split_ = make_split(*task_.side.set, other, task_.threads, task_.rows.has_value());
+  if (split_.threads < 2) return;
+  // A file that grows meanwhile ends for all threads at the same place.
+  for (std::size_t i = 0; i < sizes.size(); ++i) task_.plan.sources[i].most = sizes[i];
+}
+
+bool Team::start(Failure& failure, std::string& problem) {
+  if (task_.rows)
+    rows_.emplace([this](std::string_view text) { give(text); }, task_.rows->readings,
+                  task_.rows->form);
+  for (unsigned i = 0; i < split_.threads; ++i) {
+    if (!add_member(i, failure, problem)) return false;
+  }
+  for (std::size_t i = 1; i < members_.size(); ++i)
+    members_[i]->thread = std::thread([this, i] { run_slices(*members_[i]); });
+  return true;
+}
+
+/// The set of the first part, once, is the one that was given; the others are compiled of the same
+/// model.
+std::shared_ptr<policies::PolicySet> Team::part_of(const Task::Side& side,
+                                                   const std::vector<unsigned>& policies,
+                                                   const std::vector<unsigned>& views,
+                                                   unsigned index) {
+  std::shared_ptr<policies::PolicySet> set = side.set;
+  if (index != 0 || !restarted_.empty()) {
+    config::Problems problems;
+    set = policies::compile(*side.model, problems);
+    WEIR_ASSERT(set != nullptr);  // it has been compiled before
+  }
+  if (split_.by == Split::By::policies) keep_part(*set, policies, views, index);
+  return set;
+}
+
+std::unique_ptr<Engine> Team::engine_of(const Task::Side& side,
+                                        const std::vector<unsigned>& policies,
+                                        const std::vector<unsigned>& views, unsigned index,
+                                        std::string& problem) {
+  const auto order = task_.plan.lateness ? Engine::Order::time : Engine::Order::arrival;
+  auto engine = Engine::make(*side.model, part_of(side, policies, views, index), order, problem);
+  if (engine != nullptr && task_.prepare) task_.prepare(*engine);
+  return engine;
+}
+
+bool Team::add_member(unsigned index, Failure& failure, std::string& problem) {
+  Member& member = *members_.emplace_back(std::make_unique<Member>());
+  failure = Failure::configuration;
+  member.engine = engine_of(task_.side, split_.policies, split_.views, index, problem);
+  if (member.engine == nullptr) return false;
+  if (task_.other) {
+    const std::vector<unsigned> none(task_.other->set->views.size(), 0);
+    member.other = engine_of(*task_.other, split_.other_policies, none, index, problem);
+    if (member.other == nullptr) return false;
+  }
+  Part part;
+  part.index = index;
+  if (split_.by == Split::By::rows)
+    part.share = std::make_unique<RowShare>(member.engine->set(), split_.places,
+                                            member.engine->secret(), split_.threads);
+  if (split_.by == Split::By::policies) {
+    part.verdicts = index == 0 ? EventVerdicts::Keep::all : EventVerdicts::Keep::severe;
+    if (index != 0) {
+      part.tells = told_by(split_.policies, index);
+      part.other_tells = told_by(split_.other_policies, index);
+    }
+  }
+  RowWriter* writer = rows_ ? &*rows_ : nullptr;
+  if (rows_ && split_.threads > 1)
+    writer = &member.rows.emplace(member.pieces, task_.rows->readings, task_.rows->form);
+  failure = Failure::input;
+  member.replay = Replay::make(task_.plan, *member.engine, member.other.get(), writer, problem,
+                               std::move(part));
+  if (member.replay == nullptr) return false;
+  member.replay->use_labels(task_.labels);
+  failure = Failure::none;
+  return true;
+}
+
+void Team::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  begins_.notify_all();
+  for (const auto& member : members_) {
+    if (member->thread.joinable()) member->thread.join();
+  }
+}
+
+void Team::run_slices(Member& member) {
+  for (std::uint64_t done = 0;; ++done) {
+    std::uint64_t rows = 0;
+    {
+      std::unique_lock lock(mutex_);
+      begins_.wait(lock, [&] { return stopping_ || slice_ > done; });
+      if (stopping_) return;
+      rows = slice_rows_;
+    }
+    member.more = member.replay->run(rows);
+    const std::lock_guard lock(mutex_);
+    if (--running_ == 0) ends_.notify_one();
+  }
+}
+
+/// A slice by all threads; returns when each has done its part.
+void Team::run_all(std::uint64_t rows) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++slice_;
+    slice_rows_ = rows;
+    running_ = members_.size() - 1;
+  }
+  begins_.notify_all();
+  members_.front()->more = members_.front()->replay->run(rows);
+  std::unique_lock lock(mutex_);
+  ends_.wait(lock, [&] { return running_ == 0; });
+}
+
+bool Team::run(std::uint64_t rows) {
+  Replay& first = *members_.front()->replay;
+  if (members_.size() == 1) return first.run(rows);
+  run_all(rows);
+  if (!agree()) return start_again("the input changes");
+  if (const std::string why = lack_of_room(); !why.empty()) return start_again(why);
+  for (std::size_t i = 1; i < members_.size(); ++i) {
+    first.merge_verdicts(*members_[i]->replay);
+    members_[i]->replay->begin_slice();
+  }
+  first.begin_slice();
+  if (rows_) merge_rows();
+  if (members_.front()->more) return true;
+  for (std::size_t i = 1; i < members_.size(); ++i) first.merge(*members_[i]->replay);
+  for (const Tally* tally : {&first.tally(), first.other_tally()}) {
+    if (split_.by == Split::By::rows && tally != nullptr && tally->overflowed())
+      return start_again("more keys are hit than a report keeps");
+  }
+  return false;
+}
+
+/// Somebody may have written over what some threads have read, and others not yet.
+bool Team::agree() const {
+  const Member& first = *members_.front();
+  return std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
+    return member->more == first.more && member->replay->rows() == first.replay->rows() &&
+           member->replay->bad() == first.replay->bad() &&
+           member->replay->last() == first.replay->last();
+  });
+}
+
+void Team::merge_rows() {
+  std::vector<RowPieces*> parts;
+  for (const auto& member : members_) parts.push_back(&member->pieces);
+  merge_pieces(parts, [this](std::string_view text) { rows_->lines(text); });
+}
+
+/// All threads together keep to a part of what one has: then nothing would have gone for want of
+/// room, whatever order keys come in.
+std::string Team::lack_of_room() const {
+  std::string why = lack_of_room(false);
+  return why.empty() && task_.other ? lack_of_room(true) : why;
+}
+
+std::string Team::lack_of_room(bool of_other) const {
+  Engine::Room all;
+  for (const auto& member : members_) {
+    const Engine& engine = of_other ? *member->other : *member->engine;
+    const Engine::Room room = engine.room();
+    all.keys += room.keys;
+    all.memory += room.memory;
+    all.patterns += room.patterns;
+    all.lost += room.lost;
+    all.keys_most = room.keys_most;
+    all.memory_most = room.memory_most;
+    all.patterns_most = room.patterns_most;
+    all.lists.resize(room.lists.size());
+    for (std::size_t i = 0; i < room.lists.size(); ++i) {
+      all.lists[i] += room.lists[i];
+      const bool shared_out = split_.by == Split::By::rows;
+      if (shared_out && 2 * all.lists[i] > engine.set().lists[i].max)
+        return "list " + engine.set().lists[i].name + " becomes full";
+    }
+  }
+  if (all.lost != 0 || 8 * all.keys > 5 * all.keys_most || 2 * all.memory > all.memory_most ||
+      2 * all.patterns > all.patterns_most) {
+    return "there are many keys for limits.memory and limits.keys";
+  }
+  return {};
+}
+
+/// With one thread. What has been given of the rows is not given again: up to here all is as one
+/// thread finds it.
+bool Team::start_again(const std::string& why) {
+  stop();
+  members_.clear();
+  rows_.reset();
+  restarted_ = why;
+  split_ = {};
+  split_.text = why;
+  again_ = std::max(again_, given_);
+  given_ = 0;
+  for (Plan::Source& source : task_.plan.sources) source.most = Input::kAll;
+  Failure failure = Failure::none;
+  return start(failure, failed_);
+}
+
+void Team::give(std::string_view text) {
+  const std::uint64_t before = given_;
+  given_ += text.size();
+  if (given_ <= again_) return;
+  task_.rows->out(before < again_ ? text.substr(again_ - before) : text);
+}
+
+void Team::finish_rows() {
+  if (!rows_) return;
+  rows_->line(replay().summary_json());
+  rows_->flush();
+}
+
+}  // namespace weir::replay
