@@ -1,10 +1,13 @@
-"""`scripts/bench replay`: rows per CPU-second of `weir replay` on one core, over files made for it."""
+"""`scripts/bench replay`: rows per CPU-second of `weir replay` on one core, over files made for it; with `--threads` also rows per
+second by the clock on several, and with `--peers` a program that knows these questions only."""
 
+import json
 import os
 import random
 import resource
 import subprocess
 import tempfile
+import time
 
 from . import conditions, products
 from .process import Failure, pinned
@@ -16,6 +19,9 @@ def add_arguments(parser):
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", choices=["access", "hot_items"], action="append")
+    parser.add_argument("--threads", type=int, action="append", default=[], metavar="N",
+                        help="also by the clock with one thread and with N, in alternation; may be repeated")
+    parser.add_argument("--peers", action="store_true", help="access: also a single-purpose C++ program")
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
 
 
@@ -80,6 +86,41 @@ def cpu_seconds(command):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
 
+def by_the_clock(weir, o, config, event, data):
+    """Seconds of the best run for each number of threads, in alternation on the cores that there are."""
+    best, said = {}, {}
+    for _ in range(o.repeat):
+        for threads in dict.fromkeys([1, *o.threads]):
+            command = [weir, "replay", "-c", config, "--event", f"{event}={data}", "-o", "json", "--threads", str(threads), "-v"]
+            start = time.monotonic()
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            seconds = time.monotonic() - start
+            if done.returncode != 0:
+                raise Failure(f"{' '.join(command)} ended with {done.returncode}\n{done.stderr[-2000:]}")
+            best[threads] = min(seconds, best.get(threads, seconds))
+            said[threads] = (done.stdout, done.stderr.strip())
+    for threads, (out, _) in said.items():
+        if out != said[1][0]:
+            raise Failure(f"{threads} threads say something else than one")
+    return [f"  {threads:>2} threads: {best[threads]:6.2f} s by the clock, {o.rows / best[threads]:>10,.0f} rows/s, "
+            f"{best[1] / best[threads]:.2f} x one thread ({said[threads][1].removeprefix('weir: ')})" for threads in best]
+
+
+def single_purpose(o, scratch, data, report):
+    """bench/replay/single_purpose.cc, which must have counted the events that weir has."""
+    program = os.path.join(scratch, "single_purpose")
+    subprocess.run(["c++", "-std=c++20", "-O2", "-o", program, os.path.join(products.ROOT, "bench", "replay", "single_purpose.cc")], check=True)
+    runs = [cpu_seconds(pinned(0, [program, data])) for _ in range(o.repeat)]
+    seconds = min(each for each, _ in runs)
+    counted = {name: int(events) for name, events, _ in (line.split() for line in runs[0][1].splitlines()[1:])}
+    ours = {policy["name"]: policy["events"] for policy in json.loads(report)["policies"]}
+    # Whom a policy lists it does not count on: this program has no lists.
+    wrong = {name for name, events in counted.items() if ours[name] != events and name != "failed-logins-per-ip"}
+    if wrong or len(counted) != len(ours):
+        raise Failure(f"weir and the single-purpose program counted other events: {sorted(wrong)}")
+    return f"  single-purpose C++ program: {seconds:6.2f} CPU s, {o.rows / seconds:>10,.0f} rows/CPU-s"
+
+
 def run(o, build_directory):
     weir = os.path.join(build_directory, "weir")
     lines = [f"{'job':52} {'rows':>10} {'CPU s':>7} {'best rows/CPU-s':>16} {'median':>10} {'peak MB':>8}"]
@@ -100,10 +141,15 @@ def run(o, build_directory):
             if f'"rows":{o.rows},' not in out:
                 raise Failure(f"{job}: not all rows were read: {out[:200]}")
             times.sort()
+            shown = len(lines)
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
             lines.append(f"{what:52} {o.rows:>10,} {times[0]:>7.2f} {o.rows / times[0]:>16,.0f} "
                          f"{o.rows / times[len(times) // 2]:>10,.0f} {peak:>8.0f}")
-            print(lines[-1], flush=True)
+            if o.threads:
+                lines += by_the_clock(weir, o, config, event, data)
+            if o.peers and job == "access":
+                lines.append(single_purpose(o, scratch, data, out))
+            print("\n".join(lines[shown:]), flush=True)
     text = "\n".join(lines)
     if o.save:
         conditions.save(o.save, "Replay", {}, text, "\n".join(raw))
