@@ -165,6 +165,44 @@ void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
   out.put("HTTP/1.1 ").put({status, sizeof status}).put(" ").put(head.reason).put("\r\n");
 }
 
+/// Whether the app gets field `i`, which is not plain. Out of line: rare in a request, and the loop
+/// over all fields stays small.
+[[gnu::noinline]] bool keeps_special(const net::RequestHead& head,
+                                     const UpstreamHeadOptions& options, std::size_t i,
+                                     FieldKind kind) noexcept {
+  const std::string_view name = head.fields.fields[i].name;
+  switch (kind) {
+    case FieldKind::underscore:
+      return !aliases_one_of_ours(name, options.used_names);
+    case FieldKind::x_forwarded_other:
+      return options.peer_trusted || is_read(name, options.used_names);
+    case FieldKind::max_forwards:
+      return !head.max_forwards;
+    default:
+      return is_handshake(kind);
+  }
+}
+
+/// Copies line by line where fields are left out that nothing but their name tells: those by which
+/// a client could get an answer that no policy can read, an untrusted peer's `client_header`, and
+/// the context of a trace that weir replaces.
+[[gnu::noinline]] void copy_chosen_lines(Writer& out, const net::RequestHead& head,
+                                         const UpstreamHeadOptions& options,
+                                         bool hides_client) noexcept {
+  for (std::size_t i = 0; i < head.fields.count; ++i) {
+    const FieldKind kind = head.fields.kinds[i];
+    const std::string_view name = head.fields.fields[i].name;
+    if (kind != FieldKind::plain && !keeps_special(head, options, i, kind)) continue;
+    if (hides_client && !is_handshake(kind) && net::aliases(name, options.client_header)) continue;
+    if (!options.traceparent.empty() && net::aliases(name, "traceparent")) continue;
+    if (options.new_trace && net::aliases(name, "tracestate")) continue;
+    if (options.whole_answer && hides_the_answer(name, head.method_id)) continue;
+    const char* const begin = head.fields.line_begin(i);
+    out.put({begin, static_cast<std::size_t>(head.fields.line_end(i) - begin)});
+  }
+  if (!options.codings.empty()) out.put_line("Accept-Encoding: ", options.codings);
+}
+
 }  // namespace
 
 RequestIds::RequestIds() { randombytes_buf(state_.data(), sizeof state_); }
@@ -226,37 +264,14 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
       .put(" HTTP/1.1\r\n");
   writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
   const bool hides_client = !options.peer_trusted && !options.client_header.empty();
-  const auto names_client = [&](std::size_t i) {
-    return hides_client && net::aliases(head.fields.fields[i].name, options.client_header);
-  };
-  const auto keep = [&](std::size_t i) {
-    const std::string_view name = head.fields.fields[i].name;
-    switch (const FieldKind kind = head.fields.kinds[i]; kind) {
-      case FieldKind::underscore:
-        return !aliases_one_of_ours(name, options.used_names) && !names_client(i);
-      case FieldKind::x_forwarded_other:
-        return options.peer_trusted || (is_read(name, options.used_names) && !names_client(i));
-      case FieldKind::max_forwards:
-        return !head.max_forwards;
-      default:
-        return is_handshake(kind);
-    }
-  };
   const bool hides_trace = !options.traceparent.empty();
-  if (options.whole_answer || hides_client || hides_trace) {
-    for (std::size_t i = 0; i < head.fields.count; ++i) {
-      if (head.fields.kinds[i] != FieldKind::plain ? !keep(i) : names_client(i)) continue;
-      if (hides_trace && net::aliases(head.fields.fields[i].name, "traceparent")) continue;
-      if (options.new_trace && net::aliases(head.fields.fields[i].name, "tracestate")) continue;
-      if (options.whole_answer && hides_the_answer(head.fields.fields[i].name, head.method_id)) {
-        continue;
-      }
-      const char* const begin = head.fields.line_begin(i);
-      writer.put({begin, static_cast<std::size_t>(head.fields.line_end(i) - begin)});
-    }
-    if (!options.codings.empty()) writer.put_line("Accept-Encoding: ", options.codings);
+  if (options.whole_answer || hides_client || hides_trace) [[unlikely]] {
+    copy_chosen_lines(writer, head, options, hides_client);
   } else {
-    copy_lines(writer, head.fields, keep);
+    copy_lines(writer, head.fields, [&](std::size_t i) {
+      const FieldKind kind = head.fields.kinds[i];
+      return kind < FieldKind::host && keeps_special(head, options, i, kind);
+    });
   }
   if (head.framing == Framing::length) {
     writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");

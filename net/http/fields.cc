@@ -108,15 +108,23 @@ inline bool same_token(const char* name, const char* lower, std::size_t size) no
   return true;
 }
 
-struct Prefix {
-  std::string_view text;
-  FieldKind kind;
-};
-/// Proxies in front of apps set such fields: the client that they forward for, its certificate, its
-/// user.
-constexpr Prefix kPrefixes[] = {{"x-weir-", FieldKind::x_weir},
-                                {"x-forwarded-", FieldKind::x_forwarded_other},
-                                {"x-envoy-", FieldKind::x_forwarded_other}};
+/// Fields that a proxy in front of the app sets begin like this: the client that it forwards for,
+/// its certificate, its user. The third letter tells the prefixes apart.
+FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
+  const auto begins = [=](std::string_view prefix) {
+    return size >= prefix.size() && same_token(name, prefix.data(), prefix.size());
+  };
+  switch (size < 3 ? '\0' : name[2] | 0x20) {
+    case 'w':
+      return begins("x-weir-") ? FieldKind::x_weir : FieldKind::plain;
+    case 'f':
+      return begins("x-forwarded-") ? FieldKind::x_forwarded_other : FieldKind::plain;
+    case 'e':
+      return begins("x-envoy-") ? FieldKind::x_forwarded_other : FieldKind::plain;
+    default:
+      return FieldKind::plain;
+  }
+}
 
 }  // namespace
 
@@ -126,14 +134,7 @@ FieldKind field_kind(std::string_view name) noexcept {
   if (size < 2) return FieldKind::plain;
   const Known& known = kTable.data()[slot(p, size)];
   if (known.name.size() == size && same_token(p, known.name.data(), size)) return known.kind;
-  if ((*p | 0x20) == 'x') {
-    for (const Prefix& prefix : kPrefixes) {
-      if (size >= prefix.text.size() && same_token(p, prefix.text.data(), prefix.text.size())) {
-        return prefix.kind;
-      }
-    }
-  }
-  return FieldKind::plain;
+  return (*p | 0x20) == 'x' ? kind_by_prefix(p, size) : FieldKind::plain;
 }
 
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {

@@ -102,7 +102,7 @@ Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict
       render_refusal(set, verdict, effect);
       break;
   }
-  effect.cause = cause_of(set, verdict);
+  if (!verdict.standings.empty()) effect.cause = cause_of(set, verdict);
   effect.upstream_headers = upstream_;
   effect.response_headers = response_;
   effect.body = body_;
