@@ -1,0 +1,143 @@
+"""`scripts/bench doors`: CPU time of weir for each call over gRPC, with h2load as the client: external authorization, and the rate
+limit service with a file of envoyproxy/ratelimit. Alternating runs; the client has a core of its own."""
+
+import os
+import re
+import statistics
+import struct
+import subprocess
+import time
+import urllib.request
+
+from . import conditions, products
+from .process import Child, Failure, favour, free_port, pinned, scratch
+from .start import cpu_ms
+
+LIMITS = """domain: shop
+descriptors:
+  - {key: remote_address, rate_limit: {unit: hour, requests_per_unit: 4000000000}}
+"""
+
+
+def add_arguments(parser):
+    parser.add_argument("--calls", type=int, default=100_000, help="of one run")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--streams", type=int, default=100, help="of one connection")
+    parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
+
+
+def field(number, content):
+    """One field of a protobuf message: a text, bytes, or a list of fields (a message)."""
+    data = b"".join(content) if isinstance(content, list) else content.encode() if isinstance(content, str) else content
+    size, rest = b"", len(data)
+    while rest > 127:
+        size += bytes([rest & 127 | 128])
+        rest >>= 7
+    return bytes([number << 3 | 2]) + size + bytes([rest]) + data
+
+
+def framed(message):
+    return struct.pack(">BI", 0, len(message)) + message
+
+
+def check_request():
+    """A POST with the headers of a browser, as Envoy sends it."""
+    headers = {":method": "POST", ":path": "/login?next=%2F", ":authority": "shop.example", ":scheme": "https", "accept": "*/*",
+               "accept-encoding": "gzip, deflate, br", "accept-language": "en-GB,en;q=0.9", "content-type": "application/json",
+               "cookie": "session=0123456789abcdef0123456789abcdef; theme=dark", "origin": "https://shop.example",
+               "referer": "https://shop.example/", "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+               "x-forwarded-for": "198.51.100.7", "x-forwarded-proto": "https", "x-request-id": "5f0c8a2e-43a1-4a3c-9d3e-6b8e6c1f2a90"}
+    http = [field(1, "1234567890123456789"), field(2, "POST"), *(field(3, [field(1, k), field(2, v)]) for k, v in headers.items()),
+            field(4, "/login?next=%2F"), field(5, "shop.example"), field(6, "https"), field(10, "HTTP/2")]
+    peer = [field(1, [field(1, [field(2, "198.51.100.7"), b"\x18\xd0\x86\x03"])])]
+    return field(1, [field(1, peer), field(2, peer), field(4, [field(2, http)])])
+
+
+def rate_limit_request():
+    return field(1, "shop") + field(2, [field(1, [field(1, "remote_address"), field(2, "198.51.100.7")])])
+
+
+KINDS = {
+    "ext_authz": ("/envoy.service.auth.v3.Authorization/Check", check_request()),
+    "rate limit": ("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", rate_limit_request()),
+}
+
+
+def configuration(directory, port, health):
+    with open(os.path.join(directory, "limits.yaml"), "w", encoding="utf-8") as f:
+        f.write(LIMITS)
+    path = os.path.join(directory, "weir.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"""weir: 1
+grpc: {{listen: 127.0.0.1:{port}}}
+api: {{listen: none}}
+admin: {{listen: 'unix:{directory}/admin.sock'}}
+health: {{listen: 127.0.0.1:{health}}}
+log: {{level: error}}
+threads: 1
+ratelimit: {{files: [limits.yaml]}}
+policies:
+  - {{name: logins, watch: request, when: path == "/login", key: ip, window: 10m, then: [{{over: 1000000000, do: deny}}]}}
+  - {{name: quota, watch: request, key: header.user_agent, window: 1h, then: [{{over: 1000000000, do: deny}}]}}
+""")
+    return path
+
+
+def run_client(o, port, path, message_file):
+    command = pinned(1, ["h2load", "-c", "1", "-m", str(o.streams), "-n", str(o.calls), "-d", message_file,
+                         "-H", "content-type: application/grpc", "-H", "te: trailers", f"http://127.0.0.1:{port}{path}"])
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+    succeeded = re.search(r"(\d+) succeeded, (\d+) failed", done.stdout)
+    if done.returncode != 0 or not succeeded or int(succeeded[1]) != o.calls:
+        raise Failure("h2load: " + done.stdout[-2000:])
+    return float(re.search(r"([\d.]+) req/s", done.stdout)[1]), done.stdout
+
+
+def passed(health):
+    """Calls that weir has let pass so far, by kind: a failure is an answer with status 200 as well."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{health}/metrics", timeout=10) as page:
+        text = page.read().decode()
+    names = {"ext_authz": 'weir_checks_total{door="ext_authz",result="allowed"}', "rate limit": 'weir_rate_limit_calls_total{result="ok"}'}
+    return {kind: int(re.search(re.escape(name) + r" (\d+)", text)[1]) for kind, name in names.items()}
+
+
+def run(o):
+    favour(os.getpid())
+    results = {kind: [] for kind in KINDS}
+    raw = []
+    with scratch() as directory:
+        port, health = free_port(), free_port()
+        weir = Child("weir", pinned(0, [products.Weir.binary, "serve", "-c", configuration(directory, port, health)]),
+                     os.path.join(directory, "output.log"))
+        try:
+            weir.wait_listening(port)
+            for turn in range(o.runs + 1):  # the first one warms up
+                for kind, (path, message) in KINDS.items():
+                    name = os.path.join(directory, "message")
+                    with open(name, "wb") as f:
+                        f.write(framed(message))
+                    before = cpu_ms(weir.pid)
+                    rate, text = run_client(o, port, path, name)
+                    micros = (cpu_ms(weir.pid) - before) * 1000 / o.calls
+                    raw.append(f"{kind}: {micros:.2f} us, {rate:.0f} calls/s\n{text}")
+                    if turn > 0:
+                        results[kind].append((micros, rate))
+            end = time.monotonic() + 10  # the page is made once in a while
+            while any(count != o.calls * (o.runs + 1) for count in passed(health).values()):
+                if time.monotonic() > end:
+                    raise Failure(f"not all calls passed: {passed(health)}")
+                time.sleep(0.2)
+        finally:
+            weir.stop()
+    lines = [f"1 connection, {o.streams} streams, {o.calls} calls a run, {o.runs} runs, one worker",
+             "", f"{'CPU us of weir, a call':26}{'least':>9}{'median':>9}{'most':>9}{'calls/s':>10}"]
+    for kind, rows in results.items():
+        micros = [row[0] for row in rows]
+        lines.append(f"{kind:26}{min(micros):9.2f}{statistics.median(micros):9.2f}{max(micros):9.2f}"
+                     f"{max(row[1] for row in rows):10.0f}")
+    table = "\n".join(lines)
+    print(table)
+    if o.save:
+        h2load = subprocess.run(["h2load", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+        conditions.save(o.save, "Checks over gRPC", {"weir": products.Weir.version(), "client": h2load}, table, "\n".join(raw))
+    return 0
