@@ -30,10 +30,12 @@ class CheckService final : public net::grpc::Method {
     return "/envoy.service.auth.v3.Authorization/Check";
   }
   void start(net::grpc::Call& call, TimePoint now) override;
+  /// Reads paths by these rules from the next call on.
+  void use(const PathRules& path) { rules_.path = path; }
 
  private:
   friend class CheckCall;
-  const CheckRules& rules_;
+  CheckRules rules_;
   gate::Judge& judge_;
   gate::Unsettled& unsettled_;
   net::Wheel& wheel_;

@@ -41,6 +41,8 @@ class GrpcWorker {
   /// Serves this method as well, and says so to who asks for the health of its service. Before
   /// listen(); the method must outlive this.
   void add(net::grpc::Method& method);
+  /// Reads paths by these rules from the next call on.
+  void use(const PathRules& path) { checks_.use(path); }
   Result<void> listen(net::Fd fd) { return server_.listen(std::move(fd)); }
   /// Health says no, and peers are told to go elsewhere. `draining` false: health says yes again.
   void begin_drain(bool draining);

@@ -403,6 +403,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
     worker.gate.use(set);
     worker.server.use(names, set->path_rules);
     if (worker.doors) worker.doors->use(set->path_rules);
+    if (worker.grpc) worker.grpc->use(set->path_rules);
   });
   const bool all = co_await RollCall::complete(switched);
   set_ = next.set;

@@ -26,11 +26,11 @@ bool reads_body(const PolicySet& set, const Binding& binding) {
 }  // namespace
 
 void warn_of_doors(const config::Server& server, const PolicySet& set, config::Problems& problems) {
-  if (server.api.none) return;
-  const bool ext_authz = server.api.ext_authz.has_value();
-  const bool forward_auth = !server.api.forward_auth.empty();
-  if (!ext_authz && !forward_auth) return;
-  const std::string door = ext_authz ? "ext_authz" : "forward_auth";
+  const bool ext_authz = !server.api.none && server.api.ext_authz.has_value();
+  const bool forward_auth = !server.api.none && !server.api.forward_auth.empty();
+  const bool grpc = !server.grpc.none && server.grpc.listen.has_value();
+  if (!ext_authz && !forward_auth && !grpc) return;
+  const std::string door = ext_authz ? "ext_authz" : forward_auth ? "forward_auth" : "grpc";
   for (const Policy& policy : set.policies) {
     const std::string name = "policy \"" + policy.name + "\" ";
     if (watches_answers(policy)) {

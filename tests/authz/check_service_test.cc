@@ -30,7 +30,10 @@ struct Door {
     EXPECT_EQ(metrics.sum(telemetry::Metric::requests_held), 0);
     unsettled.release_all(now);
   }
-  Door() { gate.use(world.set_); }
+  explicit Door(bool error_response = false) {
+    rules.error_response = error_response;
+    gate.use(world.set_);
+  }
 
   static std::string check(const std::string& method, const std::string& path,
                            const std::string& tier = {}) {
@@ -50,7 +53,7 @@ struct Door {
   }
   CheckResponse ask(const std::string& message) {
     FakeCall call(message);
-    service.start(call, now);
+    service().start(call, now);
     return answer(call);
   }
   void advance(milliseconds by) {
@@ -67,7 +70,11 @@ struct Door {
   gate::Gate gate{shared, 0, {}, metrics.cells(0), nullptr};
   gate::Unsettled unsettled{gate, wheel, 0, seconds(60), metrics.cells(0)};
   CheckRules rules;
-  CheckService service{rules, gate, unsettled, wheel, metrics.cells(0)};
+  std::optional<CheckService> started;
+  CheckService& service() {
+    if (!started) started.emplace(rules, gate, unsettled, wheel, metrics.cells(0));
+    return *started;
+  }
 };
 
 TEST(CheckService, PassesFlagsAndRefuses) {
@@ -88,20 +95,28 @@ TEST(CheckService, ARequestThatCannotBeReadIsRefused) {
   EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 400);
 }
 
+TEST(CheckService, ReadsPathsByTheRulesThatAReloadBrings) {
+  Door door;
+  EXPECT_EQ(door.ask(Door::check("GET", "/BANNED")).status().code(), 0);
+  PathRules rules;
+  rules.fold_case = true;
+  door.service().use(rules);
+  EXPECT_NE(door.ask(Door::check("GET", "/BANNED")).status().code(), 0);
+}
+
 TEST(CheckService, WhatIsNoCheckFailsTheCall) {
   Door door;
   FakeCall call("\xff\xff");
-  door.service.start(call, door.now);
+  door.service().start(call, door.now);
   EXPECT_EQ(call.failed, Status::internal);
-  door.rules.error_response = true;
-  EXPECT_TRUE(door.ask("\xff\xff").has_error_response());
+  EXPECT_TRUE(Door(true).ask("\xff\xff").has_error_response());
 }
 
 TEST(CheckService, StrangersMayNotAsk) {
   Door door;
   FakeCall call(Door::check("GET", "/"));
   call.from = *Address::parse("192.0.2.99");
-  door.service.start(call, door.now);
+  door.service().start(call, door.now);
   EXPECT_EQ(call.failed, Status::permission_denied);
 }
 
@@ -109,7 +124,7 @@ TEST(CheckService, HoldsARequestForAsLongAsItIsDelayed) {
   Door door;
   FakeCall call(Door::check("GET", "/slow"));
   call.until = door.now + seconds(2);
-  door.service.start(call, door.now);
+  door.service().start(call, door.now);
   EXPECT_FALSE(call.done());
   EXPECT_NE(call.pending, nullptr);
   door.advance(milliseconds(900));
@@ -122,7 +137,7 @@ TEST(CheckService, RefusesWhatItCannotHoldWithinTheDeadline) {
   Door door;
   FakeCall call(Door::check("GET", "/slow"));
   call.until = door.now + milliseconds(250);
-  door.service.start(call, door.now);
+  door.service().start(call, door.now);
   const CheckResponse refused = Door::answer(call);
   EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 429);
 }
@@ -130,7 +145,7 @@ TEST(CheckService, RefusesWhatItCannotHoldWithinTheDeadline) {
 TEST(CheckService, ACallThatIsGivenUpGivesItsPlaceBack) {
   Door door;
   FakeCall call(Door::check("GET", "/slow"));
-  door.service.start(call, door.now);
+  door.service().start(call, door.now);
   ASSERT_NE(call.pending, nullptr);
   call.pending->cancelled(door.now);
   door.advance(seconds(5));
@@ -147,7 +162,7 @@ TEST(CheckService, WhoWaitsForOthersIsAnsweredWithinTheDeadline) {
   EXPECT_EQ(other.ask(Door::check("POST", "/login")).status().code(), 0);
   FakeCall call(Door::check("POST", "/login"));
   call.until = other.now + milliseconds(250);
-  other.service.start(call, other.now);
+  other.service().start(call, other.now);
   EXPECT_FALSE(call.done());
   other.advance(milliseconds(240));
   EXPECT_EQ(static_cast<int>(Door::answer(call).denied_response().status().code()), 429);
