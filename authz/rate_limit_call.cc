@@ -7,24 +7,14 @@
 namespace weir::authz {
 namespace {
 
-/// Takes no notice: a look is asked for its verdict alone.
-class NoTrace final : public policies::Trace {
- public:
-  void event(const policies::Event&, Happened) override {}
-  void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}
-  void skipped(const policies::Policy&, policies::Skip, std::string_view,
-               policies::MissReason) override {}
-  void counted(const policies::Policy&, const policies::Binding&, const policies::Counter&,
-               const limiter::Reading&) override {}
-  void rung(const policies::Policy&, std::size_t, const Value&, std::optional<Number>,
-            bool) override {}
-  void pattern(const policies::Policy&, const policies::PlannedPattern&,
-               const limiter::PatternView&) override {}
-};
-
 constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
 
 }  // namespace
+
+void RateLimitCall::Part::counted(const policies::Policy& policy, const policies::Binding&,
+                                  const policies::Counter&, const limiter::Reading& reading) {
+  call->readings_.push_back({index, policy.name, reading.value});
+}
 
 Descriptor& RateLimitCall::add() {
   sizes_.push_back(0);
@@ -69,6 +59,7 @@ bool RateLimitCall::judge(Mode mode, TimePoint now, Waiting& waiting) {
   response_lines_.clear();
   body_.clear();
   metadata_.clear();
+  readings_.clear();
   set_ = nullptr;
   open_ = descriptors_.size();
   for (std::size_t i = 0; i < descriptors_.size(); ++i) judge(i, now);
@@ -93,9 +84,8 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
     return;
   }
   const policies::Record record = policies::record_of(found, descriptors_[index], now);
-  static NoTrace no_trace;
   const auto judged = mode_ == Mode::count ? gate_.judge(record, Answer{}, now, part)
-                                           : gate_.query(record, now, no_trace, part);
+                                           : gate_.query(record, now, part, part);
   if (!judged) {
     part.waits = true;
     gate_.park(part, now);
@@ -141,6 +131,7 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
 void RateLimitCall::resumed(Part& part, TimePoint now) {
   if (!part.waits) return;
   part.waits = false;
+  std::erase_if(readings_, [&](const auto& one) { return one.descriptor == part.index; });
   judge(part.index, now);
   if (open_ != 0) return;
   finish(*set_);

@@ -70,15 +70,33 @@ class RateLimitCall {
   std::string_view request_lines() const noexcept { return request_lines_; }
   std::string_view response_lines() const noexcept { return response_lines_; }
   std::string_view body() const noexcept { return body_; }
+  /// What the counters of a look show, with its hits.
+  struct CounterReading {
+    std::size_t descriptor;
+    std::string policy;
+    Number value;
+  };
+  const std::vector<CounterReading>& readings() const noexcept { return readings_; }
   /// The metadata of the rules of descriptors that passed: JSON objects.
   const std::vector<std::string>& metadata() const noexcept { return metadata_; }
 
  private:
-  struct Part final : gate::Waiter {
+  /// One descriptor; of a look it keeps what the counters show.
+  struct Part final : gate::Waiter, policies::Trace {
     RateLimitCall* call = nullptr;
     std::size_t index = 0;
     bool waits = false;
     void resume(TimePoint now) override { call->resumed(*this, now); }
+    void event(const policies::Event&, Happened) override {}
+    void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}
+    void skipped(const policies::Policy&, policies::Skip, std::string_view,
+                 policies::MissReason) override {}
+    void counted(const policies::Policy& policy, const policies::Binding& binding,
+                 const policies::Counter& counter, const limiter::Reading& reading) override;
+    void rung(const policies::Policy&, std::size_t, const Value&, std::optional<Number>,
+              bool) override {}
+    void pattern(const policies::Policy&, const policies::PlannedPattern&,
+                 const limiter::PatternView&) override {}
   };
 
   void judge(std::size_t index, TimePoint now);
@@ -104,6 +122,7 @@ class RateLimitCall {
   policies::Action verdict_ = policies::Action::none;
   std::string verdict_line_, request_lines_, response_lines_, body_;
   std::vector<std::string> metadata_;
+  std::vector<CounterReading> readings_;
 };
 
 }  // namespace weir::authz

@@ -8,6 +8,7 @@
 
 #include "net/deadline.h"
 #include "net/http/json_reply.h"
+#include "net/http/uri.h"
 
 namespace weir::app {
 
@@ -41,13 +42,47 @@ asio::awaitable<net::HttpReply> RateLimitPaths::answer(net::HttpRequest request)
     if (request.method != "POST") co_return only("POST");
     // Any type of content, as there: curl says that it sends a form.
     // A name of its own: GCC 12 destroys a temporary of an awaited expression twice.
-    Ask what = [body = std::move(request.body)](authz::RateLimitDesk& desk, TimePoint now,
-                                                authz::RateLimitDesk::Answered answered) {
-      desk.json(body, now, std::move(answered));
+    Ask what = [body = std::move(request.body)](const Desks& desks, TimePoint now, auto answered) {
+      desks.json.json(body, now, std::move(answered));
     };
     co_return co_await ask(std::move(what));
   }
+  if (facts.settings.limitador) co_return co_await limitador(std::move(request));
   co_return net::problem(404, "nothing is here: see ratelimit, api.ext_authz and api.forward_auth");
+}
+
+asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest request) {
+  using Kind = authz::LimitadorDesk::Ask;
+  static constexpr std::pair<std::string_view, Kind> kCalls[] = {
+      {"/check", Kind::check},
+      {"/report", Kind::report},
+      {"/check_and_report", Kind::check_and_report}};
+  for (const auto& [path, kind] : kCalls) {
+    if (request.path != path) continue;
+    if (request.method != "POST") co_return only("POST");
+    Ask what = [body = std::move(request.body), kind](const Desks& desks, TimePoint now,
+                                                      auto answered) {
+      desks.limitador.ask(kind, body, now, std::move(answered));
+    };
+    co_return co_await ask(std::move(what));
+  }
+  constexpr std::string_view kLimits = "/limits/", kCounters = "/counters/";
+  const bool limits = request.path.starts_with(kLimits);
+  if (!limits && !request.path.starts_with(kCounters)) {
+    co_return net::problem(404,
+                           "here are /check, /report, /check_and_report, /limits/NAMESPACE "
+                           "and /counters/NAMESPACE");
+  }
+  if (request.method != "GET" && request.method != "HEAD") co_return only("GET");
+  const std::string_view coded =
+      std::string_view(request.path).substr((limits ? kLimits : kCounters).size());
+  const auto space = net::percent_decode(coded, false);
+  if (!space || space->empty()) co_return net::problem(400, "the namespace cannot be read");
+  if (limits) co_return authz::limitador_limits(facts_().settings, *space);
+  Ask what = [space = *space](const Desks& desks, TimePoint now, auto answered) {
+    desks.limitador.counters(space, now, std::move(answered));
+  };
+  co_return co_await ask(std::move(what));
 }
 
 asio::awaitable<net::HttpReply> RateLimitPaths::ask(Ask what) {
@@ -57,8 +92,8 @@ asio::awaitable<net::HttpReply> RateLimitPaths::ask(Ask what) {
     std::optional<net::HttpReply> reply;
   };
   const auto question = std::make_shared<Question>(io_);
-  post_([this, what = std::move(what), question](authz::RateLimitDesk& desk, TimePoint now) {
-    what(desk, now, [this, question](net::HttpReply reply) {
+  post_([this, what = std::move(what), question](const Desks& desks, TimePoint now) {
+    what(desks, now, [this, question](net::HttpReply reply) {
       asio::post(io_, [question, reply = std::move(reply)]() mutable {
         question->reply = std::move(reply);
         question->timer.cancel();

@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 
+#include "authz/limitador_desk.h"
 #include "authz/rate_limit_desk.h"
 #include "config/model.h"
 #include "net/http/guarded_door.h"
@@ -11,12 +12,17 @@
 namespace weir::app {
 
 /// What other rate limit services answer over HTTP, on the api door: `POST /json` and `GET
-/// /healthcheck` of envoyproxy/ratelimit. On the control thread; calls are judged by the workers in
-/// turn.
+/// /healthcheck` of envoyproxy/ratelimit, and limitador's API. On the control thread; the workers
+/// judge the calls in turn.
 class RateLimitPaths final : public net::DoorRoom {
  public:
+  /// Of one worker.
+  struct Desks {
+    authz::RateLimitDesk& json;
+    authz::LimitadorDesk& limitador;
+  };
   /// Runs the work on some worker's thread.
-  using Post = std::function<void(std::function<void(authz::RateLimitDesk& desk, TimePoint now)>)>;
+  using Post = std::function<void(std::function<void(const Desks& desks, TimePoint now)>)>;
 
   /// What is in force when a request comes.
   struct Facts {
@@ -30,8 +36,9 @@ class RateLimitPaths final : public net::DoorRoom {
   boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
 
  private:
-  using Ask = std::function<void(authz::RateLimitDesk& desk, TimePoint now,
-                                 authz::RateLimitDesk::Answered answered)>;
+  using Ask = std::function<void(const Desks& desks, TimePoint now,
+                                 std::function<void(net::HttpReply)> answered)>;
+  boost::asio::awaitable<net::HttpReply> limitador(net::HttpRequest request);
   boost::asio::awaitable<net::HttpReply> ask(Ask what);
 
   boost::asio::io_context& io_;

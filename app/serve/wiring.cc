@@ -331,7 +331,8 @@ int Wiring::build_workers() {
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>(
         (*pool_)[i], i, count, *shared_, settings_, proxy_settings_, door_settings_, grpc_.get(),
-        metrics_->cells(i), metrics_->rules(), report_->observer(i), redis_ ? &*redis_ : nullptr));
+        metrics_->cells(i), metrics_->rules(), limitador_counters_, report_->observer(i),
+        redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
       workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
     }

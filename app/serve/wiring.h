@@ -184,6 +184,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   authz::DoorSettings door_settings_;
   std::unique_ptr<GrpcDoor> grpc_;  // null: it is not wanted
   bool grpc_listens_ = true;        // false: its default port was taken
+  authz::LimitadorCounters limitador_counters_;
   std::unique_ptr<net::WorkerPool> pool_;
   std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
   std::unique_ptr<admin::HealthServer> health_;

@@ -14,7 +14,9 @@ void Wiring::make_rate_limit_paths() {
       },
       [this](auto work) {
         Worker* const to = workers_[next_desk_++ % workers_.size()].get();
-        to->thread.post([to, work = std::move(work)] { work(to->desk, to->thread.now()); });
+        to->thread.post([to, work = std::move(work)] {
+          work({to->desk, to->limitador}, to->thread.now());
+        });
       });
 }
 

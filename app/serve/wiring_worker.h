@@ -7,6 +7,7 @@
 #include "app/serve/wiring.h"
 #include "app/support/shared_store.h"
 #include "authz/door_server.h"
+#include "authz/limitador_desk.h"
 #include "authz/rate_limit_desk.h"
 #include "gate/unsettled.h"
 #include "policies/set/sharing.h"
@@ -18,7 +19,8 @@ struct Wiring::Worker {
   Worker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
          const config::Server& settings, const proxy::Settings& proxy,
          const authz::DoorSettings& doors_wanted, GrpcDoor* grpc_wanted,
-         telemetry::MetricCells& cells, telemetry::RuleStats& rules, policies::Observer& observer,
+         telemetry::MetricCells& cells, telemetry::RuleStats& rules,
+         authz::LimitadorCounters& limitador_counters, policies::Observer& observer,
          const SharedStoreSettings* store)
       : thread(in),
         metrics(cells),
@@ -28,7 +30,8 @@ struct Wiring::Worker {
         server(in, proxy, gate, cells),
         unsettled(gate, in.wheel(), index, settings.authz.settle, cells),
         lines(gate, cells),
-        desk(gate, cells, rules) {
+        desk(gate, cells, rules),
+        limitador(gate, cells, rules, limitador_counters) {
     lines.settle_by(unsettled, index, workers);
     if (!doors_wanted.doors.empty()) doors.emplace(in, doors_wanted, gate, unsettled, cells);
     if (grpc_wanted != nullptr) grpc.emplace(in, *grpc_wanted, gate, unsettled, cells);
@@ -83,9 +86,10 @@ struct Wiring::Worker {
   gate::Unsettled unsettled;
   // Their turns end after the proxy's, which ticks the gate, and before Redis' own.
   std::optional<authz::DoorServer> doors;
-  std::optional<GrpcWorker> grpc;          // none: it is not wanted
-  api::LineJudge lines;                    // of the event API
-  authz::RateLimitDesk desk;               // of paths of other rate limit services
+  std::optional<GrpcWorker> grpc;  // none: it is not wanted
+  api::LineJudge lines;            // of the event API
+  authz::RateLimitDesk desk;       // of paths of other rate limit services
+  authz::LimitadorDesk limitador;
   telemetry::RequestSink* sink = nullptr;  // null: neither access log nor traces
 };
 

@@ -39,7 +39,8 @@ constexpr Row<RateLimit> kRateLimit[] = {
       "Files of envoyproxy/ratelimit, read as they are; relative to this file."},
      [](Reader& r, const Member& m, RateLimit& out) { out.files = r.texts(m); }},
     {{"limitador", shape::kText, "path of a file", "",
-      "A file of limitador's limits, read as it is; relative to this file."},
+      "A file of limitador's limits, read as it is; then the api door answers `/check`, `/report`, "
+      "`/check_and_report`, `/limits/NAMESPACE` and `/counters/NAMESPACE`."},
      [](Reader& r, const Member& m, RateLimit& out) { out.limitador = r.text(m); }},
     {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "as `defaults` says",

@@ -66,5 +66,102 @@ class EnvoyProxyRateLimit(unittest.TestCase):
             self.assertEqual([site.ask("/json", CALL).status for _ in range(2)], [200, 429])
 
 
+LIMITS = """
+- {namespace: shop, max_value: 3, seconds: 600, name: posts, conditions: ["descriptors[0]['req.method'] == 'POST'"],
+   variables: ["descriptors[0].user_id"]}
+- {namespace: shop, max_value: 100, seconds: 3600, variables: [tier]}
+- {namespace: other, id: one, max_value: 0, seconds: 1, conditions: [], variables: []}
+"""
+
+
+class Limitador(unittest.TestCase):
+    def site(self, **options):
+        return Site(ratelimit="{limitador: limits.yaml}", files={"limits.yaml": LIMITS}, **options)
+
+    @staticmethod
+    def question(user="ann", delta=1, space="shop", **more):
+        values = {"req.method": "POST", "user_id": user} if space == "shop" else {}
+        return {"namespace": space, "values": {**values, **more.pop("values", {})}, "delta": delta, **more}
+
+    def codes(self, site, path, *questions):
+        replies = [site.ask(path, question) for question in questions]
+        for reply in replies:
+            if reply.status in (200, 429):
+                self.assertEqual(json.loads(reply.body), None)
+        return [reply.status for reply in replies]
+
+    def test_checks_reports_and_both_at_once(self):
+        with self.site() as site:
+            ask = self.question
+            self.assertEqual(self.codes(site, "/check_and_report", *[ask()] * 4), [200, 200, 200, 429])
+            self.assertEqual(self.codes(site, "/check", ask(), ask("bob"), ask("bob", 3), ask("bob", 4)), [429, 200, 200, 429])
+            self.assertEqual(self.codes(site, "/check", *[ask("bob")] * 5), [200] * 5, "a check counts nothing")
+            self.assertEqual(self.codes(site, "/report", ask("eve"), ask("eve", 2), ask("eve", 9)), [200] * 3)
+            self.assertEqual(self.codes(site, "/check", ask("eve")), [429])
+            # A report that comes over the limit fills it up.
+            self.assertEqual(self.codes(site, "/report", ask("kim", 9)), [200])
+            self.assertEqual(self.codes(site, "/check_and_report", ask("kim")), [429])
+            # What is refused counts in no limit, and no condition means no limit.
+            self.assertEqual(self.codes(site, "/check_and_report", ask("tom", 4), ask("tom", 3)), [429, 200])
+            self.assertEqual(self.codes(site, "/check_and_report", *[{"namespace": "shop", "values": {}, "delta": 9}] * 9), [200] * 9)
+            self.assertEqual(self.codes(site, "/check", ask(space="other"), ask(space="nowhere")), [429, 200])
+            self.assertEqual(site.stop(), 0)
+
+    def test_a_limit_holds_exactly_under_parallel_calls(self):
+        with self.site() as site, ThreadPoolExecutor(16) as pool:
+            question = {"namespace": "shop", "values": {"tier": "gold"}, "delta": 1}
+            codes = [r.status for r in pool.map(lambda _: site.ask("/check_and_report", question), range(150))]
+            self.assertEqual((codes.count(200), codes.count(429)), (100, 50))
+
+    def test_limits_and_counters_of_a_namespace(self):
+        with self.site() as site:
+            limits = json.loads(site.ask("/limits/shop").body)
+            self.assertEqual(limits[0], {"id": None, "namespace": "shop", "max_value": 3, "seconds": 600, "name": "posts",
+                                         "conditions": ["descriptors[0]['req.method'] == 'POST'"],
+                                         "variables": ["descriptors[0].user_id"]})
+            self.assertEqual([limit["max_value"] for limit in limits], [3, 100])
+            self.assertEqual(json.loads(site.ask("/limits/other").body)[0]["id"], "one")
+            self.assertEqual(json.loads(site.ask("/limits/nowhere").body), [])
+            self.assertEqual(json.loads(site.ask("/counters/shop").body), [])
+            for user, values in (("ann", {"tier": "gold"}), ("ann", {}), ("bob", {})):
+                self.assertEqual(site.ask("/check_and_report", self.question(user, values=values)).status, 200)
+            counters = json.loads(site.ask("/counters/shop").body)
+            self.assertEqual(sorted((c["limit"]["max_value"], *c["set_variables"].items(), c["remaining"]) for c in counters),
+                             [(3, ("descriptors[0].user_id", "ann"), 1), (3, ("descriptors[0].user_id", "bob"), 2),
+                              (100, ("tier", "gold"), 99)])
+            for counter in counters:
+                self.assertTrue(0 < counter["expires_in_seconds"] <= counter["limit"]["seconds"])
+            self.assertEqual(json.loads(site.ask("/counters/other").body), [])
+
+    def test_headers_where_they_are_asked_for(self):
+        with self.site() as site:
+            wanted = self.question(values={"tier": "gold"}, response_headers="DraftVersion03")
+            first = site.ask("/check_and_report", wanted)
+            self.assertEqual(first.header("x-ratelimit-limit"), '3, 3;w=600;name="posts", 100;w=3600')
+            self.assertEqual(first.header("x-ratelimit-remaining"), "2")
+            self.assertTrue(0 < int(first.header("x-ratelimit-reset")) <= 600)
+            over = [site.ask("/check_and_report", wanted) for _ in range(3)][-1]
+            self.assertEqual((over.status, over.header("x-ratelimit-remaining")), (429, "0"))
+            self.assertIsNone(site.ask("/check_and_report", self.question("bob")).header("x-ratelimit-limit"))
+
+    def test_what_is_no_call(self):
+        with self.site() as site:
+            for body in (b"", b"{", b"[]", {}, {"namespace": "shop"}, {"namespace": "shop", "values": {}},
+                         {"namespace": "shop", "values": {}, "delta": -1}, {"namespace": "shop", "values": {"a": 1}, "delta": 1},
+                         {"namespace": "", "values": {}, "delta": 1}, {"namespace": "shop", "values": [], "delta": 1}):
+                for path in ("/check", "/report", "/check_and_report"):
+                    self.assertEqual(site.ask(path, body).status, 400, (path, body))
+            self.assertEqual([site.ask("/check").status, site.ask("/limits/shop", {}).status], [405, 405])
+            self.assertEqual([site.ask("/limits/").status, site.ask("/limits/%zz").status], [400, 400])
+            self.assertEqual(site.ask("/elsewhere").status, 404)
+
+    def test_the_file_is_read_again_when_it_changes(self):
+        with self.site() as site:
+            self.assertEqual(self.codes(site, "/check", self.question("bob", 4)), [429])
+            site.replace(site.directory + "/limits.yaml", LIMITS.replace("max_value: 3", "max_value: 5"))
+            eventually(lambda: site.ask("/check", self.question("bob", 4)).status == 200, what="the new limit")
+            self.assertEqual(json.loads(site.ask("/limits/shop").body)[0]["max_value"], 5)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,37 @@
+#include "authz/limitador_counters.h"
+
+#include <algorithm>
+
+namespace weir::authz {
+
+void LimitadorCounters::note(Counter counter, TimePoint now) {
+  std::size_t size = 0;
+  for (const auto& [name, value] : counter.values) size += name.size() + value.size();
+  if (size > kTextMost) return;
+  std::string key = counter.space + '\0' + counter.policy;
+  for (const auto& [name, value] : counter.set)
+    key += '\0' + std::to_string(value.size()) + ':' + value;
+  const std::lock_guard lock(mutex_);
+  const auto found = counters_.find(key);
+  if (found != counters_.end()) {
+    if (found->second.end <= now) found->second = std::move(counter);
+    return;
+  }
+  if (counters_.size() >= kMost) {
+    std::erase_if(counters_, [&](const auto& one) { return one.second.end <= now; });
+    if (counters_.size() >= kMost) return;
+  }
+  counters_.emplace(std::move(key), std::move(counter));
+}
+
+std::vector<LimitadorCounters::Counter> LimitadorCounters::of(std::string_view space,
+                                                              TimePoint now) const {
+  std::vector<Counter> out;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, counter] : counters_) {
+    if (counter.space == space && counter.end > now) out.push_back(counter);
+  }
+  return out;
+}
+
+}  // namespace weir::authz

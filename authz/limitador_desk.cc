@@ -1,0 +1,287 @@
+#include "authz/limitador_desk.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <limits>
+#include <utility>
+
+#include "net/http/json_reply.h"
+
+namespace weir::authz {
+namespace {
+
+namespace json = boost::json;
+using Limit = config::Server::LimitadorLimit;
+
+constexpr std::int64_t kDeltaMost = std::int64_t{1} << 53;
+
+/// The body of a call.
+struct Question {
+  std::string space;
+  LimitadorCounters::Values values;
+  std::int64_t delta = 0;
+  bool headers = false;  ///< asked for as `DraftVersion03`
+};
+
+/// What is wrong with the body; empty: nothing.
+std::string read_question(std::string_view text, Question& out) {
+  boost::system::error_code error;
+  const json::value value = json::parse(text, error);
+  if (error || !value.is_object()) return "the body is no JSON object";
+  const json::object& body = value.get_object();
+  const json::value* const space = body.if_contains("namespace");
+  const json::value* const values = body.if_contains("values");
+  const json::value* const delta = body.if_contains("delta");
+  if (space == nullptr || !space->is_string() || space->get_string().empty())
+    return "\"namespace\" is no text";
+  if (values == nullptr || !values->is_object()) return "\"values\" is no map of texts";
+  const std::int64_t* const number = delta != nullptr ? delta->if_int64() : nullptr;
+  if (number == nullptr || *number < 0) return "\"delta\" is no number from 0";
+  out.space = space->get_string();
+  out.delta = std::min(*number, kDeltaMost);
+  for (const auto& [name, one] : values->get_object()) {
+    if (!one.is_string()) return "\"values\" is no map of texts";
+    out.values.emplace_back(std::string(name), std::string(one.get_string()));
+  }
+  std::sort(out.values.begin(), out.values.end());
+  const json::value* const headers = body.if_contains("response_headers");
+  if (headers != nullptr && !headers->is_null()) {
+    if (!headers->is_string()) return "\"response_headers\" is no text";
+    out.headers = headers->get_string() == "DraftVersion03";
+  }
+  return {};
+}
+
+net::HttpReply reply_with(int status, const json::value& body) {
+  return net::json_reply(body, status);
+}
+
+json::object json_of(const Limit& limit) {
+  json::object out;
+  const auto text_or_null = [](const std::optional<std::string>& text) {
+    return text ? json::value(*text) : json::value(nullptr);
+  };
+  out["id"] = text_or_null(limit.id);
+  out["namespace"] = limit.space;
+  out["max_value"] = limit.most;
+  out["seconds"] = limit.seconds;
+  out["name"] = text_or_null(limit.name);
+  out["conditions"] = json::array(limit.conditions.begin(), limit.conditions.end());
+  out["variables"] = json::array(limit.variables.begin(), limit.variables.end());
+  return out;
+}
+
+const Limit* limit_of(const config::Server::RateLimit& settings, std::string_view policy) {
+  const auto found = std::find_if(settings.limits.begin(), settings.limits.end(),
+                                  [&](const Limit& limit) { return limit.policy.value == policy; });
+  return found == settings.limits.end() ? nullptr : &*found;
+}
+
+std::int64_t whole(const Number& number) {
+  return number.is_real() ? static_cast<std::int64_t>(number.as_real()) : number.integer();
+}
+
+}  // namespace
+
+net::HttpReply limitador_limits(const config::Server::RateLimit& settings, std::string_view space) {
+  json::array out;
+  for (const Limit& limit : settings.limits) {
+    if (limit.space == space) out.push_back(json_of(limit));
+  }
+  return reply_with(200, out);
+}
+
+/// One call under way: several judgements after each other.
+class LimitadorDesk::Active final : private RateLimitCall::Waiting {
+ public:
+  explicit Active(LimitadorDesk& desk) : desk_(desk), call_(desk.gate_, desk.meter_) {}
+
+  void ask(Ask what, std::string_view body, TimePoint now, Answered answered) {
+    answered_ = std::move(answered);
+    asked_ = what;
+    question_ = {};
+    limited_ = false;
+    if (const std::string wrong = read_question(body, question_); !wrong.empty()) {
+      desk_.metrics_.add(telemetry::Metric::rate_limit_errors);
+      return leave(net::problem(400, wrong));
+    }
+    step_ = Step::judging;
+    const auto mode = what == Ask::check ? RateLimitCall::Mode::look : RateLimitCall::Mode::count;
+    judge(mode, question_.delta, now);
+  }
+
+  void list(std::string space, TimePoint now, Answered answered) {
+    answered_ = std::move(answered);
+    listed_ = desk_.counters_.of(space, now);
+    step_ = Step::listing;
+    if (listed_.empty()) return leave(reply_with(200, json::array()));
+    question_.space = std::move(space);
+    call_.begin(question_.space);
+    for (const auto& counter : listed_) add(counter.values, 0);
+    if (call_.judge(RateLimitCall::Mode::look, now, *this)) judged(call_, now);
+  }
+
+ private:
+  enum class Step : std::uint8_t {
+    judging,
+    looking_what_is_left,  ///< a report is over a limit
+    filling_up,            ///< and fills it up
+    reading,               ///< which counters it was counted by
+    listing,
+  };
+
+  void add(const LimitadorCounters::Values& values, std::int64_t hits) {
+    call_.add().hits = hits;
+    for (const auto& [name, value] : values) call_.add_entry(name, value);
+  }
+
+  void judge(RateLimitCall::Mode mode, std::int64_t hits, TimePoint now) {
+    call_.begin(question_.space);
+    add(question_.values, hits);
+    if (call_.judge(mode, now, *this)) judged(call_, now);
+  }
+
+  void judged(RateLimitCall&, TimePoint now) override {
+    switch (step_) {
+      case Step::judging:
+        limited_ = call_.is_over();
+        if (asked_ == Ask::check) return answer();
+        if (limited_ && asked_ == Ask::report) {
+          step_ = Step::looking_what_is_left;
+          return judge(RateLimitCall::Mode::look, 0, now);
+        }
+        if (limited_ && !question_.headers) return answer();
+        step_ = Step::reading;
+        return judge(RateLimitCall::Mode::look, 0, now);
+      case Step::looking_what_is_left: {
+        limited_ = false;
+        const std::int64_t left = call_.status(0).what.remaining;
+        step_ = Step::filling_up;
+        if (left > 0)
+          return judge(RateLimitCall::Mode::count, std::min(left, question_.delta), now);
+        return judged(call_, now);
+      }
+      case Step::filling_up:
+        step_ = Step::reading;
+        return judge(RateLimitCall::Mode::look, 0, now);
+      case Step::reading:
+        if (!limited_) note(now);
+        return answer();
+      case Step::listing:
+        return answer_list(now);
+    }
+  }
+
+  void note(TimePoint now) {
+    const auto& settings = desk_.gate_.set().ratelimit;
+    for (const auto& reading : call_.readings()) {
+      const Limit* const limit = limit_of(settings, reading.policy);
+      if (limit == nullptr || whole(reading.value) <= 0) continue;
+      LimitadorCounters::Counter counter{question_.space,
+                                         reading.policy,
+                                         {},
+                                         question_.values,
+                                         now + std::chrono::seconds{limit->seconds}};
+      for (std::size_t i = 0; i < limit->variables.size(); ++i)
+        counter.set.emplace_back(limit->variables[i], value_of(limit->keys[i]));
+      desk_.counters_.note(std::move(counter), now);
+    }
+  }
+
+  std::string value_of(std::string_view key) const {
+    for (const auto& [name, value] : question_.values) {
+      if (name == key) return value;
+    }
+    return {};
+  }
+
+  void answer() {
+    desk_.metrics_.add(limited_ ? telemetry::Metric::rate_limit_over
+                                : telemetry::Metric::rate_limit_ok);
+    net::HttpReply reply = reply_with(limited_ ? 429 : 200, nullptr);
+    if (question_.headers && asked_ == Ask::check_and_report) add_headers(reply);
+    leave(std::move(reply));
+  }
+
+  /// Of draft-polli-03, the limit with the least left first.
+  void add_headers(net::HttpReply& reply) {
+    struct Left {
+      const Limit* limit;
+      std::int64_t left;
+    };
+    std::vector<Left> limits;
+    for (const auto& reading : call_.readings()) {
+      const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, reading.policy);
+      if (limit == nullptr) continue;
+      const std::int64_t with = whole(reading.value) + (limited_ ? question_.delta : 0);
+      limits.push_back({limit, std::max<std::int64_t>(0, limit->most - with)});
+    }
+    if (limits.empty()) return;
+    std::stable_sort(limits.begin(), limits.end(),
+                     [](const Left& a, const Left& b) { return a.left < b.left; });
+    std::string all = std::to_string(limits.front().limit->most);
+    for (const Left& one : limits) {
+      all += ", " + std::to_string(one.limit->most) + ";w=" + std::to_string(one.limit->seconds);
+      if (!one.limit->name) continue;
+      all += ";name=\"";
+      for (const char c : *one.limit->name) all += c == '"' ? '\'' : c < ' ' || c == 127 ? '?' : c;
+      all += '"';
+    }
+    reply.fields.emplace_back("X-RateLimit-Limit", all);
+    reply.fields.emplace_back("X-RateLimit-Remaining", std::to_string(limits.front().left));
+    reply.fields.emplace_back("X-RateLimit-Reset", std::to_string(limits.front().limit->seconds));
+  }
+
+  void answer_list(TimePoint now) {
+    json::array out;
+    for (std::size_t i = 0; i < listed_.size(); ++i) {
+      const auto& counter = listed_[i];
+      const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, counter.policy);
+      const auto reading = std::find_if(
+          call_.readings().begin(), call_.readings().end(),
+          [&](const auto& one) { return one.descriptor == i && one.policy == counter.policy; });
+      if (limit == nullptr || reading == call_.readings().end() || whole(reading->value) <= 0)
+        continue;
+      json::object one;
+      one["limit"] = json_of(*limit);
+      json::object& set = one["set_variables"].emplace_object();
+      for (const auto& [name, value] : counter.set) set[name] = value;
+      one["remaining"] = std::max<std::int64_t>(0, limit->most - whole(reading->value));
+      const auto left = std::chrono::ceil<std::chrono::seconds>(counter.end - now);
+      one["expires_in_seconds"] = std::max<std::int64_t>(0, left.count());
+      out.push_back(std::move(one));
+    }
+    leave(reply_with(200, out));
+  }
+
+  void leave(net::HttpReply reply) {
+    const Answered answered = std::exchange(answered_, nullptr);
+    desk_.active_.take_back(*this);
+    answered(std::move(reply));
+  }
+
+  LimitadorDesk& desk_;
+  RateLimitCall call_;
+  Question question_;
+  std::vector<LimitadorCounters::Counter> listed_;
+  Answered answered_;
+  Ask asked_ = Ask::check;
+  Step step_ = Step::judging;
+  bool limited_ = false;
+};
+
+LimitadorDesk::LimitadorDesk(gate::Gate& gate, telemetry::MetricCells& metrics,
+                             telemetry::RuleStats& rules, LimitadorCounters& counters)
+    : gate_(gate), metrics_(metrics), meter_(rules), counters_(counters) {}
+LimitadorDesk::~LimitadorDesk() = default;
+
+void LimitadorDesk::ask(Ask what, std::string_view body, TimePoint now, Answered answered) {
+  active_.lend(*this).ask(what, body, now, std::move(answered));
+}
+
+void LimitadorDesk::counters(std::string space, TimePoint now, Answered answered) {
+  active_.lend(*this).list(std::move(space), now, std::move(answered));
+}
+
+}  // namespace weir::authz

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "authz/limitador_counters.h"
+#include "authz/rate_limit_call.h"
+#include "core/spares.h"
+#include "net/http/server.h"
+#include "telemetry/metrics.h"
+
+namespace weir::authz {
+
+/// Calls of limitador's HTTP API, on one worker. On the worker's thread, after whatever ticks the
+/// gate.
+class LimitadorDesk {
+ public:
+  /// Told once for each call, at once or from a later turn of the worker's loop.
+  using Answered = std::function<void(net::HttpReply)>;
+  enum class Ask : std::uint8_t {
+    check,             ///< says what would be, and counts nothing
+    report,            ///< counts, and refuses nothing; what is over a limit fills it up
+    check_and_report,  ///< counts what is within all limits
+  };
+
+  /// `counters`: of all workers.
+  LimitadorDesk(gate::Gate& gate, telemetry::MetricCells& metrics, telemetry::RuleStats& rules,
+                LimitadorCounters& counters);
+  ~LimitadorDesk();
+
+  void ask(Ask what, std::string_view body, TimePoint now, Answered answered);
+  /// The counters of a namespace, with what is left of them.
+  void counters(std::string space, TimePoint now, Answered answered);
+
+ private:
+  class Active;
+  gate::Gate& gate_;
+  telemetry::MetricCells& metrics_;
+  RateLimitMeter meter_;
+  LimitadorCounters& counters_;
+  Spares<Active> active_;
+};
+
+/// The limits of a namespace as `GET /limits/NAMESPACE` answers them.
+net::HttpReply limitador_limits(const config::Server::RateLimit& settings, std::string_view space);
+
+}  // namespace weir::authz
