@@ -130,13 +130,14 @@ void Gate::name(const policies::Verdict& verdict, Judgement& out) const noexcept
   const policies::PolicySet& set = evaluator_.set();
   const policies::Plan& plan = evaluator_.plan();
   // A route of its own says more than a condition on any request.
-  policies::EventIndex event = plan.bases.size() > 1 ? plan.bases[1] : policies::kRequestEvent;
+  policies::EventIndex event =
+      plan.bases.size() > 1 ? plan.bases.data()[1] : policies::kRequestEvent;
   for (std::size_t i = 0; event == policies::kRequestEvent && i < plan.events.size(); ++i) {
     event = plan.events[i];
   }
   if (event != policies::kRequestEvent) {
-    out.event = set.events[event].name;
-    out.route = routes_[event];
+    out.event = set.events.data()[event].name;
+    out.route = routes_.data()[event];
   }
   using policies::Action;
   if (verdict.effect != Action::none) {

@@ -300,13 +300,14 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
   Writer writer(out,
                 head.size + options.extra_lines.size() + options.request_id.size() + kFixedRoom);
   put_status_line(writer, head);
+  bool has_id = false;  // the app's own
   copy_lines(writer, head.fields, [&](std::size_t i) {
     const FieldKind kind = head.fields.kinds[i];
+    has_id = has_id || kind == FieldKind::x_request_id;
     return kind < FieldKind::host || kind == FieldKind::x_request_id;
   });
   const auto put_request_id = [&] {
-    if (options.request_id.empty()) return;
-    if (head.fields.find(FieldKind::x_request_id) != nullptr) return;
+    if (options.request_id.empty() || has_id) return;
     writer.put_line("X-Request-Id: ", options.request_id);
   };
   if (head.upgraded) {

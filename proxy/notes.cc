@@ -24,11 +24,13 @@ std::string_view only_field(const Request& request, std::string_view name) noexc
 
 Notes& NoteBook::begin(const net::RequestHead* head, const Peer& peer, TimePoint first) {
   Notes& notes = notes_.lend();
-  std::array<char, 32> room;
-  const std::string_view id =
+  std::array<char, 32>& room = notes.new_id_;
+  notes.id_ =
       head != nullptr ? choose_request_id(*head, peer.trusted, ids_, room) : ids_.next(room);
-  std::memcpy(notes.id_, id.data(), id.size());
-  notes.id_size_ = static_cast<std::uint8_t>(id.size());
+  if (notes.id_.data() != room.data()) {  // theirs: the head will go
+    std::memcpy(notes.their_id_, notes.id_.data(), notes.id_.size());
+    notes.id_ = {notes.their_id_, notes.id_.size()};
+  }
   notes.route_ = telemetry::kOtherRoute;
   notes.timed_ = head != nullptr;
   notes.judged_ = notes.new_trace_ = false;

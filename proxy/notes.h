@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -22,7 +23,7 @@ using telemetry::RequestEnd;
 /// by the NoteBook for as long as the request takes, so that an idle connection holds none.
 class Notes {
  public:
-  std::string_view id() const noexcept { return {id_, id_size_}; }
+  std::string_view id() const noexcept { return id_; }
   /// The value of `traceparent` that goes to the app; empty: as the client sent it, or not at all.
   std::string_view traceparent() const noexcept { return {traceparent_.data(), traceparent_size_}; }
   /// It begins a trace: what the client says of one could not be read, or is not there.
@@ -40,8 +41,9 @@ class Notes {
 
  private:
   friend class NoteBook;
-  char id_[128];
-  std::uint8_t id_size_;
+  std::string_view id_;  // into one of these
+  std::array<char, 32> new_id_;
+  char their_id_[128];
   std::uint8_t route_;
   bool timed_;  ///< counts in the histogram
   bool judged_;

@@ -46,42 +46,46 @@ constexpr AccessFieldRow kFields[] = {
 };
 
 // Of everything but texts from outside, which are appended as strings.
-constexpr std::size_t kEnough = 512;
+constexpr std::size_t kEnough = 2'048;
 
-/// The high bit of each byte of `x` that is 0; of others as well, but only above one that is.
-constexpr std::uint64_t zero_bytes(std::uint64_t x) noexcept {
-  return (x - 0x0101'0101'0101'0101) & ~x & 0x8080'8080'8080'8080;
-}
+/// `,"name":` of a field, in memory that is copied as a whole.
+struct Key {
+  std::array<char, 24> text{};
+  std::size_t size = 0;
+};
 
-/// Whether JSON takes all eight characters as they are.
-constexpr bool is_plain(std::uint64_t x) noexcept {
-  constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
-  const std::uint64_t controls = (x - 0x20 * kEach) & ~x;
-  const std::uint64_t odd = x | controls | zero_bytes(x ^ ('"' * kEach)) |
-                            zero_bytes(x ^ ('\\' * kEach)) | zero_bytes(x ^ (0x7f * kEach));
-  return (odd & 0x8080'8080'8080'8080) == 0;
-}
-
-bool is_plain(std::string_view text) noexcept {
-  while (text.size() >= 8) {
-    std::uint64_t eight = 0;
-    std::memcpy(&eight, text.data(), 8);
-    if (!is_plain(eight)) return false;
-    text.remove_prefix(8);
+constexpr auto kKeys = [] {
+  std::array<Key, std::size(kFields)> out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto put = [&](std::string_view text) {
+      for (const char c : text) out[i].text[out[i].size++] = c;
+    };
+    put(",\"");
+    put(kFields[i].name);
+    put("\":");
   }
-  std::uint64_t rest = 0x2020'2020'2020'2020;
-  std::memcpy(&rest, text.data(), text.size());
-  return is_plain(rest);
-}
+  return out;
+}();
 
-/// `,"name":` of each field, in the order of AccessField.
-const std::vector<std::string>& keys() {
-  static const std::vector<std::string> kKeys = [] {
-    std::vector<std::string> out;
-    for (const AccessFieldRow& row : kFields) out.push_back(",\"" + std::string(row.name) + "\":");
-    return out;
-  }();
-  return kKeys;
+/// `.000` to `.999`.
+constexpr auto kThousandths = [] {
+  std::array<std::array<char, 4>, 1'000> out{};
+  for (unsigned i = 0; i < 1'000; ++i) {
+    out[i] = {'.', static_cast<char>('0' + i / 100), static_cast<char>('0' + i / 10 % 10),
+              static_cast<char>('0' + i % 10)};
+  }
+  return out;
+}();
+
+/// In the high bit of each byte: JSON takes that character not as it is. `x`: eight of them.
+constexpr std::uint64_t odd_bytes(std::uint64_t x) noexcept {
+  constexpr std::uint64_t kEach = 0x0101'0101'0101'0101, kHigh = 0x80 * kEach;
+  // Without the high bit no byte borrows from the next one.
+  const std::uint64_t low = x & ~kHigh;
+  const auto below = [&](std::uint64_t y, std::uint64_t c) { return ~((y | kHigh) - c * kEach); };
+  const std::uint64_t controls = below(low, 0x20);
+  const std::uint64_t quotes = below(low ^ ('"' * kEach), 1) | below(low ^ ('\\' * kEach), 1);
+  return (x | controls | quotes | below(low ^ (0x7f * kEach), 1)) & kHigh;
 }
 
 /// Puts members one behind the other into memory that was made large enough once: a call of
@@ -102,56 +106,90 @@ class MemberWriter {
     p_ += text.size();
   }
   void quote() noexcept { *p_++ = '"'; }
-  void text(std::string_view key, std::string_view value) {
+  void key(const Key& key) noexcept {
+    std::memcpy(p_, key.text.data(), key.text.size());
+    p_ += key.size;
+  }
+  /// Of characters that JSON takes as they are: words of ours, ids, methods.
+  void plain(const Key& name, std::string_view value) {
     if (value.empty()) return;
-    raw(key);
-    if (is_plain(value)) {
-      quote();
-      raw(value);
-      quote();
-      return;
+    key(name);
+    quote();
+    raw(value);
+    quote();
+  }
+  void text(const Key& name, std::string_view value) {
+    if (value.empty()) return;
+    key(name);
+    char* const begin = p_;
+    quote();
+    raw(value);
+    // Looked at where they lie, with quiet ones behind the last.
+    std::memset(p_, ' ', 8);
+    std::uint64_t odd = 0;
+    for (const char* at = begin + 1; at < p_; at += 8) {
+      std::uint64_t eight = 0;
+      std::memcpy(&eight, at, 8);
+      odd |= odd_bytes(eight);
     }
+    if (odd == 0) return quote();
+    p_ = begin;
     escaped_.clear();
     append_json(escaped_, value);
     grow(escaped_.size());
     raw(escaped_);
   }
-  void number(std::string_view key, std::uint64_t value) noexcept {
-    raw(key);
-    p_ = std::to_chars(p_, p_ + 20, value).ptr;
+  void number(const Key& name, std::uint64_t value) noexcept {
+    key(name);
+    digits(value);
   }
-  void milliseconds_of(std::string_view key, std::int64_t us) noexcept {
+  void digits(std::uint64_t value) noexcept {
+    if (value < 10) {
+      *p_++ = static_cast<char>('0' + value);
+    } else if (value < 1'000) {
+      const std::size_t skip = value < 100 ? 2 : 1;
+      std::memcpy(p_, kThousandths[value].data() + skip, 3);
+      p_ += 4 - skip;
+    } else {
+      p_ = std::to_chars(p_, p_ + 20, value).ptr;
+    }
+  }
+  void milliseconds_of(const Key& name, std::int64_t us) noexcept {
     if (us == RequestFacts::kNever) return;
     const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0));
-    number(key, value / 1'000);
-    const auto rest = static_cast<unsigned>(value % 1'000);
-    if (rest == 0) return;
-    const char digits[] = {'.', static_cast<char>('0' + rest / 100),
-                           static_cast<char>('0' + rest / 10 % 10),
-                           static_cast<char>('0' + rest % 10)};
-    raw({digits, sizeof digits});
+    std::size_t rest = value;
+    if (value < 1'000) {  // most are
+      key(name);
+      *p_++ = '0';
+    } else {
+      number(name, value / 1'000);
+      rest = value % 1'000;
+    }
+    if (rest != 0) {
+      std::memcpy(p_, kThousandths[rest].data(), 4);
+      p_ += 4;
+    }
   }
-  void address(std::string_view key, const Address& value) noexcept {
+  void address(const Key& name, const Address& value) noexcept {
     if (value == Address{}) return;
-    raw(key);
+    key(name);
     quote();
     p_ += value.to_chars(p_);
     quote();
   }
-  void time(std::string_view key, FineTime time) {
+  void time(const Key& name, FineTime time) {
     const std::int64_t ms = std::chrono::floor<milliseconds>(time).time_since_epoch().count();
     if (ms / 1'000 != second_) {
       second_ = ms / 1'000;
       iso_time(from_ms(ms)).copy(second_text_.data(), second_text_.size());
     }
-    const auto rest = static_cast<unsigned>(ms % 1'000);
-    const char end[] = {static_cast<char>('0' + rest / 100),
-                        static_cast<char>('0' + rest / 10 % 10), static_cast<char>('0' + rest % 10),
-                        'Z', '"'};
-    raw(key);
+    key(name);
     quote();
-    raw({second_text_.data(), second_text_.size()});
-    raw({end, sizeof end});
+    std::memcpy(p_, second_text_.data(), second_text_.size());
+    p_ += second_text_.size();
+    std::memcpy(p_, kThousandths[static_cast<std::size_t>(ms % 1'000)].data() + 1, 3);
+    p_ += 3;
+    raw("Z\"");
   }
   /// Ends the line: what would be the first comma is its brace.
   void end() noexcept {
@@ -179,63 +217,65 @@ class MemberWriter {
   char* p_;
 };
 
-using Put = void (*)(MemberWriter&, std::string_view key, const RequestFacts&);
+using Put = void (*)(MemberWriter&, const Key& key, const RequestFacts&);
 
 template <auto Member>
-void put_text(MemberWriter& out, std::string_view key, const RequestFacts& facts) {
+void put_text(MemberWriter& out, const Key& key, const RequestFacts& facts) {
   out.text(key, (facts.*Member).view());
 }
 template <auto Member>
-void put_number(MemberWriter& out, std::string_view key, const RequestFacts& facts) {
+void put_plain(MemberWriter& out, const Key& key, const RequestFacts& facts) {
+  out.plain(key, (facts.*Member).view());
+}
+template <auto Member>
+void put_number(MemberWriter& out, const Key& key, const RequestFacts& facts) {
   out.number(key, facts.*Member);
 }
 template <auto Member>
-void put_ms(MemberWriter& out, std::string_view key, const RequestFacts& facts) {
+void put_ms(MemberWriter& out, const Key& key, const RequestFacts& facts) {
   out.milliseconds_of(key, facts.*Member);
 }
 template <auto Member>
-void put_address(MemberWriter& out, std::string_view key, const RequestFacts& facts) {
+void put_address(MemberWriter& out, const Key& key, const RequestFacts& facts) {
   out.address(key, facts.*Member);
 }
-void put_trace(MemberWriter& out, std::string_view key, const RequestFacts& facts) {
+void put_trace(MemberWriter& out, const Key& key, const RequestFacts& facts) {
   if (facts.trace.trace_id == TraceContext{}.trace_id) return;
   std::array<char, 32> digits;
   put_hex(digits.data(), facts.trace.trace_id.data(), facts.trace.trace_id.size());
-  out.text(key, {digits.data(), digits.size()});
+  out.plain(key, {digits.data(), digits.size()});
 }
 
 using Facts = RequestFacts;
 /// In the order of AccessField.
 constexpr Put kPuts[] = {
-    [](MemberWriter& out, std::string_view key, const Facts& facts) { out.time(key, facts.begun); },
-    put_text<&Facts::request_id>,
+    [](MemberWriter& out, const Key& key, const Facts& facts) { out.time(key, facts.begun); },
+    put_plain<&Facts::request_id>,
     put_address<&Facts::client>,
     put_address<&Facts::peer>,
-    put_text<&Facts::method>,
+    put_plain<&Facts::method>,
     put_text<&Facts::host>,
     put_text<&Facts::path>,
     put_text<&Facts::query>,
     put_text<&Facts::route>,
-    [](MemberWriter& out, std::string_view key, const Facts& facts) {
+    [](MemberWriter& out, const Key& key, const Facts& facts) {
       if (facts.status != 0) out.number(key, facts.status);
     },
     put_number<&Facts::bytes_in>,
     put_number<&Facts::bytes_out>,
     put_ms<&Facts::head_us>,
     put_ms<&Facts::judge_us>,
-    [](MemberWriter& out, std::string_view key, const Facts& facts) {
+    [](MemberWriter& out, const Key& key, const Facts& facts) {
       if (facts.wait_us != 0) out.milliseconds_of(key, facts.wait_us);
     },
     put_ms<&Facts::connect_us>,
     put_ms<&Facts::first_byte_us>,
     put_ms<&Facts::total_us>,
-    put_text<&Facts::verdict>,
+    put_plain<&Facts::verdict>,
     put_text<&Facts::policy>,
-    [](MemberWriter& out, std::string_view key, const Facts& facts) {
-      out.text(key, facts.upstream);
-    },
-    [](MemberWriter& out, std::string_view key, const Facts& facts) {
-      out.text(key, name_of(facts.end));
+    [](MemberWriter& out, const Key& key, const Facts& facts) { out.text(key, facts.upstream); },
+    [](MemberWriter& out, const Key& key, const Facts& facts) {
+      out.plain(key, name_of(facts.end));
     },
     put_text<&Facts::user_agent>,
     put_text<&Facts::referer>,
@@ -285,10 +325,9 @@ AccessLine::AccessLine(std::vector<AccessField> fields) : fields_(std::move(fiel
 
 std::string_view AccessLine::write(const RequestFacts& facts) {
   MemberWriter out(room_, escaped_, second_.number, second_.text);
-  const std::vector<std::string>& names = keys();
   for (const AccessField field : fields_) {
     const auto i = static_cast<std::size_t>(field);
-    kPuts[i](out, names[i], facts);
+    kPuts[i](out, kKeys[i], facts);
   }
   out.end();
   return out.written();

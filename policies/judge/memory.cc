@@ -137,10 +137,12 @@ void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t run
 /// it has.
 void Memory::count_events() {
   for (const PlannedPolicy& planned : work_.plan.policies) {
+    if (planned.reserves) continue;
     const Policy& policy = work_.policy_of(planned);
-    if (policy.pattern || planned.reserves || !policy.bindings[planned.binding].counts) continue;
-    StatsCells::add(work_.loaded->policy_cells[planned.policy]->events);
+    if (policy.pattern || !policy.bindings.data()[planned.binding].counts) continue;
+    StatsCells::add(work_.loaded->policy_cells.data()[planned.policy]->events);
   }
+  if (work_.plan.patterns.empty()) return;
   std::optional<PolicyIndex> last;  // a pair may have an event on both sides, with two keys
   for (const PlannedPattern& planned : work_.plan.patterns) {
     const PolicyIndex policy = work_.set->patterns[planned.pattern].policy;
