@@ -7,6 +7,7 @@
 #include "authz/check_request.h"
 #include "authz/limitador_desk.h"
 #include "authz/rate_limit_desk.h"
+#include "authz/rate_limit_json.h"
 #include "authz/rate_limit_service.h"
 #include "config/import/imported.h"
 #include "config/load.h"
