@@ -316,12 +316,15 @@ struct Shares {
   std::vector<double> costs;
 };
 
-/// The dearest first, each to the thread that has the least.
+/// The dearest first, each to the thread that has the least. The first one counts whole events, and
+/// what the policies of all find.
 Shares share_out(const PolicySet& set, unsigned threads) {
+  constexpr double kTelling = 3;
   Shares out;
   out.policies.resize(set.policies.size());
   out.views.resize(set.views.size());
   out.costs.resize(threads);
+  if (threads > 1) out.costs.front() = kTelling;
   for (const Load& load : loads_of(set)) {
     const auto least = std::min_element(out.costs.begin(), out.costs.end());
     const unsigned to =

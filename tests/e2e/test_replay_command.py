@@ -330,7 +330,9 @@ policies:
             self.assertIn("3 threads share out rows by ip", self.several("--event", f"request=access.log{suffix}"), suffix)
         self.write("weir.yaml", LOGINS)
         self.assertIn("--threads 3: one thread: not by rows (", self.several("--event", "request=access.log"))
-        self.write("weir.yaml", LOGINS.replace("do: deny, for: 1h", "do: flag").replace("missing: skip", "missing: same"))
+        self.write("weir.yaml", LOGINS.replace("do: deny, for: 1h", "do: flag").replace("missing: skip", "missing: same") +
+                   "  - {name: all, watch: request, window: 1m, then: [{over: 90, do: flag}]}\n"
+                   "  - {name: network, watch: request, key: ip/24, window: 1m, then: [{over: 90, do: flag}]}\n")
         self.assertIn("threads share out policies", self.several("--event", "request=access.log.gz", "--lateness", "2s"))
 
     def test_where_one_thread_is_needed_it_is_said_once(self):
