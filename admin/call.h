@@ -13,6 +13,7 @@ namespace weir::admin {
 
 class Explainer;
 class Live;
+class Peers;
 class Sessions;
 class UndoLog;
 
@@ -24,6 +25,7 @@ struct Call {
   UndoLog& undo;
   Sessions& sessions;
   Live& live;
+  Peers& peers;
   net::DoorGuard& guard;
   const net::HttpRequest& request;
   std::shared_ptr<const policies::PolicySet> set;  ///< never null

@@ -20,6 +20,8 @@ constexpr std::array kRoutes{
           "sets the mode or thresholds of a policy for a while", "override.set"},
     Route{"DELETE", "/v1/policies/{policy}/override", false, nullptr, end_override,
           "ends all overrides of a policy", "override.end"},
+    Route{"GET", "/v1/replicas", false, nullptr, get_replicas,
+          "which configuration each replica runs, and who is behind"},
     Route{"GET", "/v1/config", false, get_config, nullptr,
           "the configuration in force, with secrets masked"},
     Route{"GET", "/v1/reloads", false, get_reloads, nullptr,

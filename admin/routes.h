@@ -56,7 +56,8 @@ boost::asio::awaitable<net::HttpReply> get_why(Call& call);  // operator/why_rou
 net::HttpReply get_overrides(Call& call);                    // operator/override_route.cc
 boost::asio::awaitable<net::HttpReply> override_policy(Call& call);
 boost::asio::awaitable<net::HttpReply> end_override(Call& call);
-net::HttpReply get_config(Call& call);  // operator/config_route.cc
+boost::asio::awaitable<net::HttpReply> get_replicas(Call& call);  // operator/replicas_route.cc
+net::HttpReply get_config(Call& call);                            // operator/config_route.cc
 net::HttpReply get_reloads(Call& call);
 net::HttpReply get_metrics(Call& call);
 net::HttpReply get_hash(Call& call);                              // operator/hash_route.cc

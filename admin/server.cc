@@ -8,6 +8,7 @@
 #include "admin/explainer.h"
 #include "admin/json.h"
 #include "admin/operator/pace.h"
+#include "admin/operator/peers.h"
 #include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "net/http/fields.h"
@@ -89,6 +90,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       changes_(std::make_unique<Pace>()),
       sessions_(std::make_unique<Sessions>()),
       live_(std::make_unique<Live>(io, operations_, stores_)),
+      peers_(std::make_unique<Peers>(io, settings.replicas, settings.token_file)),
       door_(io,
             {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
              Metric::admin_refused, settings.hosts},
@@ -119,6 +121,9 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
   if (request.method == "GET" || request.method == "HEAD") {
     if (auto file = page_file(request)) co_return std::move(*file);
   }
+  // One of the addresses that this process knows replicas by is its own.
+  if (request.field("x-weir-from") == peers_->id())
+    co_return problem(421, "this is the process that asks");
   const auto segments = net::split_path(request.path);
   Match match;
   if (segments) match = find_route(request.method, *segments);
@@ -149,6 +154,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
             *undo_,
             *sessions_,
             *live_,
+            *peers_,
             door_.guard(),
             request,
             std::move(set),

@@ -13,6 +13,7 @@ namespace weir::admin {
 class Explainer;
 class Live;
 class Pace;
+class Peers;
 class Sessions;
 class UndoLog;
 
@@ -21,6 +22,7 @@ struct AdminSettings {
   std::optional<std::string>
       token_file;                       ///< required unless the address is loopback or a Unix path
   std::vector<std::string> hosts = {};  ///< see net::DoorGuard
+  std::vector<std::string> replicas = {};  ///< see Peers
 };
 
 /// The operators' API (docs/openapi.yaml) and the dashboard. Loopback or a Unix socket of mode
@@ -53,6 +55,7 @@ class AdminServer final : net::DoorRoom {
   std::unique_ptr<Pace> changes_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Live> live_;
+  std::unique_ptr<Peers> peers_;
   net::GuardedDoor door_;
 };
 

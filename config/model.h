@@ -390,7 +390,8 @@ struct Server {
   struct Admin {
     Located<Endpoint> listen;
     std::optional<Text> token_file;
-    std::vector<std::string> hosts;  ///< lower case, without port
+    std::vector<std::string> hosts;     ///< lower case, without port
+    std::vector<std::string> replicas;  ///< HOST or HOST:PORT of the other replicas' admin doors
   } admin;
   struct Health {
     Located<Endpoint> listen;

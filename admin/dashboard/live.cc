@@ -35,7 +35,7 @@ std::uint64_t sum(const Cells& cells) {
   return out;
 }
 
-json::object by_action(const Cells& cells) {
+json::object acted(const Cells& cells) {
   json::object out;
   for (const policies::ActionRow& row : policies::action_rows()) {
     const std::uint64_t n = cells[static_cast<std::size_t>(row.action)];
@@ -205,14 +205,14 @@ void Live::Hub::tick() {
   for (std::size_t i = 0; i < shown; ++i) {
     rows.push_back(json::object{{"kind", done[i].kind},
                                 {"name", done[i].name},
-                                {"verdicts", by_action(done[i].verdicts)},
-                                {"shadows", by_action(done[i].shadows)},
+                                {"verdicts", acted(done[i].verdicts)},
+                                {"shadows", acted(done[i].shadows)},
                                 {"listed", done[i].listed}});
   }
   json::object data;
   data["at"] = to_ms(at.wall);
   data["requests"] = total.requests;
-  data["verdicts"] = by_action(total.verdicts);
+  data["verdicts"] = acted(total.verdicts);
   data["shadows"] = total.shadows;
   data["policies"] = std::move(rows);
   data["more"] = done.size() - shown;

@@ -2,6 +2,7 @@
 #include <boost/json/array.hpp>
 
 #include "admin/operator/override_view.h"
+#include "admin/operator/replicas.h"
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "config/text/units.h"
@@ -135,7 +136,9 @@ net::HttpReply get_overrides(Call& call) {
 }
 
 boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
-  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  if (auto wrong = call.refuse_unknown({"replicas"})) co_return std::move(*wrong);
+  auto everywhere = wants_replicas(call);
+  if (auto* wrong = std::get_if<net::HttpReply>(&everywhere)) co_return std::move(*wrong);
   auto body = read_object(call.request.body, {"mode", "set", "for", "until", "reason"});
   if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
   config::Override change;
@@ -156,22 +159,29 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   reply["overrides"] = overrides_view(call, call.name());
   call.entry.after = reply["overrides"];
   reply["note"] = note;
+  if (std::get<bool>(everywhere)) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);
 }
 
 boost::asio::awaitable<net::HttpReply> end_override(Call& call) {
-  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  if (auto wrong = call.refuse_unknown({"replicas"})) co_return std::move(*wrong);
+  auto everywhere = wants_replicas(call);
+  if (auto* wrong = std::get_if<net::HttpReply>(&everywhere)) co_return std::move(*wrong);
   const json::array before = overrides_view(call, call.name());
-  if (before.empty()) co_return problem(404, "there is no override of a policy of that name");
+  if (before.empty() && !std::get<bool>(everywhere))
+    co_return problem(404, "there is no override of a policy of that name");
   call.entry.before = before;
   std::string name(call.name());
-  const LoadReport report = co_await call.operations.end_overrides(std::move(name));
+  LoadReport report;
+  report.ok = true;  // there may be one elsewhere alone
+  if (!before.empty()) report = co_await call.operations.end_overrides(std::move(name));
   if (!report.ok) co_return refused(report);
   json::object reply;
   reply["policy"] = call.name();
   reply["overrides"] = json::array();
   call.entry.after = "as the files say it";
   reply["note"] = "the policy is as the files say it";
+  if (std::get<bool>(everywhere)) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);
 }
 

@@ -160,6 +160,7 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
   differs(same(a.admin.listen.value, b.admin.listen.value), "admin.listen");
   differs(same_value(a.admin.token_file, b.admin.token_file), "admin.token_file");
   differs(a.admin.hosts == b.admin.hosts, "admin.hosts");
+  differs(a.admin.replicas == b.admin.replicas, "admin.replicas");
   differs(same(a.health.listen.value, b.health.listen.value), "health.listen");
   differs(same(a.api.listen, b.api.listen) && a.api.none == b.api.none, "api.listen");
   differs(same_value(a.api.token_file, b.api.token_file), "api.token_file");

@@ -1,6 +1,7 @@
 // The frame around the views: login, navigation, language, colours, the live feed.
 
 import {Feed, get, post, remove, whenLoggedOut} from './api.js';
+import {fleet} from './common.js';
 import {h, replace, select} from './dom.js';
 import {icon} from './icons.js';
 import * as listed from './listed.js';
@@ -137,6 +138,7 @@ async function begin() {
   }
   frame();
   draw(true);
+  get('/v1/replicas').then((answer) => { fleet.configured = answer.configured; }).catch(() => {});
   if (feed) feed.close();
   feed = new Feed((kind, data) => context.story[kind](data), (word) => {
     context.story.state = word;

@@ -67,6 +67,12 @@ export async function attempt(wanted) {
   }
 }
 
+/** Whether there are other replicas to which a change of a policy goes as well (`admin.replicas`). */
+export const fleet = {configured: false};
+const everywhere = () => (fleet.configured ? '?replicas=all' : '');
+/** What became of it at the others, in words. */
+const elsewhere = (answer) => (answer.replicas || []).map((each) => (each.ok ? t('Also on {address}.', {address: each.address}) : t('Not on {address}: {why}', {address: each.address, why: each.detail})));
+
 const changed = () => window.dispatchEvent(new Event('weir-changed'));
 
 // ---------------------------------------------------------------- changes that views offer
@@ -142,9 +148,9 @@ export async function extend(entry, lists) {
 
 export async function override(policy, change) {
   return attempt(async () => {
-    const answer = await put(`${policyPath(policy)}/override`, change);
+    const answer = await put(`${policyPath(policy)}/override${everywhere()}`, change);
     const last = answer.overrides[answer.overrides.length - 1];
-    say(t('{policy}: {text} until {until}.', {policy, text: last ? last.text : '', until: last ? clock(last.until) : ''}), {lines: [answer.note]});
+    say(t('{policy}: {text} until {until}.', {policy, text: last ? last.text : '', until: last ? clock(last.until) : ''}), {lines: [answer.note, ...elsewhere(answer)]});
     changed();
     return answer;
   });
@@ -152,8 +158,8 @@ export async function override(policy, change) {
 
 export async function restore(policy) {
   return attempt(async () => {
-    const answer = await remove(`${policyPath(policy)}/override`);
-    say(t('{policy} is as the files say it.', {policy}));
+    const answer = await remove(`${policyPath(policy)}/override${everywhere()}`);
+    say(t('{policy} is as the files say it.', {policy}), {lines: elsewhere(answer)});
     changed();
     return answer;
   });

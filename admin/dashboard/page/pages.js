@@ -134,12 +134,22 @@ function redisFacts(status) {
     lists ? [fact(t('Shared lists'), `${lists.lists} · ${lists.up ? t('in step') : lists.why}`, !lists.up), fact(t('Entries in Redis'), number(lists.entries)), fact(t('Not told yet'), number(lists.pending)), fact(t('Behind at most'), span(lists.lag_seconds))] : null)];
 }
 
+function replicaTable(told) {
+  if (!told || !told.configured) return h('p', {class: 'fine'}, t('admin.replicas names no others: this page knows of this one alone.'));
+  const state = (each) => (!each.up ? h('span', {class: 'badge bad'}, t('does not answer')) : each.behind ? h('span', {class: 'badge bad'}, t('behind')) : h('span', {class: 'badge good'}, t('in step')));
+  return table(t('Replicas'), [{title: t('Replica')}, {title: t('Version')}, {title: t('Configuration')}, {title: t('Since')}, {title: t('Overrides'), class: 'number'}, {title: t('State')}],
+    told.replicas.map((each) => [each.self ? t('this one') : each.address, each.version || '', each.hash ? h('code', {}, each.hash.slice(0, 12)) : '', each.loaded ? clock(each.loaded) : '',
+      each.overrides === null ? '' : number(each.overrides), h('span', {title: each.why}, state(each))]), t('None.'));
+}
+
 export function system(main, _path, _query, context) {
-  const body = h('div', {class: 'grid'});
-  main.append(heading(t('System')), body);
+  const body = h('div', {class: 'grid'}), others = h('div', {});
+  main.append(heading(t('System')), others, body);
   const load = async () => {
-    const status = await attempt(() => get('/v1/status'));
-    if (!status) return;
+    const both = await attempt(() => Promise.all([get('/v1/status'), get('/v1/replicas')]));
+    if (!both) return;
+    const [status, replicas] = both;
+    replace(others, panel(t('Replicas'), replicaTable(replicas)));
     const c = status.counters, p = status.patterns, last = status.config.last_load;
     replace(body,
       panel(t('This replica'), h('dl', {class: 'facts'}, fact(t('Version'), status.version), fact(t('Runs for'), span(status.uptime_seconds)), fact(t('Workers'), number(status.workers)),
@@ -147,7 +157,7 @@ export function system(main, _path, _query, context) {
       panel(t('Configuration'), h('dl', {class: 'facts'}, fact(t('In force'), h('code', {}, status.config.hash.slice(0, 12))), fact(t('Since'), clock(status.config.loaded)),
         fact(t('Last load'), last.ok ? t('in force') : t('refused'), !last.ok), fact(t('Problems'), number(last.problem_count), last.problem_count > 0), fact(t('Policies'), number(status.policies)), fact(t('Lists'), number(status.lists))),
       last.problems.map((each) => h('p', {class: 'note'}, `${each.file}:${each.line}: ${each.message}`))),
-      panel(t('Redis and replicas'), redisFacts(status)),
+      panel(t('Redis'), redisFacts(status)),
       panel(t('Counters'), h('dl', {class: 'facts'}, fact(t('Keys'), `${number(c.keys)} ${t('of')} ${number(c.capacity)}`), fact(t('Memory'), share(c.memory_used_bytes, c.memory_limit_bytes)),
         fact(t('Evicted'), number(c.evicted), c.evicted > 0), fact(t('Refused for want of room'), number(c.refused_for_want_of_room), c.refused_for_want_of_room > 0), fact(t('Patterns begun'), number(p.open)), fact(t('Memory of patterns'), share(p.memory_used_bytes, p.memory_limit_bytes)))),
       panel(t('Set for a while'), status.overrides.length ? h('ul', {class: 'plain'}, status.overrides.map(overrideRow)) : h('p', {class: 'empty'}, t('Nothing.'))),

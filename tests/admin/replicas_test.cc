@@ -1,0 +1,101 @@
+#include "admin/operator/peers.h"
+#include "api_fixture.h"
+
+namespace weir::test::replicas_test {
+namespace {
+
+/// Two doors in one process, each with its own policies; the first knows both addresses, and one
+/// where nobody listens.
+class Replicas : public ::testing::Test {
+ protected:
+  Replicas() {
+    EXPECT_TRUE(second.start());
+    admin::AdminSettings settings{loopback(), std::nullopt};
+    settings.replicas = {at(second), "127.0.0.1:1"};
+    first.emplace(io, settings, here, here.stores());
+    EXPECT_TRUE(first->start());
+    client.emplace(io, first->address());
+  }
+  ~Replicas() override {
+    run(io, first->stop(milliseconds{1'000}));
+    run(io, second.stop(milliseconds{1'000}));
+  }
+  static std::string at(const admin::AdminServer& door) {
+    return "127.0.0.1:" + std::to_string(door.address().port());
+  }
+  json::value call(std::string_view method, const std::string& target, std::string_view body = {}) {
+    const Reply reply = client->call(
+        method, target, method == "GET" ? "" : "Content-Type: application/json\r\n", body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    const std::string path = target.substr(0, target.find('?'));
+    const admin::Match match = admin::find_route(method, *net::split_path(path));
+    EXPECT_EQ(OpenApi::admin().check_answer(method, match.route->pattern, reply.status,
+                                            "application/json", reply.body),
+              "");
+    return json::parse(reply.body);
+  }
+
+  boost::asio::io_context io{1};
+  FakeProcess here{kConfig}, there{kConfig};
+  admin::AdminServer second{io, {loopback(), std::nullopt}, there, there.stores()};
+  std::optional<admin::AdminServer> first;
+  std::optional<Client> client;
+};
+
+}  // namespace
+
+TEST_F(Replicas, AreAskedAndWhoIsBehindIsTold) {
+  there.facts.config_loaded += milliseconds{5'000};
+  there.facts.config_hash = "another";
+  const json::value body = call("GET", "/v1/replicas");
+  EXPECT_EQ(body.at("configured"), json::value(true));
+  const json::array& rows = body.at("replicas").as_array();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].at("self"), json::value(true));
+  EXPECT_EQ(rows[0].at("behind"), json::value(true));
+  EXPECT_EQ(rows[1].at("address"), json::value(at(second)));
+  EXPECT_EQ(rows[1].at("hash"), json::value("another"));
+  EXPECT_EQ(rows[1].at("behind"), json::value(false));
+  EXPECT_EQ(rows[2].at("up"), json::value(false));
+  EXPECT_FALSE(rows[2].at("why").as_string().empty());
+}
+
+TEST_F(Replicas, GetAnOverrideWhereItIsWantedOnAll) {
+  const std::string path = "/v1/policies/per-ip/override";
+  call("PUT", path, R"({"mode":"shadow","for":"10m"})");
+  EXPECT_EQ(there.overridden.size(), 0U);
+  const json::value all =
+      call("PUT", path + "?replicas=all", R"({"set":{"3.over":9},"for":"10m"})");
+  ASSERT_EQ(there.overridden.size(), 1U);
+  EXPECT_EQ(there.overridden[0].limits.at(0).limit, Number(9));
+  EXPECT_EQ(there.notes.back().status, 200);
+  EXPECT_EQ(all.at("replicas").at(0).at("ok"), json::value(true));
+  EXPECT_EQ(all.at("replicas").at(1).at("ok"), json::value(false));
+  // Gone on both, also where this process had none.
+  here.overridden.clear();
+  call("DELETE", path + "?replicas=all");
+  EXPECT_TRUE(there.overridden.empty());
+  EXPECT_EQ(client->call("PUT", path + "?replicas=some", "Content-Type: application/json\r\n", "{}")
+                .status,
+            400);
+}
+
+TEST_F(ApiTest, WithoutReplicasThereIsThisProcessAlone) {
+  const json::value body = get("/v1/replicas");
+  EXPECT_EQ(body.at("configured"), json::value(false));
+  EXPECT_EQ(body.at("replicas").as_array().size(), 1U);
+  const Reply reply =
+      call("PUT", "/v1/policies/per-ip/override?replicas=all", R"({"mode":"shadow","for":"10m"})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_TRUE(process.overridden.empty());
+}
+
+TEST(Peers, ReadHostsAndPorts) {
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(admin::split_replica("weir.shop.svc"), (Pair{"weir.shop.svc", "8481"}));
+  EXPECT_EQ(admin::split_replica("10.0.0.7:9000"), (Pair{"10.0.0.7", "9000"}));
+  EXPECT_EQ(admin::split_replica("[fd00::7]:9000"), (Pair{"fd00::7", "9000"}));
+  EXPECT_EQ(admin::split_replica("fd00::7"), (Pair{"fd00::7", "8481"}));
+}
+
+}  // namespace weir::test::replicas_test
