@@ -13,13 +13,18 @@ const {chromium} = require('playwright-core');
 const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const door = `127.0.0.1:${environment.WEIR_ADMIN_PORT}`;
 const base = `http://${door}/`;
+const replicas = (environment.WEIR_REPLICAS || '').split(',').filter(Boolean).map((each) => each.split(':')).map(([port, admin, pid]) => ({port, admin: `127.0.0.1:${admin}`, pid: Number(pid)}));
+const doors = [base, ...replicas.map((each) => `http://${each.admin}/`)];
 const POLICY = 'login-per-ip', ATTACKER = '203.0.113.9', VICTIM = '203.0.113.50';
 
 // ---------------------------------------------------------------- outside the browser
 
 function ctl(...words) {
+  return ctlOf(door, ...words);
+}
+function ctlOf(where, ...words) {
   return execFileSync(environment.WEIR_BINARY, ['ctl', ...words],
-    {encoding: 'utf8', env: {PATH: environment.PATH, WEIR_ADMIN_LISTEN: door, WEIR_ADMIN_TOKEN_FILE: environment.WEIR_TOKEN_FILE}});
+    {encoding: 'utf8', env: {PATH: environment.PATH, WEIR_ADMIN_LISTEN: where, WEIR_ADMIN_TOKEN_FILE: environment.WEIR_TOKEN_FILE}});
 }
 /** What a question is answered with; a "no" (exit code 1) is an answer. */
 function asked(...words) {
@@ -32,10 +37,10 @@ function asked(...words) {
 }
 const link = () => ctl('dashboard').split('\n')[0];
 
-/** A failed login of the address; its status. */
-function login(ip) {
+/** A failed login of the address, at this replica or another; its status. */
+function login(ip, port = environment.WEIR_PROXY_PORT) {
   return new Promise((resolve, reject) => {
-    const request = http.request({host: '127.0.0.1', port: environment.WEIR_PROXY_PORT, method: 'POST', path: '/api/login',
+    const request = http.request({host: '127.0.0.1', port, method: 'POST', path: '/api/login',
       headers: {'X-Forwarded-For': ip, 'Content-Type': 'application/json', 'Content-Length': 2}}, (answer) => { answer.resume(); answer.on('end', () => resolve(answer.statusCode)); });
     request.on('error', reject);
     request.end('{}');
@@ -60,12 +65,12 @@ async function open(options = {}, cookies = null) {
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => complaints.push(error.stack));
   page.on('console', (message) => { if (message.type() === 'error' && !message.text().includes('401')) complaints.push(message.text()); });
-  page.on('request', (request) => { if (!request.url().startsWith(base)) complaints.push(`a request to ${request.url()}`); });
+  page.on('request', (request) => { if (!doors.some((each) => request.url().startsWith(each))) complaints.push(`a request to ${request.url()}`); });
   return page;
 }
 
-async function logIn(page) {
-  await page.goto(link());
+async function logIn(page, where = door) {
+  await page.goto(ctlOf(where, 'dashboard').split('\n')[0]);
   await page.getByRole('navigation').waitFor();
 }
 const view = (page, name) => page.getByRole('navigation').getByRole('link', {name, exact: true}).click();
@@ -226,6 +231,57 @@ const JOBS = {
     await view(chinese, 'Who is listed');
     await chinese.reload();
     await chinese.getByRole('heading', {name: 'Who is listed'}).waitFor();
+  },
+
+  // The hour over three replicas: what is done on one page is seen on the others, and in force on all.
+  async fleet() {
+    const [here, there, third] = replicas;
+    const page = await open(), other = await open();
+    await logIn(page, here.admin);
+    await logIn(other, there.admin);
+    for (let i = 0; i < 24; ++i) await login(ATTACKER, replicas[i % 3].port);
+    for (let i = 0; i < 24; ++i) await login(VICTIM, replicas[i % 3].port);
+    await view(other, 'Who is listed');
+    await other.getByLabel('Search', {exact: true}).fill('203.0.113');
+    await other.getByText('2 entries').waitFor();
+    await other.getByRole('button', {name: `Forgive ${VICTIM}`}).click();
+    await told(other, `${VICTIM} is forgiven`);
+    const settles = async (ip, status) => {
+      for (let tries = 0; tries < 100; ++tries) {
+        const all = await Promise.all(replicas.filter((each) => !each.gone).map((each) => login(ip, each.port)));
+        if (all.every((each) => each === status)) return;
+        await page.waitForTimeout(50);
+      }
+      assert.fail(`${ip} is not answered ${status} by all`);
+    };
+    await settles(VICTIM, 401);
+    await settles(ATTACKER, 403);
+
+    // A threshold, and then silence, on all of them.
+    await view(page, 'Policies');
+    await page.getByRole('link', {name: POLICY}).click();
+    await page.getByRole('spinbutton', {name: 'Threshold'}).fill('5');
+    await page.getByRole('button', {name: 'Put in force'}).click();
+    await told(page, `Also on ${there.admin}.`);
+    await told(page, `Also on ${third.admin}.`);
+    for (const each of replicas) assert.equal(JSON.parse(ctlOf(each.admin, '-o', 'json', 'policy', POLICY)).overrides[0].text, '1.over=5');
+    await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
+    await page.getByText('over 20: graylist').first().waitFor();
+    await page.getByRole('button', {name: 'Silence', exact: true}).click();
+    await told(page, `${POLICY}: shadow until`);
+    await page.getByText('set for a while').or(page.getByRole('button', {name: `Restore ${POLICY} now`})).first().waitFor();
+    for (const each of replicas) assert.equal(JSON.parse(ctlOf(each.admin, '-o', 'json', 'policy', POLICY)).mode, 'shadow');
+    await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
+    await settles(ATTACKER, 403);
+
+    // Who runs what; and one that does not answer.
+    await view(page, 'System');
+    const row = (each) => page.getByRole('row').filter({hasText: each.admin});
+    await row(there).getByText('in step').waitFor();
+    process.kill(third.pid, 'SIGTERM');
+    third.gone = true;
+    await row(third).getByText('does not answer').waitFor();
+    await page.getByText('answers every worker').waitFor();
   },
 
   // Everybody: no finding of axe in any view, light or dark, in either language; nothing is too wide for its screen.
