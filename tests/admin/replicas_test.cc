@@ -68,7 +68,7 @@ TEST_F(Replicas, GetAnOverrideWhereItIsWantedOnAll) {
       call("PUT", path + "?replicas=all", R"({"set":{"3.over":9},"for":"10m"})");
   ASSERT_EQ(there.overridden.size(), 1U);
   EXPECT_EQ(there.overridden[0].limits.at(0).limit, Number(9));
-  EXPECT_EQ(there.notes.back().status, 200);
+  EXPECT_TRUE(there.audited.back().done);
   EXPECT_EQ(all.at("replicas").at(0).at("ok"), json::value(true));
   EXPECT_EQ(all.at("replicas").at(1).at("ok"), json::value(false));
   // Gone on both, also where this process had none.

@@ -200,6 +200,8 @@ const JOBS = {
     await told(page, 'Taken back: 0 restored, 1 removed.');
     assert.equal(asked('list', 'watched_users', 'mallory').listed, false);
     await page.getByText('in force').first().waitFor();
+    const audit = page.locator('section', {hasText: 'Who changed what'});
+    await audit.getByRole('row').filter({hasText: 'list.remove'}).filter({hasText: 'alice'}).filter({hasText: 'session'}).first().waitFor();
   },
 
   // Who may look: a link works once, logging out ends it, a new link opens it again.

@@ -99,18 +99,24 @@ function loadCard(load) {
     problems, load.diffs.length ? load.diffs.map((each) => h('details', {}, h('summary', {}, each.file), h('pre', {tabindex: 0, 'aria-label': each.file}, diffLines(each.diff)))) : h('p', {class: 'fine'}, t('no change of the files')));
 }
 
+const auditRow = (each) => [
+  {of: clock(each.time), class: 'time'}, each.who === each.from ? each.who : h('span', {title: each.from}, each.who),
+  h('span', {}, each.action, each.done ? null : [' ', h('span', {class: 'badge bad', title: each.problem || ''}, t('refused'))]), each.target || '', (each.key || []).join(', '), {of: each.reason || each.problem || '', class: 'long'}];
+
 export function history(main) {
-  const loads = h('div', {}), undo = h('div', {});
+  const loads = h('div', {}), undo = h('div', {}), audit = h('div', {});
   const again = button(t('Load the files again'), () => attempt(async () => {
     const told = await post('/v1/reload');
     say(told.ok ? t('The configuration was loaded.') : t('The configuration has errors: the one before stays.'), {bad: !told.ok});
     window.dispatchEvent(new Event('weir-changed'));
   }));
-  main.append(heading(t('History'), again), panel(t('Changes of lists that can be taken back'), undo), panel(t('Loads of the configuration'), loads));
+  main.append(heading(t('History'), again), panel(t('Changes of lists that can be taken back'), undo), panel(t('Who changed what'), audit), panel(t('Loads of the configuration'), loads));
   reloadOn(loads, async () => {
-    const told = await attempt(() => Promise.all([get('/v1/reloads'), get('/v1/changes')]));
+    const told = await attempt(() => Promise.all([get('/v1/reloads'), get('/v1/changes'), get('/v1/audit?limit=100')]));
     if (!told) return;
     replace(loads, told[0].reloads.map(loadCard));
+    replace(audit, table(t('Who changed what'), [{title: t('Time')}, {title: t('Who')}, {title: t('Change')}, {title: t('What')}, {title: t('Key')}, {title: t('Reason')}],
+      told[2].entries.reverse().map(auditRow), t('Nothing.')));
     replace(undo, table(t('Changes of lists'), [{title: t('Time')}, {title: t('What')}, {title: t('Entries'), class: 'number'}, {unseen: t('Actions'), class: 'actions'}],
       told[1].changes.map((each) => [{of: clock(each.at), class: 'time'}, {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => attempt(async () => {
         const back = await post(`/v1/changes/${encodeURIComponent(each.undo)}/undo`);

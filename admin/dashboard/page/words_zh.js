@@ -6,7 +6,7 @@ export const CHINESE = {
   '1 day': '1 天', '1 hour': '1 小时', '10 minutes': '10 分钟', '4 hours': '4 小时', '7 days': '7 天',
   Actions: '操作', 'Address of this page': '本页地址', 'All policies': '所有策略', Because: '原因',
   'Behind at most': '最大滞后', 'Body; JSON is sent as JSON': '请求体(JSON 按 JSON 发送)',
-  'Busiest in the last minute': '最近一分钟最活跃', By: '依据', Cancel: '取消',
+  'Busiest in the last minute': '最近一分钟最活跃', By: '依据', Cancel: '取消', Change: '变更', 'Who changed what': '变更记录',
   'Changes of lists': '名单变更', 'Changes of lists that can be taken back': '可撤销的名单变更',
   'Client address': '客户端地址', Close: '关闭', Colours: '配色', 'Come in': '进入', Command: '命令',
   Configuration: '配置', 'Copy the line': '复制该行', Counted: '计数', Counters: '计数器',
