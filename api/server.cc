@@ -12,6 +12,7 @@
 #include "net/deadline.h"
 #include "net/http/fields.h"
 #include "net/http/json_reply.h"
+#include "net/no_memory.h"
 
 namespace weir::api {
 
@@ -47,11 +48,15 @@ std::optional<Batch::Form> form_of(const net::HttpRequest& request) {
 struct ApiServer::Task final : Asker {
   Task(asio::io_context& io, milliseconds limit, Batch of)
       : batch(std::move(of)), timer(io, limit) {}
-  void resume(TimePoint) override { std::exchange(go_on, nullptr)(); }
+  void resume(TimePoint) override {
+    go_on();  // if it throws for want of memory, the gate resumes this again
+    go_on = nullptr;
+  }
 
   Batch batch;               // the worker's, until `done`
   asio::steady_timer timer;  // the control thread's, as `done`
   bool done = false;
+  bool failed = false;                 // the worker's, until `done`: there was no memory
   std::function<void()> go_on;         // keeps the task while it is parked
   std::atomic<bool> abandoned{false};  // nobody waits for the answer any more
 };
@@ -110,6 +115,7 @@ asio::awaitable<net::HttpReply> ApiServer::answer(net::HttpRequest request) {
     reply.fields.emplace_back("Retry-After", "1");
     co_return reply;
   }
+  if (task->failed) co_return net::problem(503, "there is no memory for this");
   const Batch::Problem& wrong = task->batch.problem();
   if (wrong.line != 0) {
     co_return net::problem(400, wrong.what, {{"line", wrong.line}, {"column", wrong.column}});
@@ -132,22 +138,34 @@ std::shared_ptr<ApiServer::Task> ApiServer::begin(net::HttpRequest& request, boo
 void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
   workers_.post(worker, [this, worker, task](LineJudge& judge, TimePoint now) {
     if (task->abandoned.load(std::memory_order_relaxed)) return judge.give_up(*task, now);
-    switch (task->batch.work(judge, now, *task)) {
-      case Batch::Left::some:
-        return step(worker, task);
-      case Batch::Left::moves:
-        return step(*task->goes_to(), task);
-      case Batch::Left::waits:
-        task->go_on = [this, worker, task] { step(worker, task); };
-        return;
-      case Batch::Left::nothing:
-        break;
-    }
+    bool goes_on = false;
+    task->failed = !survives_no_memory([&] { goes_on = work(worker, task, judge, now); });
+    if (goes_on) return;
+    if (task->failed) judge.give_up(*task, now);
     asio::post(io_, [task] {
       task->done = true;
       task->timer.cancel();
     });
   });
+}
+
+// False: nothing is left.
+bool ApiServer::work(std::size_t worker, const std::shared_ptr<Task>& task, LineJudge& judge,
+                     TimePoint now) {
+  switch (task->batch.work(judge, now, *task)) {
+    case Batch::Left::some:
+      step(worker, task);
+      return true;
+    case Batch::Left::moves:
+      step(*task->goes_to(), task);
+      return true;
+    case Batch::Left::waits:
+      task->go_on = [this, worker, task] { step(worker, task); };
+      return true;
+    case Batch::Left::nothing:
+      break;
+  }
+  return false;
 }
 
 }  // namespace weir::api

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "authz/check_response.h"
+#include "net/no_memory.h"
 
 namespace weir::authz {
 
@@ -90,6 +91,17 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     }
   }
 
+  void judge_or_fail(TimePoint now, bool may_wait) {
+    if (!survives_no_memory([&] { judge(now, may_wait); })) fail_for_memory();
+  }
+
+  void fail_for_memory() {
+    if (state_ == State::idle) return;  // it has been answered
+    state_ = State::idle;
+    service_.metrics_.add(Metric::check_failed_ext_authz);
+    call_->fail(Status::resource_exhausted, "there is no memory for the call");
+  }
+
   void allow(const Effect& effect, gate::Ticket* ticket, TimePoint now) {
     auto& response = messages_.make<CheckResponse>();
     const gate::Unsettled::Id id = service_.unsettled_.next_id();
@@ -141,18 +153,18 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   void resume(TimePoint now) override {
     if (state_ != State::parked) return;
     state_ = State::judging;
-    judge(now, now < service_.judge_.waiting_until(*this));
+    judge_or_fail(now, now < service_.judge_.waiting_until(*this));
     if (state_ == State::parked) return;
     service_.judge_.unpark(*this);
     leave_if_done();
   }
 
   void on_timer(TimePoint now) override {
-    if (state_ == State::held) release(now);
+    if (state_ == State::held && !survives_no_memory([&] { release(now); })) fail_for_memory();
     if (state_ == State::parked) {
       service_.judge_.unpark(*this);
       state_ = State::judging;
-      judge(now, false);
+      judge_or_fail(now, false);
       if (state_ == State::parked) return;
       service_.judge_.unpark(*this);
     }
@@ -172,8 +184,8 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   }
 
   void complete(const CheckResponse& response) {
-    state_ = State::idle;
     messages_.complete(*call_, response);
+    state_ = State::idle;
   }
   void fail(Status status, std::string_view why) {
     state_ = State::idle;
@@ -185,6 +197,8 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   }
 
  public:
+  /// start() threw.
+  void give_up(TimePoint now) noexcept { cancelled(now); }
   bool is_done() const noexcept { return state_ == State::idle; }
 
  private:
@@ -212,7 +226,12 @@ CheckService::~CheckService() = default;
 
 void CheckService::start(net::grpc::Call& call, TimePoint now) {
   CheckCall& check = calls_.lend(*this);
-  check.start(call, now);
+  try {
+    check.start(call, now);
+  } catch (const std::exception&) {
+    check.give_up(now);
+    throw;
+  }
   if (check.is_done()) calls_.take_back(check);
 }
 

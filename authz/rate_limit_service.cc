@@ -1,6 +1,7 @@
 #include "authz/rate_limit_service.h"
 
 #include "authz/rate_limit_messages.h"
+#include "net/no_memory.h"
 
 namespace weir::authz {
 
@@ -14,6 +15,16 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
       : service_(service), call_(service.gate_, service.meter_) {}
 
   void start(net::grpc::Call& grpc, TimePoint now) {
+    try {
+      begin(grpc, now);
+    } catch (const std::exception&) {
+      cancelled(now);
+      throw;
+    }
+  }
+
+ private:
+  void begin(net::grpc::Call& grpc, TimePoint now) {
     messages_.clear();
     grpc_ = &grpc;
     auto& request = messages_.make<rls::RateLimitRequest>();
@@ -28,7 +39,6 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
     grpc.wait_with(*this);
   }
 
- private:
   void fail(Status status, std::string_view why) {
     service_.metrics_.add(telemetry::Metric::rate_limit_errors);
     net::grpc::Call& grpc = *grpc_;
@@ -41,12 +51,14 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
     write_response(call_, service_.gate_.set(), *request_, response);
     service_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
                                           : telemetry::Metric::rate_limit_ok);
-    net::grpc::Call& grpc = *grpc_;
+    messages_.complete(*grpc_, response);
     service_.active_.take_back(*this);
-    messages_.complete(grpc, response);
   }
 
-  void judged(RateLimitCall&, TimePoint) override { answer(); }
+  void judged(RateLimitCall&, TimePoint) override {
+    if (survives_no_memory([this] { answer(); })) return;
+    fail(Status::resource_exhausted, "there is no memory for the call");
+  }
   void cancelled(TimePoint now) override {
     call_.give_up(now);
     service_.active_.take_back(*this);

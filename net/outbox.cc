@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "net/no_memory.h"
+
 namespace weir::net {
 
 Outbox::Outbox() : room_(std::make_unique_for_overwrite<std::array<char, kRoom>>()) {}
@@ -24,7 +26,7 @@ bool Outbox::flush() {
     Sender* const sender = writes_[i].sender;
     if (sender == nullptr) continue;
     writes_[i].sender = nullptr;
-    sender->send_now(bytes_of(writes_[i]));
+    survives_no_memory([&] { sender->send_now(bytes_of(writes_[i])); });
   }
   count_ = used_ = 0;
   flushing_ = false;
@@ -35,7 +37,7 @@ void Outbox::flush(Sender& sender) {
   for (std::size_t i = 0; i < count_; ++i) {
     if (writes_[i].sender != &sender) continue;
     writes_[i].sender = nullptr;
-    sender.send_now(bytes_of(writes_[i]));
+    survives_no_memory([&] { sender.send_now(bytes_of(writes_[i])); });
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "net/no_memory.h"
 
 namespace weir::net {
 namespace {
@@ -51,7 +52,11 @@ Reactor::Reactor(boost::asio::io_context& io)
 
 void Reactor::start() {
   running_ = true;
-  wait();
+  go_on_waiting();
+}
+
+void Reactor::go_on_waiting() {
+  if (running_ && !waiting_) wait();
 }
 
 void Reactor::stop() {
@@ -86,8 +91,10 @@ void Reactor::wait() {
   if (!running_) return;
   descriptor_.async_wait(boost::asio::posix::descriptor_base::wait_read,
                          [this](const boost::system::error_code& error) {
+                           waiting_ = false;
                            if (!error) drain();
                          });
+  waiting_ = true;
 }
 
 void Reactor::drain() {
@@ -110,7 +117,12 @@ void Reactor::run_rounds() {
     end_turn();
     if (count < kSmallBatch && going_on_ == nullptr) return wait();
   }
-  if (running_) boost::asio::post(io_, [this] { drain(); });
+  if (!running_) return;
+  boost::asio::post(io_, [this] {
+    waiting_ = false;
+    drain();
+  });
+  waiting_ = true;
 }
 
 void Reactor::deliver(std::span<const epoll_event> batch) {
@@ -130,7 +142,8 @@ void Reactor::deliver(std::span<const epoll_event> batch) {
       continue;
     }
     ahead_ = &(*received_)[i];
-    static_cast<EventHandler*>(batch[i].data.ptr)->on_events(batch[i].events);
+    survives_no_memory(
+        [&] { static_cast<EventHandler*>(batch[i].data.ptr)->on_events(batch[i].events); });
   }
   ahead_ = nullptr;
   outbox_.flush();
@@ -156,7 +169,7 @@ void Reactor::go_on() {
     if (handler.asked_in_ == static_cast<std::uint32_t>(turn_)) {
       go_on_later(handler);
     } else {
-      handler.on_events(0);
+      survives_no_memory([&] { handler.on_events(0); });
     }
   }
   outbox_.flush();
@@ -178,7 +191,7 @@ void Reactor::begin_turn() noexcept {
 void Reactor::end_turn() {
   wheel_.advance(now_);
   do {
-    for (TurnHook* hook : hooks_) hook->end_of_turn(now_);
+    for (TurnHook* hook : hooks_) survives_no_memory([&] { hook->end_of_turn(now_); });
   } while (outbox_.flush());
   set_alarm();
 }

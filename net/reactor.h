@@ -67,7 +67,9 @@ class Reactor {
   Reactor& operator=(const Reactor&) = delete;
 
   void start();  ///< arms the wait; from then on the io_context drives it
-  void stop();   ///< cancels the wait; the io_context may run out of work
+  /// After an exception of the io_context: arms the wait unless it is armed. Throws std::bad_alloc.
+  void go_on_waiting();
+  void stop();  ///< cancels the wait; the io_context may run out of work
 
   /// `events` without EPOLLET is level-triggered. Closing the descriptor removes it (if it is not
   /// shared). The handler may still get events of the current batch after that: it must live until
@@ -132,6 +134,7 @@ class Reactor {
   Fd alarm_;  // a timerfd: the wheel's next slot; unset while nothing is armed
   TimePoint alarm_at_ = TimePoint::max();
   bool running_ = false;
+  bool waiting_ = false;  // something of the io_context will call drain()
   bool in_round_ = false;
   std::vector<TurnHook*> hooks_;
   EventHandler* going_on_ = nullptr;  ///< the first of those that go on later

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "net/no_memory.h"
+
 namespace weir::net {
 namespace {
 
@@ -72,7 +74,7 @@ void Wheel::run_slot(Slot& slot, TimePoint now) {
       continue;
     }
     timer.deadline_ = Timer::kNever;
-    timer.on_timer(now);
+    survives_no_memory([&] { timer.on_timer(now); });  // the others of `due` have their turn
   }
 }
 

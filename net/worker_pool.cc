@@ -3,6 +3,9 @@
 #include <pthread.h>
 
 #include <string>
+#include <thread>
+
+#include "net/no_memory.h"
 
 namespace weir::net {
 
@@ -15,7 +18,13 @@ Worker::Worker(unsigned index)
 
 void Worker::run() {
   reactor_.start();
-  io_.run();
+  // Asio allocates in order to wait. Where it can't, the loop begins anew when there is memory.
+  while (!survives_no_memory([this] {
+    reactor_.go_on_waiting();
+    io_.run();
+  })) {
+    std::this_thread::yield();
+  }
 }
 
 void Worker::stop() {

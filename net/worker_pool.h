@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net/bytes.h"
+#include "net/no_memory.h"
 #include "net/reactor.h"
 
 namespace weir::net {
@@ -40,12 +41,13 @@ class Worker {
   /// For composing what is sent in the same step.
   std::span<char> scratch_out() noexcept { return *scratch_out_; }
 
-  /// Runs `function` on the worker's thread, as a turn of its own. Thread-safe.
+  /// Runs `function` on the worker's thread, as a turn of its own. One that throws for want of
+  /// memory ends there: whoever must know notes it by itself. Thread-safe. Throws std::bad_alloc.
   template <class F>
   void post(F function) {
     boost::asio::post(io_, [this, function = std::move(function)]() mutable {
       reactor_.begin_turn();
-      function();
+      survives_no_memory(function);
       reactor_.end_turn();
     });
   }

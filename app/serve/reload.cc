@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "app/serve/config_texts.h"
@@ -127,7 +128,22 @@ asio::awaitable<std::shared_ptr<void>> Reload::take_turn() {
 
 asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
   const std::shared_ptr<void> turn = co_await take_turn();
-  co_return co_await load_and_swap(std::move(cause), only_if_changed);
+  try {
+    co_return co_await load_and_swap(cause, only_if_changed);
+  } catch (const std::bad_alloc&) {  // the policies before it stay in force
+    last_tried_hash_.clear();        // a look at unchanged files tries again
+    swap_.reload_ended();
+    cells_.add(Metric::reloads_failed);
+  }
+  admin::LoadReport report;
+  report.at = Clock::wall();
+  report.problems.push_back({true, {}, 0, 0, "there is no memory for a reload", {}});
+  report.problem_count = 1;
+  log_.write(Level::error, LogLine("not reloaded; the policies before it stay in force")
+                               .add("cause", cause)
+                               .add("reason", "there is no memory for a reload"));
+  last_ = report;
+  co_return report;
 }
 
 asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {

@@ -119,6 +119,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   /// Answers still to come: from every worker, once. On the control thread.
   struct RollCall;
   std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
+  void do_on_worker(Worker& worker, std::function<void(Worker&)> what, std::function<void()> then);
   void close_unused_counters(const policies::PolicySet& set);
   void ask_about_redis();
   void tell_of_full_lists(TimePoint now);

@@ -10,6 +10,7 @@
 #include "app/support/exit_code.h"
 #include "app/support/version.h"
 #include "net/deadline.h"
+#include "net/no_memory.h"
 
 /// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.
 namespace weir::app {
@@ -74,7 +75,9 @@ int Wiring::run() {
   }
   wait_for_signal();
   begin_service();
-  control_.run();
+  // What had no memory has ended; the others go on.
+  while (!survives_no_memory([this] { control_.run(); })) {
+  }
   return kOk;
 }
 
@@ -359,12 +362,20 @@ struct Wiring::RollCall {
 std::shared_ptr<Wiring::RollCall> Wiring::on_every_worker(std::function<void(Worker&)> what) {
   const auto call = std::make_shared<RollCall>(control_, workers_.size(), kSwapLimit);
   for (const auto& worker : workers_) {
-    worker->thread.post([this, w = worker.get(), what, call] {
-      what(*w);
-      asio::post(control_, [call] { call->answered(); });
-    });
+    do_on_worker(*worker, what,
+                 [this, call] { asio::post(control_, [call] { call->answered(); }); });
   }
   return call;
+}
+
+/// Tries again where there is no memory: a worker without the new policies would refuse and let
+/// pass by the old ones. on_every_worker() stops waiting some time; this does not.
+void Wiring::do_on_worker(Worker& worker, std::function<void(Worker&)> what,
+                          std::function<void()> then) {
+  worker.thread.post([this, &worker, what = std::move(what), then = std::move(then)] {
+    if (survives_no_memory([&] { what(worker); })) return then();
+    do_on_worker(worker, what, then);
+  });
 }
 
 void Wiring::close_unused_counters(const policies::PolicySet& set) {
@@ -390,13 +401,20 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
     co_return *shares +
         " needs Redis, and this process was started without \"redis\": start it again";
   }
-  if (auto attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
+  Result<void> attached;
+  if (!survives_no_memory([&] {
+        attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get());
+        next.set->attach_views(views_);
+      })) {
+    close_unused_counters(*set_);
+    co_return "there is no memory for its policies beside those that are running";
+  }
+  if (!attached) {
     close_unused_counters(*set_);  // what it has opened before it found no room
     co_return "its counters (limits.memory), patterns (1,024) or lists (16,384) do not fit beside "
               "those of the running policies: " +
         attached.error().message();
   }
-  next.set->attach_views(views_);
   const std::shared_ptr<const policies::PolicySet> set = next.set;
   const auto names = used_header_names(*set);
   const auto switched = on_every_worker([set, names](Worker& worker) {

@@ -11,6 +11,7 @@
 #include "net/grpc/connection.h"
 #include "net/grpc/context.h"
 #include "net/grpc/wire.h"
+#include "net/no_memory.h"
 
 namespace weir::net::grpc {
 namespace {
@@ -95,7 +96,7 @@ void Stream::close() {
   if (state_ == State::closed) return;
   const State state = std::exchange(state_, State::closed);
   Wheel::disarm(*this);
-  if (state == State::waiting) {
+  if (state == State::waiting && pending_ != nullptr) {
     std::exchange(pending_, nullptr)->cancelled(ctx_.worker.now());
   }
   if (state == State::reading || state == State::waiting) {
@@ -258,17 +259,17 @@ void Stream::start() {
   } else {
     ctx_.worker.wheel().arm(*this, deadline_);
   }
-  method_->start(*this, now);
+  // A method that throws has let go of the call.
+  if (!survives_no_memory([&] { method_->start(*this, now); }) && state_ == State::waiting) {
+    return fail(Status::resource_exhausted, "there is no memory for the call");
+  }
   WEIR_ASSERT(state_ != State::waiting || pending_ != nullptr);
 }
 
 void Stream::complete(std::string_view message) {
   WEIR_ASSERT(state_ == State::waiting);
-  try {
-    answer(message);
-  } catch (const std::exception&) {
-    connection_->give_up();
-  }
+  pending_ = nullptr;
+  if (!survives_no_memory([&] { answer(message); })) connection_->give_up();
 }
 
 void Stream::answer(std::string_view message) {

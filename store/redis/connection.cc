@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "net/no_memory.h"
 #include "store/redis/codec.h"
 #include "store/redis/resp_writer.h"
 
@@ -110,22 +111,20 @@ void Connection::resolve() {
         net::Reactor& reactor = self->worker_.reactor();
         reactor.begin_turn();
         self->resolution_.reset();
-        if (error || found.empty()) {
-          self->fail(SharedError::unavailable, "its name is not known");
-        } else {
-          // A name with several addresses: an address that does not answer is not tried for ever.
-          const auto endpoint =
-              std::next(found.begin(), static_cast<std::ptrdiff_t>(self->attempts_ % found.size()))
-                  ->endpoint();
-          const auto address = Address::parse(endpoint.address().to_string());
-          if (address) {
-            self->open_socket(net::SocketAddress::tcp(*address, endpoint.port()));
-          } else {
-            self->fail(SharedError::unavailable, "its address makes no sense");
-          }
-        }
+        self->guarded([&] { self->resolved(error, found); });
         reactor.end_turn();
       });
+}
+
+void Connection::resolved(const boost::system::error_code& error,
+                          const boost::asio::ip::tcp::resolver::results_type& found) {
+  if (error || found.empty()) return fail(SharedError::unavailable, "its name is not known");
+  // A name with several addresses: an address that does not answer is not tried for ever.
+  const auto endpoint =
+      std::next(found.begin(), static_cast<std::ptrdiff_t>(attempts_ % found.size()))->endpoint();
+  const auto address = Address::parse(endpoint.address().to_string());
+  if (!address) return fail(SharedError::unavailable, "its address makes no sense");
+  open_socket(net::SocketAddress::tcp(*address, endpoint.port()));
 }
 
 void Connection::open_socket(const net::SocketAddress& address) {
@@ -139,7 +138,18 @@ void Connection::open_socket(const net::SocketAddress& address) {
   if (!added) fail(SharedError::unavailable, "no room for another descriptor");
 }
 
+// For want of memory a connection ends, as if the server had closed it.
+template <class Step>
+void Connection::guarded(Step step) {
+  if (survives_no_memory(step)) return;
+  fail(SharedError::unavailable, "no memory");  // short enough to need none
+}
+
 void Connection::on_events(std::uint32_t events) {
+  guarded([&] { take_events(events); });
+}
+
+void Connection::take_events(std::uint32_t events) {
   if (!fd_) return;  // closed in this turn
   if (state_ == State::connecting) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
@@ -292,6 +302,10 @@ void Connection::flush() {
 }
 
 void Connection::on_timer(TimePoint) {
+  guarded([&] { take_timer(); });
+}
+
+void Connection::take_timer() {
   switch (state_) {
     case State::waiting:
       return connect();

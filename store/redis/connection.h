@@ -84,8 +84,14 @@ class Connection final : net::EventHandler, net::Timer {
 
   void on_events(std::uint32_t events) override;
   void on_timer(TimePoint now) override;
+  template <class Step>
+  void guarded(Step step);
+  void take_events(std::uint32_t events);
+  void take_timer();
   void connect();
   void resolve();
+  void resolved(const boost::system::error_code& error,
+                const boost::asio::ip::tcp::resolver::results_type& found);
   void open_socket(const net::SocketAddress& address);
   void connected();
   void shake_hands();

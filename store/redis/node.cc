@@ -1,8 +1,10 @@
 #include "store/redis/node.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/ticks.h"
+#include "net/no_memory.h"
 #include "store/redis/codec.h"
 #include "store/redis/resp_writer.h"
 
@@ -30,6 +32,17 @@ void Node::Group::clear() {
 }
 
 void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePoint wall) {
+  guarded([&] { gather(ref, op, slot, asking, wall); });
+}
+
+// For want of memory: half a call in out() or in a group would be answered as another one. What was
+// gathered is lost with the connection, and its deadline tells of what was not.
+template <class Step>
+void Node::guarded(Step step) {
+  if (!survives_no_memory(step)) connection_.drop(SharedError::unavailable);
+}
+
+void Node::gather(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePoint wall) {
   const ScriptIndex index = script_of(op);
   Group& group = groups_[index];
   if (!group.empty() && (group.slot != slot || group.asking != asking)) send_group(index);
@@ -74,6 +87,10 @@ void Node::send_group(ScriptIndex index) {
 }
 
 void Node::add_call(ScriptCall& call, bool asking) {
+  guarded([&] { send_call(call, asking); });
+}
+
+void Node::send_call(ScriptCall& call, bool asking) {
   std::string& out = connection_.out();
   const std::size_t before = out.size();
   const unsigned commands =
@@ -124,6 +141,10 @@ void Node::push(const Call& call) {
 
 void Node::end_turn() {
   if (!connection_.ready()) return;
+  guarded([this] { send_gathered(); });
+}
+
+void Node::send_gathered() {
   if (gathered_ != 0) {
     for (std::size_t i = 0; i < kScripts; ++i) {
       if (!groups_[i].empty()) send_group(static_cast<ScriptIndex>(i));
@@ -216,22 +237,25 @@ bool Node::probed(const Reply& reply) {
   return true;
 }
 
+// What was never sent: nothing to be idempotent about.
+void Node::list_unsent() {
+  for (const Group& group : groups_) {
+    lost_.insert(lost_.end(), group.plain.refs().begin(), group.plain.refs().end());
+    lost_.insert(lost_.end(), group.ops.begin(), group.ops.end());
+  }
+  for (OpRef& ref : lost_) --ref.sent;
+}
+
 void Node::on_down(SharedError why) {
   breaker_.trip(worker_.now());
   net::Wheel::disarm(*this);
   preparing_ = 0;
   lost_.clear();
-  for (std::size_t i = 0; i < flying_.size(); ++i) lost_.push_back(flying_[i]);
-  for (Group& group : groups_) {  // never sent: nothing to be idempotent about
-    lost_.insert(lost_.end(), group.plain.refs().begin(), group.plain.refs().end());
-    lost_.insert(lost_.end(), group.ops.begin(), group.ops.end());
-    for (std::size_t i = lost_.size() - group.size(); i < lost_.size(); ++i) --lost_[i].sent;
-    group.clear();
-  }
-  std::vector<ScriptCall*> single;
-  for (std::size_t i = 0; i < single_.size(); ++i) single.push_back(single_[i]);
-  flying_.clear();
-  single_.clear();
+  // Moved, not copied: all of these are told, also where there is no memory.
+  Ring<OpRef> flying = std::exchange(flying_, {});
+  Ring<ScriptCall*> single = std::exchange(single_, {});
+  survives_no_memory([this] { list_unsent(); });  // the deadline of the others tells them
+  for (Group& group : groups_) group.clear();
   calls_.clear();
   fresh_ = 0;
   gathered_ = 0;
@@ -239,10 +263,12 @@ void Node::on_down(SharedError why) {
   const SharedError error = why == SharedError::timed_out   ? SharedError::timed_out
                             : why == SharedError::malformed ? SharedError::malformed
                                                             : SharedError::lost;
+  while (!flying.empty()) owner_.on_error(*this, flying.pop(), error, {});
   for (std::size_t i = 0; i < lost_.size(); ++i) owner_.on_error(*this, lost_[i], error, {});
-  for (ScriptCall* const call : single) {
-    call->flying_ = false;
-    owner_.on_call_error(*this, *call, error, connection_.why());
+  while (!single.empty()) {
+    ScriptCall& call = *single.pop();
+    call.flying_ = false;
+    owner_.on_call_error(*this, call, error, connection_.why());
   }
 }
 

@@ -109,6 +109,12 @@ class Node final : Connection::Owner, net::Timer {
   void on_reply(const Reply& reply) override;
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
+  template <class Step>
+  void guarded(Step step);
+  void gather(OpRef ref, const limiter::SharedOp& op, unsigned slot, bool asking, TimePoint wall);
+  void send_call(ScriptCall& call, bool asking);
+  void send_gathered();
+  void list_unsent();
   void send_group(ScriptIndex index);
   void answer(const Call& call, const Reply& reply, std::chrono::nanoseconds heard);
   void answer_single(const Reply& reply);

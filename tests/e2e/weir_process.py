@@ -63,6 +63,7 @@ class Weir:
             self.replace(path, content)
         self.write(policies if text is None else None, text)
         self.process = None
+        self.environment = {}  # besides the test's own
         self.next_page = 0.0  # when /metrics is rendered again
 
     @staticmethod
@@ -78,6 +79,7 @@ class Weir:
     def start(self):
         # WEIR_* are settings to weir; those of the tests are not meant for it.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+        environment.update(self.environment)
         with open(os.path.join(self.directory, "stderr.log"), "ab") as log:
             self.process = subprocess.Popen([self.binary, "serve", f"--config={self.config}"], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, start_new_session=True, env=environment)

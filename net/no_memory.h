@@ -1,0 +1,22 @@
+#pragma once
+
+#include <new>
+#include <stdexcept>
+
+namespace weir {
+
+/// Runs `step`. False: the step ended early because an allocation failed. The owner of what the
+/// step worked on then ends that (a connection, a call, a reload), and the process goes on.
+template <class Step>
+bool survives_no_memory(Step&& step) noexcept {
+  try {
+    step();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const std::length_error&) {  // of a container that would be larger than can be
+    return false;
+  }
+}
+
+}  // namespace weir
