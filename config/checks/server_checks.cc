@@ -1,4 +1,5 @@
 #include "config/checks/references.h"
+#include "config/sections/sections.h"
 #include "config/text/yaml_text.h"
 
 namespace weir::config {
@@ -23,6 +24,7 @@ void check_server(const Server& server, Problems& problems) {
   needs_token("admin", server.admin.listen, server.admin.token_file, problems);
   if (server.api.listen && !server.api.none)
     needs_token("api", *server.api.listen, server.api.token_file, problems);
+  if (server.redis) check_redis(*server.redis, problems);
 }
 
 }  // namespace weir::config

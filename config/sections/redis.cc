@@ -118,20 +118,29 @@ constexpr Row<Redis> kRedis[] = {
 }  // namespace
 
 void read_redis(Reader& r, const Member& m, std::optional<Redis>& out) {
-  out = Redis{};  // (emplace: clang 16 does not see, inside of Server, that it can be made)
-  Redis& redis = *out;
-  redis.where = m.key->where;
-  r.walk(*m.value, "\"redis\"", kRedis, redis);
+  if (!m.value->is_map()) {
+    Redis none;
+    r.walk(*m.value, "\"redis\"", kRedis, none);
+    return;
+  }
+  if (!out) {       // else what stands in a file and in variables of the environment adds up
+    out = Redis{};  // (emplace: clang 16 does not see, inside of Server, that it can be made)
+    out->where = m.key->where;
+  }
+  r.walk(*m.value, "\"redis\"", kRedis, *out);
+}
+
+void check_redis(const Redis& redis, Problems& problems) {
   const int ways = (redis.url ? 1 : 0) + (redis.sentinel ? 1 : 0) + (redis.cluster.empty() ? 0 : 1);
-  if (m.value->is_map() && ways != 1) {
-    r.error(*m.key,
-            ways == 0 ? "\"redis\" does not say where it is"
-                      : "\"redis\" says in several ways where it is",
-            "write one of \"url\", \"sentinel\" and \"cluster\"");
+  if (ways != 1) {
+    problems.error(redis.where,
+                   ways == 0 ? "\"redis\" does not say where it is"
+                             : "\"redis\" says in several ways where it is",
+                   "write one of \"url\", \"sentinel\" and \"cluster\"");
   }
   if (redis.budget > redis.timeout) {
-    r.error(*m.key, "\"budget\" is longer than \"timeout\"",
-            "a request cannot wait longer than the connection");
+    problems.error(redis.where, "\"budget\" is longer than \"timeout\"",
+                   "a request cannot wait longer than the connection");
   }
 }
 

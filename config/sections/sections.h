@@ -21,6 +21,8 @@ void read_access_log(Reader& reader, const Member& m, Server& out);
 void read_tracing(Reader& reader, const Member& m, Server& out);
 void read_audit(Reader& reader, const Member& m, Server& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
+/// Of all of it, whatever it was read from.
+void check_redis(const Server::Redis& redis, Problems& problems);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
 void read_authz(Reader& reader, const Member& m, Server::Authz& out);

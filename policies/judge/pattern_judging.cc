@@ -4,6 +4,7 @@
 
 #include "core/assert.h"
 #include "limiter/memory/frame.h"
+#include "policies/judgement/unread.h"
 
 namespace weir::policies {
 namespace {
@@ -21,11 +22,22 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
   const bool sure = matching_.happened(binding.event);
   if (!sure && !matching_.may_happen(binding.event)) return out;
   work_.frame.set_event(work_.set->events[binding.event].name);
-  enum class Holds : std::uint8_t { no, yes, open };
+  enum class Holds : std::uint8_t { no, yes, open, unread };
+  const bool answered = work_.frame.answer() != nullptr;
   const auto holds = [&](const std::optional<Expression>& condition) {
     if (!condition) return Holds::yes;
-    if (condition->side() == Side::answer && work_.frame.answer() == nullptr) return Holds::open;
-    return condition->eval(work_.frame).is_true() ? Holds::yes : Holds::no;
+    if (condition->side() == Side::answer && !answered) return Holds::open;
+    const Value value = condition->eval(work_.frame);
+    if (value.is_true()) return Holds::yes;
+    if (answered) {  // what an answer does not tell follows `missing`
+      const bool untold = hangs_on_unread(work_.frame, *condition, value);
+      return untold && policy.missing != config::Missing::skip ? Holds::yes : Holds::no;
+    }
+    const Unread unread =
+        value.is_error() ? unread_in(work_.frame, *work_.set, *condition) : Unread{};
+    if (!unread) return Holds::no;
+    out.unread = unread;
+    return Holds::unread;
   };
   const Holds common = holds(binding.when);
   for (std::size_t k = 0; k < pattern.steps.size(); ++k) {
@@ -35,6 +47,7 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
     const bool open = !sure || common == Holds::open || own == Holds::open;
     const auto bit = static_cast<std::uint8_t>(1U << k);
     (open ? out.open_steps : out.steps) |= bit;
+    if (common == Holds::unread || own == Holds::unread) out.unread_steps |= bit;
   }
   const bool is_among =
       std::find(pattern.among.begin(), pattern.among.end(), binding_index) != pattern.among.end();
@@ -43,13 +56,32 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
   return out;
 }
 
+/// What becomes of steps of which nobody can tell whether they are one. False: the policy does
+/// without them, or refuses the request.
+bool PatternJudging::takes_unread(const Policy& policy, std::uint16_t binding, Parts& parts,
+                                  Trace* trace) {
+  const Binding& of = policy.bindings[binding];
+  const std::size_t field = of.key.size() + of.arguments.size();
+  if (planning_.missing(policy, field, parts.unread.name, parts.unread.why, Skip::when_unread,
+                        trace)) {
+    return true;
+  }
+  const auto others = static_cast<std::uint8_t>(~parts.unread_steps);
+  parts.steps &= others;
+  parts.open_steps &= others;
+  return false;
+}
+
 void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
   const Pattern& pattern = work_.set->patterns[*policy.pattern];
   const std::size_t first = work_.plan.patterns.size();
   bool looked_at_lists = false;
   bool any = false;
   for (std::uint16_t b = 0; b < policy.bindings.size(); ++b) {
-    const Parts parts = parts_of(policy, pattern, b);
+    Parts parts = parts_of(policy, pattern, b);
+    if (parts.unread_steps != 0 && !takes_unread(policy, b, parts, trace)) {
+      if (work_.plan.defect) return;
+    }
     if (!parts.any()) continue;
     any = true;
     if (!planning_.load_policy_key(policy, policy.bindings[b], trace)) {

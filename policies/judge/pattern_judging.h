@@ -19,6 +19,7 @@
 #include "policies/judge/store_calls.h"
 #include "policies/judgement/pattern_sink.h"
 #include "policies/judgement/telling.h"
+#include "policies/judgement/unread.h"
 
 namespace weir::limiter {
 class Reader;
@@ -87,9 +88,12 @@ class PatternJudging final {
  private:
   struct Parts {
     std::uint8_t steps = 0, open_steps = 0;
+    std::uint8_t unread_steps = 0;  // of these, what hangs on `unread`
+    Unread unread;
     bool among = false, open_among = false;
     bool any() const noexcept { return steps != 0 || open_steps != 0 || among || open_among; }
   };
+  bool takes_unread(const Policy& policy, std::uint16_t binding, Parts& parts, Trace* trace);
   Parts parts_of(const Policy& policy, const Pattern& pattern, std::uint16_t binding);
   void feed(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
             std::uint64_t line);

@@ -36,6 +36,9 @@ class Planning final {
     return keys_.hash_key(binding.key, binding.key_id) || hash_with_gaps(policy, binding, trace);
   }
   void plan_unread_events(Instant at, const JudgeOptions& options);
+  /// What a policy does that misses a field. True: it goes on with a gap (`missing: same`).
+  bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
+               Skip skip, Trace* trace);
   void keep_datum(PlannedCounter& planned);
   void note_ceilings(const Policy& policy, const Binding& binding, const PlannedPolicy& planned);
 
@@ -45,8 +48,6 @@ class Planning final {
   bool load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
                    Trace* trace);
   std::optional<std::size_t> load_member(const Binding& binding, std::uint64_t& member);
-  bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
-               Skip skip, Trace* trace);
   bool refuses_unread(const Policy& policy, std::string_view name, MissReason reason);
   bool plan_limits(const Policy& policy, const Binding& binding);
   std::optional<Number> load_limit(const Limit& limit);

@@ -50,6 +50,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   }
   if (problems.errors() != errors) return nullptr;
   warn_of_doors(model.server, *set, problems);
+  warn_of_bodies(*set, problems);
   compiler.index();
   compiler.note_shortcuts();
   return set;

@@ -269,14 +269,15 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   const bool shadow = rung.shadow;
   const ActionRow& row = action_row(action);
   List list;
+  list.effect = rung.effect == Action::graylist ? Action::flag : rung.effect;
   // A rung with `tell` sets it for the ban too; otherwise a ban gives no hint.
   list.tell = from.tell ? rung.tell : config::Tell::nothing;
-  list.status = from.status || from.tell ? rung.status
-                : action == Action::deny ? 403
-                                         : status_of(action);
+  list.status = from.status || from.tell || action == Action::graylist ? rung.status
+                : action == Action::deny                               ? 403
+                                                                       : status_of(action);
   list.body = rung.body;
   list.content_type = rung.content_type;
-  if (action == Action::delay) list.hold = rung.hold;
+  if (list.effect == Action::delay) list.hold = rung.hold;
   // The list decides what happens to the key of an entry, so rungs with the same action and the
   // same settings share a list.
   std::size_t others = 0;
@@ -284,8 +285,9 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
     const List& known = set_.lists[i];
     if (known.owner != policy.index || known.remembered != action || known.shadow != shadow)
       continue;
-    if (known.tell == list.tell && known.status == list.status && known.hold == list.hold &&
-        known.body == list.body && known.content_type == list.content_type)
+    if (known.effect == list.effect && known.tell == list.tell && known.status == list.status &&
+        known.hold == list.hold && known.body == list.body &&
+        known.content_type == list.content_type)
       return static_cast<ListIndex>(i);
     ++others;
   }
@@ -294,7 +296,6 @@ ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Run
   list.kind = row.memory;
   list.remembered = action;
   list.shadow = shadow;
-  list.effect = action == Action::graylist ? Action::flag : action;
   list.owner = policy.index;
   list.shared = policy.shared;
   list.of = policy.key_names;

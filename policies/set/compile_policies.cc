@@ -224,6 +224,21 @@ void Compiler::check_score(const config::PolicyDef& def, const Policy& policy) {
   }
 }
 
+namespace {
+
+/// A rung that puts on a list does to the request what the list does to those that follow.
+void act_as(const List& list, Rung& rung) {
+  rung.effect = list.effect == Action::flag ? Action::graylist : list.effect;
+  if (list.effect == Action::delay) rung.hold = list.hold;
+  if (!refuses(list.effect)) return;
+  rung.status = list.status;
+  rung.tell = list.tell;
+  rung.body = list.body;
+  rung.content_type = list.content_type;
+}
+
+}  // namespace
+
 void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   check_remembered(def, policy);
   std::uint16_t own_window = 1;
@@ -262,24 +277,13 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       }
     }
     if (row.remembers && (!rung.durations.empty() || rung.for_window)) {
-      if (from.list && !rung.shadow) {
-        rung.list = named_list(*from.list);
-      } else if (!from.list || rung.shadow) {
-        rung.list = own_list(policy, rung, from);
-      }
+      const auto named = from.list ? named_list(*from.list) : std::nullopt;
+      if (named && rung.action == Action::graylist) act_as(set_.lists[*named], rung);
+      // Nobody reads of a shadow rung: a list of its own stands in for the named one.
+      rung.list = from.list && !rung.shadow ? named : own_list(policy, rung, from);
     }
     if (rung.list && !set_.lists[*rung.list].owner) {
       const List& list = set_.lists[*rung.list];
-      if (rung.action == Action::graylist) {
-        rung.effect = list.effect == Action::flag ? Action::graylist : list.effect;
-        if (list.effect == Action::delay) rung.hold = list.hold;
-        if (refuses(list.effect)) {
-          rung.status = list.status;
-          rung.tell = list.tell;
-          rung.body = list.body;
-          rung.content_type = list.content_type;
-        }
-      }
       if (refuses(rung.action) && !refuses(list.effect) && list.kind != config::ListKind::allow) {
         problems_.warning(
             from.list->where,

@@ -23,7 +23,28 @@ bool reads_body(const PolicySet& set, const Binding& binding) {
                      [](const Expression& one) { return one.needs_body(); });
 }
 
+/// Whether a condition of the event, or of the policy for it, reads the body of every request.
+bool reads_every_body(const PolicySet& set, const Binding& binding) {
+  const auto needs = [](const std::optional<Expression>& one) { return one && one->needs_body(); };
+  return set.events[binding.event].base == kRequestEvent &&
+         (needs(binding.when) || needs(set.events[binding.event].when));
+}
+
 }  // namespace
+
+void warn_of_bodies(const PolicySet& set, config::Problems& problems) {
+  for (const Policy& policy : set.policies) {
+    if (!policy.strict || policy.is_meter) continue;
+    if (std::any_of(policy.bindings.begin(), policy.bindings.end(),
+                    [&](const Binding& one) { return one.counts && reads_every_body(set, one); })) {
+      problems.warning(policy.where,
+                       "policy \"" + policy.name +
+                           "\" has a condition on the body of every request: each request whose "
+                           "body weir cannot read (a file, a text) is refused",
+                       "watch an event with a match: POST /path");
+    }
+  }
+}
 
 void warn_of_doors(const config::Server& server, const PolicySet& set, config::Problems& problems) {
   const bool ext_authz = !server.api.none && server.api.ext_authz.has_value();

@@ -10,4 +10,7 @@ namespace weir::policies {
 /// not see what those policies read.
 void warn_of_doors(const config::Server& server, const PolicySet& set, config::Problems& problems);
 
+/// Warns of policies that refuse whole classes of requests because they ask every body for a field.
+void warn_of_bodies(const PolicySet& set, config::Problems& problems);
+
 }  // namespace weir::policies

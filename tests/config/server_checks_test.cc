@@ -42,19 +42,6 @@ TEST(ServerChecks, names_of_doors_are_lower_case_and_a_list) {
   EXPECT_EQ(loaded.model->server.api.hosts, (std::vector<std::string>{"events", "weir"}));
 }
 
-TEST(ServerChecks, replicas_are_hosts_with_a_port_or_without) {
-  const Loaded loaded = load_text(
-      "weir.yaml",
-      "weir: 1\nadmin: {replicas: [weir-admin.shop.svc, '10.0.0.7:9000', '[fd00::7]:8481']}\n");
-  EXPECT_EQ(shown(loaded), "");
-  EXPECT_EQ(loaded.model->server.admin.replicas.size(), 3U);
-  for (const char* bad : {"http://weir:8481", "':8481'", "'weir:'", "'a b'", "''"}) {
-    const Loaded wrong =
-        load_text("weir.yaml", "weir: 1\nadmin: {replicas: " + std::string(bad) + "}\n");
-    EXPECT_NE(shown(wrong).find("neither HOST nor HOST:PORT"), std::string::npos) << bad;
-  }
-}
-
 TEST(ServerChecks, loopback_unix_sockets_and_doors_with_a_token_are_well) {
   for (const char* text :
        {"admin: {listen: 127.0.0.1:8481}\n", "admin: {listen: localhost:8481}\n",
@@ -64,6 +51,36 @@ TEST(ServerChecks, loopback_unix_sockets_and_doors_with_a_token_are_well) {
         "admin: {listen: \"[::ffff:127.0.0.1]:8481\"}\n"}) {
     EXPECT_EQ(shown(load_text("weir.yaml", "weir: 1\n" + std::string(text))), "") << text;
   }
+}
+
+TEST(ServerChecks, variables_of_the_environment_add_up_to_one_redis) {
+  const auto loaded = load_texts({{"weir.yaml", "weir: 1\nproxy: {upstream: 'http://app:80'}\n"}},
+                                 {{"WEIR_REDIS_URL", "redis://redis:6379/2"},
+                                  {"WEIR_REDIS_PASSWORD_FILE", "/run/password"},
+                                  {"WEIR_REDIS_SECRET_FILE", "/run/secret"},
+                                  {"WEIR_REDIS_BUDGET", "20ms"}});
+  EXPECT_EQ(shown(loaded), "");
+  ASSERT_TRUE(loaded.model && loaded.model->server.redis);
+  const Server::Redis& redis = *loaded.model->server.redis;
+  EXPECT_EQ(redis.url->value, "redis://redis:6379/2");
+  EXPECT_EQ(redis.password_file->value, "/run/password");
+  EXPECT_EQ(redis.secret_file->value, "/run/secret");
+  EXPECT_EQ(redis.budget, milliseconds(20));
+}
+
+TEST(ServerChecks, a_variable_of_the_environment_takes_the_place_of_one_key_of_redis) {
+  const auto loaded = load_texts(
+      {{"weir.yaml", "weir: 1\nredis: {url: 'redis://file:6379', secret_file: /run/secret}\n"}},
+      {{"WEIR_REDIS_URL", "redis://environment:6379"}});
+  EXPECT_EQ(shown(loaded), "");
+  ASSERT_TRUE(loaded.model && loaded.model->server.redis);
+  EXPECT_EQ(loaded.model->server.redis->url->value, "redis://environment:6379");
+  EXPECT_EQ(loaded.model->server.redis->secret_file->value, "/run/secret");
+}
+
+TEST(ServerChecks, what_the_environment_says_of_redis_must_say_where_it_is) {
+  const auto loaded = load_texts({{"weir.yaml", "weir: 1\n"}}, {{"WEIR_REDIS_BUDGET", "20ms"}});
+  EXPECT_NE(shown(loaded).find("does not say where it is"), std::string::npos);
 }
 
 }  // namespace

@@ -83,5 +83,24 @@ policies:
   EXPECT_EQ(counters("twice"), 2U);
 }
 
+TEST(Seams, AShadowRungOnANamedListThatDeniesIsCountedAsDenying) {
+  World world(R"(
+lists: {bans: {of: ip, effect: deny}}
+policies: [{name: p, watch: request, key: ip, window: 1h, mode: shadow, then: [{over: 2, do: graylist, list: bans, for: 1h}]}]
+)");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  const auto counts = [&](Action action) {
+    std::uint64_t sum = 0;
+    for (const char* kind : {"policy", "list"}) {
+      world.stats.each(kind, [&](const std::string&, const StatsBank::Totals& totals) {
+        sum += totals.shadows[static_cast<std::size_t>(action)];
+      });
+    }
+    return sum;
+  };
+  EXPECT_EQ(counts(Action::graylist), 0u);
+  EXPECT_GE(counts(Action::deny), 3u);
+}
+
 }  // namespace
 }  // namespace weir::policies::seams_test
