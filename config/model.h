@@ -390,7 +390,8 @@ struct Server {
   struct Admin {
     Located<Endpoint> listen;
     std::optional<Text> token_file;
-    std::vector<std::string> hosts;  ///< lower case, without port
+    std::vector<std::string> hosts;     ///< lower case, without port
+    std::vector<std::string> replicas;  ///< HOST or HOST:PORT of the other replicas' admin doors
   } admin;
   struct Health {
     Located<Endpoint> listen;
@@ -421,13 +422,6 @@ struct Server {
     bool none = false;                               ///< `listen: none`
     std::uint64_t message = std::uint64_t{4} << 20;  ///< bytes of a message
     milliseconds connection_age{0};                  ///< 0: connections are not ended for it
-    /// `tls`: paths of PEM files.
-    struct Tls {
-      Where where;
-      std::optional<Text> cert, key;
-      std::optional<Text> client_ca;  ///< then clients must prove who they are
-    };
-    std::optional<Tls> tls;
   } grpc;
   struct State {
     std::optional<Text> dir;
@@ -484,8 +478,6 @@ struct Server {
     double near = 0.8;           ///< from this part of a limit on, hits are near it, in its metrics
     std::optional<Text> limitador;  ///< a file of limitador's limits, and its paths on the api door
     std::vector<LimitadorLimit> limits;  ///< what that file says
-    bool envoy_keys = false;             ///< `redis_keys: envoyproxy`
-    std::string key_prefix;              ///< before each of those keys
     /// Names of the header fields that tell of the scarcest limit; empty: none.
     std::string limit_header, remaining_header, reset_header;
   } ratelimit;

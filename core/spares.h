@@ -16,8 +16,9 @@ class Spares {
   template <class... Arguments>
   T& lend(Arguments&&... arguments) {
     if (free_.empty()) {
+      // First: a pool without room for all of its objects could not take one back.
+      if (free_.capacity() <= all_.size()) free_.reserve(2 * all_.size() + 1);
       all_.push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
-      free_.reserve(all_.capacity());
       return *all_.back();
     }
     T& out = *free_.back();

@@ -461,6 +461,7 @@ int Wiring::open_doors() {
   admin::AdminSettings admin_settings{*admin_address, std::nullopt};
   if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
   admin_settings.hosts = settings_.admin.hosts;
+  admin_settings.replicas = settings_.admin.replicas;
   admin_ = std::make_unique<admin::AdminServer>(control_, admin_settings, operations, stores);
   if (auto started = admin_->start(); !started)
     return door_failed("admin", back, settings_.admin.token_file, started.error());

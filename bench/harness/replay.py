@@ -113,7 +113,7 @@ def single_purpose(o, scratch, data, report):
     runs = [cpu_seconds(pinned(0, [program, data])) for _ in range(o.repeat)]
     seconds = min(each for each, _ in runs)
     counted = {name: int(events) for name, events, _ in (line.split() for line in runs[0][1].splitlines()[1:])}
-    ours = {policy["name"]: policy["events"] for policy in json.loads(report)["policies"]}
+    ours = {policy["policy"]: policy["events"] for policy in json.loads(report)["policies"]}
     # Whom a policy lists it does not count on: this program has no lists.
     wrong = {name for name, events in counted.items() if ours[name] != events and name != "failed-logins-per-ip"}
     if wrong or len(counted) != len(ours):

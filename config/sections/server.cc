@@ -37,6 +37,30 @@ void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
   }
 }
 
+/// Where other processes of weir are asked: a name or an address, with a port behind it or none.
+void read_replicas(Reader& r, const Member& m, std::vector<std::string>& out) {
+  constexpr std::size_t kMost = 64;
+  out.clear();
+  for (const Text& text : r.texts(m)) {
+    const std::string& value = text.value;
+    const bool good = !value.empty() && value.size() <= 255 && value.front() != ':' &&
+                      value.back() != ':' && std::all_of(value.begin(), value.end(), [](char c) {
+                        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                               std::string_view("-._:[]").find(c) != std::string_view::npos;
+                      });
+    if (!good) {
+      r.problems().error(text.where, quoted(value) + " is neither HOST nor HOST:PORT",
+                         "write weir-admin.shop.svc or 10.0.0.7:8481");
+    } else if (out.size() == kMost) {
+      r.problems().error(text.where, "there are more than 64 replicas",
+                         "a name may stand for many addresses");
+      return;
+    } else {
+      out.push_back(value);
+    }
+  }
+}
+
 /// No network of one's own is wider than 10.0.0.0/8 or fc00::/7.
 void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
   const unsigned widest = block.base.is_v4() ? 8 : 7;
@@ -141,6 +165,11 @@ constexpr Row<Server::Admin> kAdmin[] = {
       "With "
       "the token any name will do."},
      [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); }},
+    {{"replicas", shape::kTexts, "list of `HOST` or `HOST:PORT`", "",
+      "The admin doors of all replicas, such as the name of a headless Service: `GET /v1/replicas` "
+      "asks them, and an override is set on all of them where it is asked for. They have the same "
+      "token. The default port is 8481."},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_replicas(r, m, out.replicas); }},
 };
 
 constexpr Row<Server::Health> kHealth[] = {

@@ -42,6 +42,19 @@ TEST(ServerChecks, names_of_doors_are_lower_case_and_a_list) {
   EXPECT_EQ(loaded.model->server.api.hosts, (std::vector<std::string>{"events", "weir"}));
 }
 
+TEST(ServerChecks, replicas_are_hosts_with_a_port_or_without) {
+  const Loaded loaded = load_text(
+      "weir.yaml",
+      "weir: 1\nadmin: {replicas: [weir-admin.shop.svc, '10.0.0.7:9000', '[fd00::7]:8481']}\n");
+  EXPECT_EQ(shown(loaded), "");
+  EXPECT_EQ(loaded.model->server.admin.replicas.size(), 3U);
+  for (const char* bad : {"http://weir:8481", "':8481'", "'weir:'", "'a b'", "''"}) {
+    const Loaded wrong =
+        load_text("weir.yaml", "weir: 1\nadmin: {replicas: " + std::string(bad) + "}\n");
+    EXPECT_NE(shown(wrong).find("neither HOST nor HOST:PORT"), std::string::npos) << bad;
+  }
+}
+
 TEST(ServerChecks, loopback_unix_sockets_and_doors_with_a_token_are_well) {
   for (const char* text :
        {"admin: {listen: 127.0.0.1:8481}\n", "admin: {listen: localhost:8481}\n",

@@ -3,6 +3,7 @@
     WEIR_BINARY=build/dev/weir python3 -B tests/e2e/dashboard_site.py     prints a link, and runs until Ctrl-C
 """
 
+import contextlib
 import os
 import random
 import subprocess
@@ -11,6 +12,7 @@ import time
 
 from http_client import Client
 from origin import Origin, answer
+from redis_process import Redis
 from weir_process import Weir
 
 POLICIES = """
@@ -50,23 +52,74 @@ views:
   - {name: visitors, watch: request, metric: distinct(user), window: {every: 5s}}
 """
 
+SHARED = """
+events:
+  login: {match: POST /api/login}
+  login_failed: {is: login, when: 'status == 401'}
+lists:
+  banned: {of: ip, kind: gray, effect: deny, share: redis}
+policies:
+  - name: login-per-ip
+    watch: login_failed
+    key: ip
+    window: 10m
+    share: redis
+    then: [{over: 20, do: graylist, list: banned, for: 1h}]
+"""
+
 ATTACKER, VICTIM = "203.0.113.9", "203.0.113.50"
+
+
+def guard(weir, policies, token_file, more=""):
+    """Gives the admin door a token, and further settings."""
+    with open(token_file, "w", encoding="utf-8") as f:
+        f.write("a token of the test")
+    weir.head = weir.head.replace(f"admin: {{listen: 127.0.0.1:{weir.admin_port}}}",
+                                  f"admin: {{listen: 127.0.0.1:{weir.admin_port}, token_file: {token_file}{more}}}")
+    weir.write(policies)
+
+
+def ctl(weir, token_file, *arguments, code=0):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+    environment["WEIR_ADMIN_LISTEN"] = f"127.0.0.1:{weir.admin_port}"
+    if token_file:
+        environment["WEIR_ADMIN_TOKEN_FILE"] = token_file
+    done = subprocess.run([weir.binary, "ctl", *arguments], capture_output=True, text=True, timeout=60, env=environment, check=False)
+    if done.returncode != code:
+        raise AssertionError(f"ctl {arguments}: {done.returncode} {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def app():
+    """Logins fail with a wrong password."""
+    return Origin(lambda request: answer(401 if request.path == "/api/login" and b"right" not in request.body else 200, b"ok"))
+
+
+class Fleet(contextlib.ExitStack):
+    """Three replicas that share a list and counters through one Redis, and know each other's admin doors."""
+
+    def __init__(self, policies=SHARED):
+        super().__init__()
+        origin = self.enter_context(app())
+        redis = self.enter_context(Redis())
+        self.weirs = [Weir(policies, origin.port, extra=f"redis: {{{redis.where}, secret: of all replicas}}\n") for _ in range(3)]
+        doors = ", ".join(f"'127.0.0.1:{weir.admin_port}'" for weir in self.weirs)
+        self.token_file = os.path.join(self.weirs[0].directory, "token")
+        for weir in self.weirs:
+            guard(weir, policies, self.token_file, f", replicas: [{doors}]")
+            self.enter_context(weir)
 
 
 class Site:
     """weir before an app whose logins fail with a wrong password; the admin door has a token."""
 
     def __init__(self, policies=POLICIES, token=True):
-        self.origin = Origin(lambda request: answer(401 if request.path == "/api/login" and b"right" not in request.body else 200, b"ok"))
+        self.origin = app()
         self.weir = Weir(policies, self.origin.port)
         self.token_file = None
         if token:
             self.token_file = os.path.join(self.weir.directory, "token")
-            with open(self.token_file, "w", encoding="utf-8") as f:
-                f.write("a token of the test")
-            self.weir.head = self.weir.head.replace(f"admin: {{listen: 127.0.0.1:{self.weir.admin_port}}}",
-                                                    f"admin: {{listen: 127.0.0.1:{self.weir.admin_port}, token_file: {self.token_file}}}")
-            self.weir.write(policies)
+            guard(self.weir, policies, self.token_file)
         self.ended = threading.Event()
         self.threads = []
 
@@ -83,14 +136,7 @@ class Site:
         self.origin.__exit__(*failure)
 
     def ctl(self, *arguments, code=0):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
-        environment["WEIR_ADMIN_LISTEN"] = f"127.0.0.1:{self.weir.admin_port}"
-        if self.token_file:
-            environment["WEIR_ADMIN_TOKEN_FILE"] = self.token_file
-        done = subprocess.run([self.weir.binary, "ctl", *arguments], capture_output=True, text=True, timeout=60, env=environment, check=False)
-        if done.returncode != code:
-            raise AssertionError(f"ctl {arguments}: {done.returncode} {done.stdout}{done.stderr}")
-        return done.stdout
+        return ctl(self.weir, self.token_file, *arguments, code=code)
 
     def link(self):
         return self.ctl("dashboard").split("\n", 1)[0]
