@@ -48,7 +48,7 @@ TEST(ServerChecks, replicas_are_hosts_with_a_port_or_without) {
       "weir: 1\nadmin: {replicas: [weir-admin.shop.svc, '10.0.0.7:9000', '[fd00::7]:8481']}\n");
   EXPECT_EQ(shown(loaded), "");
   EXPECT_EQ(loaded.model->server.admin.replicas.size(), 3U);
-  for (const char* bad : {"http://weir:8481", "':8481'", "'weir:'", "'a b'", "''"}) {
+  for (const char* bad : {"http://weir:8481", "':8481'", "'weir:'", "'a b'"}) {
     const Loaded wrong =
         load_text("weir.yaml", "weir: 1\nadmin: {replicas: " + std::string(bad) + "}\n");
     EXPECT_NE(shown(wrong).find("neither HOST nor HOST:PORT"), std::string::npos) << bad;
