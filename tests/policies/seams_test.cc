@@ -85,7 +85,7 @@ policies:
 
 TEST(Seams, AShadowRungOnANamedListThatDeniesIsCountedAsDenying) {
   World world(R"(
-lists: {bans: {of: ip, effect: deny}}
+lists: {bans: {kind: deny, of: ip}}
 policies: [{name: p, watch: request, key: ip, window: 1h, mode: shadow, then: [{over: 2, do: graylist, list: bans, for: 1h}]}]
 )");
   for (int i = 0; i < 5; ++i) EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
