@@ -14,25 +14,7 @@ namespace {
 // How often who waits for reservations that other replicas may hold looks again.
 constexpr milliseconds kPoll{25};
 
-// The number of renewals in one batch: an operation's place in its batch is a 16-bit number.
-constexpr std::size_t kRenewedAtOnce = 1'024;
-
 }  // namespace
-
-class Ticket final : public store::Batch {
- public:
-  explicit Ticket(std::vector<Ticket*>& closed) : closed_(closed) {}
-  void on_replies() override { closed_.push_back(this); }
-
-  policies::Settlement settlement;
-  Recorder::Row row;  // open: the event is recorded
-  bool answered = false;
-  bool closing = false;   // the store is asked for what it has settled
-  bool finished = false;  // nothing is left but that
-
- private:
-  std::vector<Ticket*>& closed_;
-};
 
 Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
            telemetry::MetricCells& metrics, policies::Observer* observer)
@@ -40,41 +22,40 @@ Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
       worker_(worker),
       limits_(limits),
       metrics_(metrics),
-      evaluator_(shared.counters, shared.lists, shared.secret, observer),
+      driver_(shared.counters, shared.lists, shared.secret, observer),
       waiters_(limits.waiting) {
-  evaluator_.use_patterns(shared.patterns);
+  driver_.use_patterns(shared.patterns);
 }
 
 Gate::~Gate() = default;
 
 void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
   const auto loaded = policies::load_on_worker(std::move(set), shared_.stats, worker_);
-  evaluator_.use(loaded);
+  driver_.use(loaded);
   routes_.assign(loaded->set->events.size(), telemetry::kOtherRoute);
   for (std::size_t i = 0; shared_.latency != nullptr && i < routes_.size(); ++i) {
     if (i == policies::kRequestEvent) continue;
     routes_[i] = static_cast<std::uint8_t>(shared_.latency->route(loaded->set->events[i].name));
   }
   if (clock_) clock_->use(loaded);
-  if (recorder_ != nullptr) recorder_->use(evaluator_.set());
+  if (recorder_ != nullptr) recorder_->use(driver_.set());
 }
 
 void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
                  net::Wheel* wheel) {
   sharing_ = sharing;
-  desk_.emplace(store, budget);
-  evaluator_.share(sharing_);
-  post_.emplace(store, evaluator_, shared_, metrics_, wheel);
+  outbox_.emplace(store, budget, driver_.patterns(), shared_, metrics_, wheel);
+  driver_.share(sharing_, *outbox_);
 }
 
 void Gate::fire_patterns(net::Wheel& wheel, std::uint64_t seed) {
-  clock_.emplace(desk_->store(), evaluator_, *post_, shared_, metrics_, wheel, seed);
+  clock_.emplace(outbox_->store(), driver_.patterns(), outbox_->post(), shared_, metrics_, wheel,
+                 seed);
 }
 
 void Gate::exchange(net::Wheel& wheel, std::uint64_t origin) {
-  if (shared_.synced == nullptr || !desk_) return;
-  exchange_.emplace(desk_->store(), *shared_.synced, shared_, wheel, origin);
-  evaluator_.exchange(exchange_->bank());
+  if (shared_.synced == nullptr || !outbox_) return;
+  driver_.exchange(outbox_->begin_exchange(*shared_.synced, shared_, wheel, origin));
 }
 
 policies::Instant Gate::instant(TimePoint now) const noexcept {
@@ -85,50 +66,25 @@ bool Gate::refuses_path(std::string_view method, const PathReadings& readings) {
   return set().refuses_path(method, readings);
 }
 
-bool Gate::wants_body(const Request& request) { return evaluator_.wants_body(request); }
+bool Gate::wants_body(const Request& request) { return driver_.wants_body(request); }
 
-/// The verdict, or null: the store must be asked, which asked_ does.
-template <class Occurrence>
-const policies::Verdict* Gate::decide(const Occurrence& occurrence, policies::Instant at,
-                                      const policies::Evaluator::Options& options, Waiter* waiter) {
-  bool out_of_time = false;
-  if (waiter != nullptr && waiter->inquiry_ != nullptr) {
-    Inquiry& inquiry = *std::exchange(waiter->inquiry_, nullptr);
-    if (evaluator_.is_of(inquiry.aside)) {
-      const policies::Verdict& verdict = evaluator_.told_again(occurrence, inquiry.aside, options);
-      desk_->give_back(inquiry);
-      return &verdict;
-    }
-    // Other policies are in force by now. What was counted for the old ones is taken back before
-    // the new ones ask, or they would find the request there already.
-    out_of_time = std::any_of(
-        inquiry.replies.begin(), inquiry.replies.end(),
-        [](const auto& reply) { return reply.error == limiter::SharedError::timed_out; });
-    evaluator_.drop(inquiry.aside);
-    desk_->give_back(inquiry);
-    desk_->run(evaluator_.errands(), at.now);
+/// Begins a judgement, or goes on with the one that the waiter has waited with.
+Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Instant at,
+                           const policies::Driver::Options& options, Waiter& waiter) {
+  advance_patterns(at.now);
+  if (Ticket* const ticket = std::exchange(waiter.suspended_, nullptr); ticket != nullptr) {
+    ticket->waiter = nullptr;
+    ticket->is_told = false;
+    return {*ticket, driver_.resume(*ticket, occurrence, at, options)};
   }
-  const policies::Verdict& verdict = evaluator_.judge(occurrence, at, options);
-  if (verdict.kind != policies::Verdict::Kind::ask) return &verdict;
-  if (out_of_time) {  // it has waited its budget, and the store may count it still
-    for (limiter::SharedReply& reply : evaluator_.asking().replies())
-      reply.error = limiter::SharedError::timed_out;
-    return &evaluator_.told(occurrence, options);
-  }
-  asked_ = desk_->ask(evaluator_, at.now);
-  return asked_ != nullptr ? nullptr : &evaluator_.told(occurrence, options);
-}
-
-void Gate::run_errands(TimePoint now) {
-  if (desk_) desk_->run(evaluator_.errands(), now);
-  if (exchange_) exchange_->run(now);
-  if (post_) post_->run(now);
+  Ticket& ticket = tickets_.lend();
+  return {ticket, driver_.start(ticket, occurrence, at, options)};
 }
 
 /// By what logs and metrics call a judgement.
-void Gate::name(const policies::Verdict& verdict, Judgement& out) const noexcept {
-  const policies::PolicySet& set = evaluator_.set();
-  const policies::Plan& plan = evaluator_.plan();
+void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
+                Judgement& out) const noexcept {
+  const policies::PolicySet& set = driver_.set();
   // A route of its own says more than a condition on any request.
   policies::EventIndex event =
       plan.bases.size() > 1 ? plan.bases.data()[1] : policies::kRequestEvent;
@@ -158,44 +114,31 @@ void Gate::name(const policies::Verdict& verdict, Judgement& out) const noexcept
 
 Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
   const policies::Instant at = instant(now);
-  policies::Evaluator::Options options;
+  policies::Driver::Options options;
   options.may_wait = may_wait;
   options.can_hold = held_ < limits_.held;
   options.rows = rows_;
-  advance_patterns(now);
-  const policies::Verdict* const decided = decide(request, at, options, &waiter);
-  run_errands(now);
+  options.keep_open = recorder_ != nullptr;
+  const auto [ticket, decided] = decide(request, at, options, waiter);
   Judgement out;
   if (decided == nullptr) {
+    asked_ = &ticket;
     out.effect.kind = Effect::Kind::wait;
     return out;
   }
   const policies::Verdict& verdict = *decided;
-  out.effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
-  name(verdict, out);
+  out.effect = text_.render(set(), ticket.plan, verdict, at);
+  name(verdict, ticket.plan, out);
   switch (verdict.kind) {
-    case policies::Verdict::Kind::ask:
-      break;
     case policies::Verdict::Kind::wait:
-      crowded_key_ = {};
-      crowded_elsewhere_ = evaluator_.plan().provisional;  // nobody announces verdicts either
-      for (const policies::PlannedCounter& counter : evaluator_.plan().counters) {
-        const limiter::Reading& reading = counter.reading;
-        const bool reserved = counter.reserves || counter.provisional;
-        // A policy that guards this request and counts others only reads: no ceiling refuses it.
-        const bool reads_open = !counter.counts && reading.value != reading.settled;
-        if (!reads_open && (!reading.refused || (!reserved && !reading.doubtful))) continue;
-        crowded_key_ = counter.key;
-        crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
-                             counter.shared_key != policies::PlannedCounter::kNone;
-      }
+      note_crowd(ticket.plan);
+      give_back(ticket);
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
-      if (recorder_ != nullptr && recorder_->begin(evaluator_, &request, nullptr, now, row_)) {
-        recorder_->write(row_);
-      }
+      if (record(ticket, &request, nullptr, now)) recorder_->write(row_);
       if (verdict.crowded && verdict.effect == policies::Action::delay)
         metrics_.add(Metric::limit_held);
+      give_back(ticket);
       return out;
     case policies::Verdict::Kind::hold:
       metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
@@ -203,14 +146,48 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
     case policies::Verdict::Kind::pass:
       break;
   }
-  const bool recorded =
-      recorder_ != nullptr && recorder_->begin(evaluator_, &request, nullptr, now, row_);
-  if (recorded || evaluator_.must_observe()) {
-    out.ticket = take_ticket(recorded);
-    evaluator_.keep(out.ticket->settlement);
-    out.reads_answer = evaluator_.wants_readable_answer(out.ticket->settlement);
+  if (keep(ticket, record(ticket, &request, nullptr, now), now)) {
+    out.ticket = &ticket;
+    out.reads_answer = ticket.wants_readable_answer();
   }
   return out;
+}
+
+/// Whose reservations are in the way of an event that waits.
+void Gate::note_crowd(const policies::Plan& plan) {
+  crowded_key_ = {};
+  crowded_elsewhere_ = plan.provisional;  // nobody announces verdicts either
+  for (const policies::PlannedCounter& counter : plan.counters) {
+    const limiter::Reading& reading = counter.reading;
+    const bool reserved = counter.reserves || counter.provisional;
+    // A policy that guards this request and counts others only reads: no ceiling refuses it.
+    const bool reads_open = !counter.counts && reading.value != reading.settled;
+    if (!reads_open && (!reading.refused || (!reserved && !reading.doubtful))) continue;
+    crowded_key_ = counter.key;
+    crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
+                         counter.shared_key != policies::PlannedCounter::kNone;
+  }
+}
+
+/// Begins the row of the event under judgement. False: it is not recorded.
+bool Gate::record(const Ticket& ticket, const Request* request, const policies::Record* record,
+                  TimePoint now) {
+  return recorder_ != nullptr && recorder_->begin(driver_, ticket, request, record, now, row_);
+}
+
+/// After a verdict that passes the event. False: nothing is left to observe.
+bool Gate::keep(Ticket& ticket, bool recorded, TimePoint now) {
+  if (recorded) std::swap(ticket.row, row_);
+  if (recorded || ticket.observes) return true;
+  if (ticket.is_open()) driver_.end(ticket, instant(now));
+  give_back(ticket);
+  return false;
+}
+
+void Gate::give_back(Ticket& ticket) {
+  WEIR_ASSERT(ticket.is_closed());
+  ticket.answered = false;
+  tickets_.take_back(ticket);
 }
 
 namespace {
@@ -222,69 +199,63 @@ std::optional<TimePoint> own_time_of(const policies::Record& record, TimePoint n
 
 }  // namespace
 
-std::optional<Gate::Judged> Gate::judge(const policies::Record& record, const Answer& answer,
+std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Answer& answer,
                                         TimePoint now, Waiter& waiter) {
   const policies::Instant at = instant(now);
-  policies::Evaluator::Options options;
+  policies::Driver::Options options;
   options.may_wait = false;
-  options.own_time = own_time_of(record, now);
+  options.own_time = own_time_of(event, now);
   options.rows = rows_;
-  advance_patterns(now);
-  const policies::Verdict* const decided = decide(record, at, options, &waiter);
-  run_errands(now);
-  if (decided == nullptr) return std::nullopt;
+  options.keep_open = recorder_ != nullptr;
+  const auto [ticket, decided] = decide(event, at, options, waiter);
+  if (decided == nullptr) {
+    asked_ = &ticket;
+    return std::nullopt;
+  }
   const policies::Verdict& verdict = *decided;
-  const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), verdict, at);
-  const bool recorded =
-      recorder_ != nullptr && recorder_->begin(evaluator_, record.request, &record, now, row_);
+  const Effect effect = text_.render(set(), ticket.plan, verdict, at);
+  const bool recorded = record(ticket, event.request, &event, now);
   if (verdict.kind == policies::Verdict::Kind::refuse) {
     if (recorded) recorder_->write(row_);
-  } else if (recorded || evaluator_.must_observe()) {
-    Ticket* const ticket = take_ticket(recorded);
-    evaluator_.keep(ticket->settlement);
-    answered_body(*ticket, answer, now);
-    finish(*ticket, End::complete, now);
+    give_back(ticket);
+  } else if (keep(ticket, recorded, now)) {
+    answered_body(ticket, answer, now);
+    finish(ticket, End::complete, now);
   }
-  return Judged{verdict, evaluator_.plan(), effect.status, effect};
+  return Judged{verdict, ticket.plan, effect.status, effect};
 }
 
-std::optional<Gate::Judged> Gate::query(const policies::Record& record, TimePoint now,
+std::optional<Gate::Judged> Gate::query(const policies::Record& event, TimePoint now,
                                         policies::Trace& trace, Waiter& waiter) {
   const policies::Instant at = instant(now);
-  policies::Evaluator::Options options;
+  policies::Driver::Options options;
   options.may_wait = false;
-  options.own_time = own_time_of(record, now);
+  options.own_time = own_time_of(event, now);
   options.dry = true;
   options.trace = &trace;
-  advance_patterns(now);  // what fires now would have fired without the query as well
-  const policies::Verdict* const decided = decide(record, at, options, &waiter);
-  run_errands(now);
-  if (decided == nullptr) return std::nullopt;
-  const Effect effect = text_.render(evaluator_.set(), evaluator_.plan(), *decided, at);
-  return Judged{*decided, evaluator_.plan(), effect.status, effect};
-}
-
-Ticket* Gate::take_ticket(bool recorded) {
-  Ticket* const ticket = &tickets_.lend(closed_);
-  if (recorded) std::swap(ticket->row, row_);
-  return ticket;
+  // Patterns that fire now would have fired without the query as well.
+  const auto [ticket, decided] = decide(event, at, options, waiter);
+  if (decided == nullptr) {
+    asked_ = &ticket;
+    return std::nullopt;
+  }
+  const Effect effect = text_.render(set(), ticket.plan, *decided, at);
+  give_back(ticket);
+  return Judged{*decided, ticket.plan, effect.status, effect};
 }
 
 void Gate::renew_places(TimePoint now) {
-  if (!desk_) return;
+  if (!outbox_) return;
   // A request that is younger than the time between two calls is renewed by the next one.
   const milliseconds least = std::min(sharing_.flight, sharing_.reservation) / 4;
-  for (const auto& ticket : tickets_.all()) {
-    evaluator_.renew(ticket->settlement, now, least);
-    if (evaluator_.errands().size() >= kRenewedAtOnce) run_errands(now);
-  }
-  run_errands(now);
+  for (const auto& ticket : tickets_.all()) driver_.renew(*ticket, now, least);
+  driver_.flush(now);
 }
 
 bool Gate::park(Waiter& waiter, TimePoint now) {
   if (asked_ != nullptr) {
-    waiter.inquiry_ = std::exchange(asked_, nullptr);
-    waiter.inquiry_->waiter = &waiter;
+    waiter.suspended_ = std::exchange(asked_, nullptr);
+    waiter.suspended_->waiter = &waiter;
     return true;
   }
   if (!waiters_.park(waiter, crowded_key_, now, limits_.reserve_wait)) {
@@ -314,8 +285,8 @@ TimePoint Gate::waiting_until(const Waiter& waiter) const {
 }
 
 void Gate::unpark(Waiter& waiter) {
-  // Its replies are on their way, or told() has them: then tick() drops the judgement.
-  if (waiter.inquiry_ != nullptr) std::exchange(waiter.inquiry_, nullptr)->waiter = nullptr;
+  // Its replies are on their way, or there: then tick() takes the judgement back.
+  if (waiter.suspended_ != nullptr) std::exchange(waiter.suspended_, nullptr)->waiter = nullptr;
   // Whoever was resumed and need not wait any more tells the next: perhaps all of them are refused
   // now.
   if (WaitQueue::resumed(waiter) && waiters_.size() != 0) wake_.push_back(WaitQueue::key(waiter));
@@ -324,15 +295,12 @@ void Gate::unpark(Waiter& waiter) {
 }
 
 void Gate::give_up(Waiter& waiter, TimePoint now) {
-  if (waiter.inquiry_ == nullptr) return;
-  Inquiry& inquiry = *std::exchange(waiter.inquiry_, nullptr);
-  if (!inquiry.told) {  // tick() drops it
-    inquiry.waiter = nullptr;
-    return;
-  }
-  evaluator_.drop(inquiry.aside);
-  desk_->give_back(inquiry);
-  run_errands(now);
+  if (waiter.suspended_ == nullptr) return;
+  Ticket& ticket = *std::exchange(waiter.suspended_, nullptr);
+  ticket.waiter = nullptr;
+  if (!std::exchange(ticket.is_told, false)) return;  // tick() takes the judgement back
+  driver_.release(ticket, instant(now));
+  give_back(ticket);
 }
 
 void Gate::unhold(TimePoint) {
@@ -341,110 +309,86 @@ void Gate::unhold(TimePoint) {
 }
 
 bool Gate::answered(Ticket& ticket, const Answer& answer, TimePoint now) {
-  if (answer.body_state == BodyState::not_read && evaluator_.answer_needs_body(ticket.settlement)) {
-    return true;
-  }
+  if (answer.body_state == BodyState::not_read && ticket.needs_answer_body()) return true;
   answered_body(ticket, answer, now);
   return false;
 }
 
 void Gate::answered_body(Ticket& ticket, const Answer& answer, TimePoint now) {
   ticket.answered = true;
-  evaluator_.answered(ticket.settlement, answer, instant(now));
-  switch (evaluator_.unread_answer()) {
-    case policies::MissReason::too_large:
-      metrics_.add(Metric::answers_too_large);
-      break;
-    case policies::MissReason::encoded:
-      metrics_.add(Metric::answers_encoded);
-      break;
-    case policies::MissReason::unreadable:
-      metrics_.add(Metric::answers_unreadable);
-      break;
-    default:
-      break;
-  }
-  if (ticket.row.open()) {
-    recorder_->answered(evaluator_, ticket.settlement, answer, ticket.row);
-  }
-  close(ticket, now);
-  run_errands(now);
+  driver_.answer(ticket, answer, instant(now), [&] {
+    note_unread(driver_.unread_answer());
+    if (ticket.row.open()) recorder_->answered(driver_, ticket, answer, ticket.row);
+  });
   settled(ticket);
 }
 
-/// What the rungs remember of shared counters rests on what the store says of them now.
-void Gate::close(Ticket& ticket, TimePoint now) {
-  policies::Asking& closing = ticket.settlement.closing;
-  if (closing.empty()) return;
-  ticket.patient = true;
-  ticket.ops = closing.ops();
-  ticket.replies = closing.replies();
-  if (desk_->store().submit(ticket, now + Desk::kPatience)) {
-    evaluator_.closed(ticket.settlement, instant(now));
-  } else {
-    ticket.closing = true;
-    ++closing_;
+void Gate::note_unread(policies::MissReason why) {
+  switch (why) {
+    case policies::MissReason::too_large:
+      return metrics_.add(Metric::answers_too_large);
+    case policies::MissReason::encoded:
+      return metrics_.add(Metric::answers_encoded);
+    case policies::MissReason::unreadable:
+      return metrics_.add(Metric::answers_unreadable);
+    default:
+      return;
   }
 }
 
 void Gate::finish(Ticket& ticket, End end, TimePoint now) {
-  if (!ticket.answered) {
-    if (end == End::aborted || end == End::unacceptable) {
-      evaluator_.aborted(ticket.settlement, instant(now));
-      close(ticket, now);
-    } else {
-      evaluator_.released(ticket.settlement, instant(now));
-    }
-  }
-  evaluator_.ended(ticket.settlement);
-  run_errands(now);
+  const policies::Instant at = instant(now);
+  const bool counts = end == End::aborted || end == End::unacceptable;
+  if (!ticket.answered) counts ? driver_.abort(ticket, at) : driver_.release(ticket, at);
+  driver_.end(ticket, at);
   if (!ticket.answered) settled(ticket);
   if (ticket.row.open()) {
-    const bool counts = end == End::aborted || end == End::unacceptable;
     if (!ticket.answered && counts) Recorder::aborted(ticket.row);
     recorder_->write(ticket.row);
   }
-  ticket.finished = true;
-  if (!ticket.closing) release(ticket);
-}
-
-void Gate::release(Ticket& ticket) {
-  ticket.answered = ticket.finished = false;
-  ticket.settlement.clear();
-  tickets_.take_back(ticket);
+  if (ticket.is_closed()) give_back(ticket);
 }
 
 void Gate::settled(const Ticket& ticket) {
   if (shared_.waiting.load(std::memory_order_relaxed) == 0) return;
-  for (const policies::PlannedCounter& counter : ticket.settlement.counters) {
+  for (const policies::PlannedCounter& counter : ticket.plan.counters) {
     shared_.settlements.note(counter.key);
     settlements_seen_.note_own(counter.key);
     if (waiters_.size() != 0) wake_.push_back(counter.key);
   }
 }
 
-void Gate::tick(TimePoint now) {
-  for (std::size_t i = 0; desk_ && i < desk_->told().size(); ++i) {
-    Inquiry& inquiry = *desk_->told()[i];
-    inquiry.told = true;
-    if (inquiry.waiter != nullptr) {
-      inquiry.waiter->resume(now);  // judges on the spot
+/// The store has replied: first to those who wait for a verdict, then to settlements.
+void Gate::take_replies(TimePoint now) {
+  std::vector<Ticket*>& replied = outbox_->replied();
+  for (std::size_t i = 0; i < replied.size(); ++i) {
+    if (!replied[i]->is_suspended()) continue;
+    Ticket& ticket = *std::exchange(replied[i], nullptr);
+    outbox_->note_taken();
+    if (ticket.waiter != nullptr) {
+      ticket.is_told = true;
+      ticket.waiter->resume(now);  // judges on the spot
     } else {
-      evaluator_.drop(inquiry.aside);
-      desk_->give_back(inquiry);
+      driver_.release(ticket, instant(now));
+      give_back(ticket);
     }
   }
-  if (desk_) desk_->told().clear();
-  for (std::size_t i = 0; i < closed_.size(); ++i) {
-    Ticket& ticket = *closed_[i];
-    ticket.closing = false;
-    --closing_;
-    evaluator_.closed(ticket.settlement, instant(now));
+  for (std::size_t i = 0; i < replied.size(); ++i) {
+    if (replied[i] == nullptr) continue;
+    Ticket& ticket = *replied[i];
+    outbox_->note_taken();
+    driver_.replied(ticket, instant(now));
     settled(ticket);
-    if (ticket.finished) release(ticket);
+    if (ticket.is_closed()) give_back(ticket);
   }
-  closed_.clear();
-  run_errands(now);
+  replied.clear();
+}
+
+void Gate::tick(TimePoint now) {
+  if (outbox_) {
+    take_replies(now);
+    driver_.flush(now);
+  }
   // A resumed waiter judges on the spot, and a refusal there asks for the next one: wake_ grows
   // meanwhile.
   for (std::size_t i = 0; i < wake_.size(); ++i) {

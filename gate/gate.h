@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "core/spares.h"
-#include "gate/exchange.h"
-#include "gate/inquiry.h"
 #include "gate/judge.h"
 #include "gate/pattern_clock.h"
-#include "gate/pattern_post.h"
 #include "gate/recorder.h"
 #include "gate/settlements.h"
+#include "gate/store_outbox.h"
+#include "gate/ticket.h"
 #include "gate/wait_queue.h"
 #include "policies/explain/verdict_text.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 #include "policies/set/sharing.h"
 #include "telemetry/latency.h"
 #include "telemetry/metrics.h"
@@ -45,8 +44,6 @@ struct GateLimits {
   milliseconds reserve_wait{1'000};
 };
 
-class Ticket;
-
 /// The Judge of one worker.
 class Gate final : public Judge {
  public:
@@ -57,7 +54,7 @@ class Gate final : public Judge {
   /// Judges by this set from now on; requests in flight are settled by the set that judged them. On
   /// the worker's thread, like everything here.
   void use(std::shared_ptr<const policies::PolicySet> set);
-  const policies::PolicySet& set() const noexcept { return evaluator_.set(); }
+  const policies::PolicySet& set() const noexcept { return driver_.set(); }
   /// Counters with `share: redis` are asked of this store, which lives on the worker's thread and
   /// stops before the gate ends; a request waits for it at most `budget`. Before any judgement.
   /// `wheel`: null in tests; then what patterns have to tell is not tried again by itself.
@@ -70,13 +67,11 @@ class Gate final : public Judge {
   void exchange(net::Wheel& wheel, std::uint64_t origin);
   /// Before the end: what is counted here and not sent yet is sent.
   void flush(TimePoint now) {
-    if (exchange_) exchange_->flush(now);
+    if (outbox_) outbox_->flush_exchange(now);
   }
-  bool is_exchanging() const noexcept {
-    return (exchange_ && exchange_->is_busy()) || (post_ && post_->is_busy());
-  }
+  bool is_exchanging() const noexcept { return outbox_ && outbox_->is_busy(); }
   limiter::SyncedBank::Stats exchange_stats() const noexcept {
-    return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
+    return outbox_ ? outbox_->exchange_stats() : limiter::SyncedBank::Stats{};
   }
 
   /// What came of an event that is told of. Lives until the next judgement.
@@ -107,7 +102,7 @@ class Gate final : public Judge {
   void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) override;
   void finish(Ticket& ticket, End end, TimePoint now) override;
   bool has_waiters() const override {
-    return waiters_.size() != 0 || closing_ != 0 || (desk_ && desk_->is_asking());
+    return waiters_.size() != 0 || (outbox_ && outbox_->is_asking());
   }
   void tick(TimePoint now) override;
 
@@ -118,7 +113,7 @@ class Gate final : public Judge {
   /// null: nobody. The way to compare doors with each other and with replay.
   void report_to(policies::RowSink* rows, policies::PatternSink* matches) {
     rows_ = rows;
-    evaluator_.use_patterns(shared_.patterns, matches);
+    driver_.use_patterns(shared_.patterns, matches);
   }
 
   /// Gives every event to this recorder as well; null: to none. Before use().
@@ -130,28 +125,35 @@ class Gate final : public Judge {
 
   /// Fires the patterns' deadlines that have passed. judge() does so too; this is for when nothing
   /// comes.
-  void advance_patterns(TimePoint now) { evaluator_.advance(now - milliseconds{1}); }
+  void advance_patterns(TimePoint now) { driver_.advance(now - milliseconds{1}); }
 
   /// What a judgement at that time sees.
   policies::Instant instant(TimePoint now) const noexcept;
 
  private:
-  template <class Occurrence>
-  const policies::Verdict* decide(const Occurrence& occurrence, policies::Instant at,
-                                  const policies::Evaluator::Options& options, Waiter* waiter);
-  void run_errands(TimePoint now);
-  void close(Ticket& ticket, TimePoint now);
-  void release(Ticket& ticket);
-  Ticket* take_ticket(bool recorded);
+  struct Decided {
+    Ticket& ticket;
+    const policies::Verdict* verdict;  ///< null: the store has been asked
+  };
+  Decided decide(const policies::Occurrence& occurrence, policies::Instant at,
+                 const policies::Driver::Options& options, Waiter& waiter);
+  void note_crowd(const policies::Plan& plan);
+  bool record(const Ticket& ticket, const Request* request, const policies::Record* record,
+              TimePoint now);
+  bool keep(Ticket& ticket, bool recorded, TimePoint now);
+  void give_back(Ticket& ticket);
+  void note_unread(policies::MissReason why);
+  void take_replies(TimePoint now);
   void settled(const Ticket& ticket);
-  void name(const policies::Verdict& verdict, Judgement& out) const noexcept;
+  void name(const policies::Verdict& verdict, const policies::Plan& plan,
+            Judgement& out) const noexcept;
   void note_waiting();
 
   Shared& shared_;
   std::size_t worker_;
   GateLimits limits_;
   telemetry::MetricCells& metrics_;
-  policies::Evaluator evaluator_;
+  policies::Driver driver_;
   policies::VerdictText text_;
   policies::RowSink* rows_ = nullptr;
   Recorder* recorder_ = nullptr;
@@ -167,14 +169,10 @@ class Gate final : public Judge {
   std::vector<std::uint8_t> routes_;  // class of each event of the set
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;
-  std::optional<Desk> desk_;  // none: nothing is shared
-  std::optional<Exchange> exchange_;
-  std::optional<PatternPost> post_;
+  std::optional<StoreOutbox> outbox_;  // none: nothing is shared
   std::optional<PatternClock> clock_;
-  Inquiry* asked_ = nullptr;     // of the last judgement, to be parked
-  std::size_t closing_ = 0;      // tickets whose settlements the store is about to answer
-  std::vector<Ticket*> closed_;  // and those that it has answered
-  std::vector<Hash128> wake_;    // keys whose first waiter is to be resumed by the next tick()
+  Ticket* asked_ = nullptr;    // of the last judgement, to be parked
+  std::vector<Hash128> wake_;  // keys whose first waiter is to be resumed by the next tick()
 };
 
 }  // namespace weir::gate

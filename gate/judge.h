@@ -13,7 +13,6 @@ namespace weir::gate {
 /// What must still happen for a request: reservations to settle, a place in flight to give back.
 /// Owned by the Judge that made it, until finish().
 class Ticket;
-class Inquiry;
 
 struct Judgement {
   Effect effect;
@@ -55,7 +54,7 @@ class Waiter {
   Hash128 key_;           // of the counter whose reservations are in the way
   TimePoint deadline_{};  // of the whole wait, also over several parks; epoch: not waiting
   bool parked_ = false;
-  Inquiry* inquiry_ = nullptr;  // waits for the shared store
+  Ticket* suspended_ = nullptr;  // whose judgement waits for the shared store
 };
 
 /// The one path from a request to an effect, as front doors see it. One per worker, used by its

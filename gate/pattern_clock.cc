@@ -50,7 +50,7 @@ void PatternClock::ask(Round& round, TimePoint now) {
   // Nothing is due at the beginning of time: that is how to ask whether anybody is there.
   const TimePoint at = round.away ? TimePoint{} : instant(now).wall - kGrace;
   round.asking.clear();
-  evaluator_.ask_due(*round.loaded, round.pattern, at, kLease, round.asking);
+  patterns_.ask_due(*round.loaded->set, round.pattern, at, kLease, round.asking);
   round.ops = round.asking.ops();
   round.replies = round.asking.replies();
   round.asking_now = true;
@@ -59,7 +59,7 @@ void PatternClock::ask(Round& round, TimePoint now) {
 
 void PatternClock::take_in(Round& round, bool late) {
   round.asking_now = false;
-  if (round.retired || &evaluator_.set() != round.loaded->set.get()) {
+  if (round.retired || &patterns_.set() != round.loaded->set.get()) {
     // What it was lent the next one gets, who knows what it means now.
     std::erase_if(rounds_, [&](const auto& each) { return each.get() == &round; });
     return;
@@ -72,10 +72,10 @@ void PatternClock::take_in(Round& round, bool late) {
     if (reply.error != limiter::SharedError::none) continue;
     asked = std::min(asked, reply.pattern.asked);
     more = more || (!reply.pattern.matches.empty() && reply.pattern.next <= reply.at - kGrace);
-    evaluator_.take_due(round.pattern, reply, static_cast<unsigned>(shard), instant(now_), true);
+    patterns_.take_due(round.pattern, reply, static_cast<unsigned>(shard), instant(now_), true);
     count(reply.pattern, metrics_);
   }
-  evaluator_.fire_due();
+  patterns_.fire_due();
   post_.run(now_);  // that it has been seen to
   if (away) {
     round.next = now_ + kEvery;

@@ -6,7 +6,7 @@
 
 #include "gate/pattern_post.h"
 #include "net/wheel.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/pattern_judging.h"
 
 namespace weir::gate {
 
@@ -28,11 +28,11 @@ class PatternClock final : private net::Timer {
   static constexpr milliseconds kLease{10'000};
 
   /// All must outlive it, and the store has stopped before it ends. `seed`: of jitter.
-  PatternClock(store::SharedStore& store, policies::Evaluator& evaluator, PatternPost& post,
+  PatternClock(store::SharedStore& store, policies::PatternJudging& patterns, PatternPost& post,
                const Shared& shared, telemetry::MetricCells& metrics, net::Wheel& wheel,
                std::uint64_t seed)
       : store_(store),
-        evaluator_(evaluator),
+        patterns_(patterns),
         post_(post),
         shared_(shared),
         metrics_(metrics),
@@ -67,7 +67,7 @@ class PatternClock final : private net::Timer {
   policies::Instant instant(TimePoint now) const noexcept;
 
   store::SharedStore& store_;
-  policies::Evaluator& evaluator_;
+  policies::PatternJudging& patterns_;
   PatternPost& post_;
   const Shared& shared_;
   telemetry::MetricCells& metrics_;

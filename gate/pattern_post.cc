@@ -24,19 +24,19 @@ policies::Instant PatternPost::instant(TimePoint now) const noexcept {
 
 void PatternPost::run(TimePoint now) {
   now_ = now;
-  if (const std::uint64_t refused = evaluator_.take_refused_matches(); refused != 0)
+  if (const std::uint64_t refused = patterns_.take_refused_matches(); refused != 0)
     metrics_.add(Metric::patterns_matched, static_cast<std::int64_t>(refused));
-  auto& fresh = evaluator_.tellings();
+  auto& fresh = patterns_.tellings();
   if (fresh.empty()) return;
   const bool away = now < again_;
   for (auto& telling : fresh) {
-    if (away) evaluator_.keep_here(*telling, instant(now));
+    if (away) patterns_.keep_here(*telling, instant(now));
     kept_.push_back(std::move(telling));
   }
   fresh.clear();
   while (kept_.size() > kKeptMost) {
     metrics_.add(Metric::patterns_dropped);
-    evaluator_.give_back(std::move(kept_.front()));
+    patterns_.give_back(std::move(kept_.front()));
     kept_.pop_front();
   }
   if (!away) return send(now);
@@ -82,18 +82,18 @@ void PatternPost::take_in(Batch& batch) {
     if (batch.tellings[i] == nullptr) continue;
     const limiter::SharedReply& reply = batch.replies[i];
     if (reply.error == limiter::SharedError::none) {
-      evaluator_.told_of(*batch.tellings[i], reply.pattern, now, false);
+      patterns_.told_of(*batch.tellings[i], reply.pattern, now, false);
       count(reply.pattern, metrics_);
     } else {
       metrics_.add(Metric::patterns_dropped);  // no permission: time won't mend it
     }
-    evaluator_.give_back(std::move(batch.tellings[i]));
+    patterns_.give_back(std::move(batch.tellings[i]));
   }
   batch.tellings.clear();
   batch.asking.clear();
   batches_.take_back(batch);
   if (!away) return;
-  for (auto& telling : kept_) evaluator_.keep_here(*telling, now);
+  for (auto& telling : kept_) patterns_.keep_here(*telling, now);
   again_ = now_ + kAgain;
   if (wheel_ != nullptr) wheel_->arm(*this, again_);
 }

@@ -6,7 +6,7 @@
 
 #include "core/spares.h"
 #include "net/wheel.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/pattern_judging.h"
 #include "store/shared_store.h"
 #include "telemetry/metrics.h"
 
@@ -15,7 +15,7 @@ namespace weir::gate {
 struct Shared;
 
 /// Tells the store what has happened to patterns that all replicas share, in its order, with the
-/// turn in which it happened; what the store answers goes back to the evaluator. While the store is
+/// turn in which it happened; what the store answers goes back to them. While the store is
 /// away it is kept and told later, with its time: so an order and its payment find each other
 /// although there was nobody to tell. The worker's thread alone.
 class PatternPost final : private net::Timer {
@@ -29,12 +29,12 @@ class PatternPost final : private net::Timer {
 
   /// All must outlive it, and the store has stopped before it ends. Without a wheel what is kept is
   /// told again with the next event.
-  PatternPost(store::SharedStore& store, policies::Evaluator& evaluator, const Shared& shared,
+  PatternPost(store::SharedStore& store, policies::PatternJudging& patterns, const Shared& shared,
               telemetry::MetricCells& metrics, net::Wheel* wheel)
-      : store_(store), evaluator_(evaluator), shared_(shared), metrics_(metrics), wheel_(wheel) {}
+      : store_(store), patterns_(patterns), shared_(shared), metrics_(metrics), wheel_(wheel) {}
   ~PatternPost() { net::Wheel::disarm(*this); }
 
-  /// Takes what the evaluator has to tell, and sends it.
+  /// Takes what patterns have to tell, and sends it.
   void run(TimePoint now);
   bool is_busy() const noexcept { return !kept_.empty() || batches_.is_any_lent(); }
 
@@ -53,7 +53,7 @@ class PatternPost final : private net::Timer {
   policies::Instant instant(TimePoint now) const noexcept;
 
   store::SharedStore& store_;
-  policies::Evaluator& evaluator_;
+  policies::PatternJudging& patterns_;
   const Shared& shared_;
   telemetry::MetricCells& metrics_;
   net::Wheel* wheel_;

@@ -93,14 +93,15 @@ void Recorder::use(const policies::PolicySet& set) {
       policies::recorded_fields(set, settings_.subject));
 }
 
-bool Recorder::sampled(policies::Evaluator& evaluator, const Request* request) {
+bool Recorder::sampled(policies::Driver& driver, const policies::Judgement& judgement,
+                       const Request* request) {
   if (settings_.sample >= 1) return true;
   canonical_ = "s";
-  const policies::Plan& plan = evaluator.plan();
+  const policies::Plan& plan = judgement.plan;
   bool found = false;
   const auto look_at = [&](policies::EventIndex event) {
     const auto& slot = fields_->subject[event];
-    found = found || (slot && append_canonical(canonical_, evaluator.value(*slot)));
+    found = found || (slot && append_canonical(canonical_, driver.value(judgement, *slot)));
   };
   // What a named event calls so goes before what every request does.
   for (const auto* events : {&plan.events, &plan.open_events}) {
@@ -160,12 +161,13 @@ bool Recorder::append_field(const policies::Slot& slot, bool hashed, bool addres
   return true;
 }
 
-bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
-                     const policies::Record* record, TimePoint now, Row& row) {
+bool Recorder::begin(policies::Driver& driver, const policies::Judgement& judgement,
+                     const Request* request, const policies::Record* record, TimePoint now,
+                     Row& row) {
   row.text.clear();
-  if (fields_ == nullptr || !sampled(evaluator, request)) return false;
+  if (fields_ == nullptr || !sampled(driver, judgement, request)) return false;
   row.fields = fields_;
-  const policies::PolicySet& set = evaluator.set();
+  const policies::PolicySet& set = driver.set();
   std::string& out = row.text;
   char digits[32];
   out = "{\"ts\":";
@@ -196,7 +198,7 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
   out += ",\"fields\":{";
   bool first = true;
   for (const policies::RecordedField& field : fields_->request) {
-    const Value value = evaluator.value(field.slot);
+    const Value value = driver.value(judgement, field.slot);
     if (append_field(set.slots[field.slot], field.hashed, field.address, value, first, out)) {
       first = false;
     }
@@ -213,9 +215,9 @@ bool Recorder::begin(policies::Evaluator& evaluator, const Request* request,
   return true;
 }
 
-void Recorder::answered(policies::Evaluator& evaluator, const policies::Settlement& settlement,
+void Recorder::answered(policies::Driver& driver, const policies::Judgement& judgement,
                         const Answer& answer, Row& row) {
-  const policies::PolicySet& set = *settlement.loaded->set;
+  const policies::PolicySet& set = *judgement.loaded->set;
   if (answer.status != 0) {
     char digits[32];
     row.text += ",\"status\":";
@@ -226,7 +228,7 @@ void Recorder::answered(policies::Evaluator& evaluator, const policies::Settleme
     const std::size_t before = row.text.size();
     if (first) row.text += ",\"answer\":{";
     if (append_field(set.slots[field.slot], field.hashed, field.address,
-                     evaluator.value(settlement, field.slot), first, row.text)) {
+                     driver.value(judgement, field.slot), first, row.text)) {
       first = false;
     } else {
       row.text.resize(before);

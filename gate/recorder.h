@@ -6,7 +6,7 @@
 
 #include "core/address.h"
 #include "core/key.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 #include "policies/set/recorded.h"
 #include "telemetry/metrics.h"
 
@@ -52,10 +52,10 @@ class Recorder {
   };
   /// Begins the row of the event that was judged last. False: its subject is not in the sample.
   /// `record` or `request` may be null, not both.
-  bool begin(policies::Evaluator& evaluator, const Request* request, const policies::Record* record,
-             TimePoint now, Row& row);
-  /// The answer is here, and the evaluator has looked at it. `settlement`: of the row's event.
-  void answered(policies::Evaluator& evaluator, const policies::Settlement& settlement,
+  bool begin(policies::Driver& driver, const policies::Judgement& judgement, const Request* request,
+             const policies::Record* record, TimePoint now, Row& row);
+  /// The answer is looked at (Driver::answer()). `judgement`: of the row's event.
+  void answered(policies::Driver& driver, const policies::Judgement& judgement,
                 const Answer& answer, Row& row);
   static void aborted(Row& row) { row.text += ",\"aborted\":true"; }
   /// Ends the row and queues it.
@@ -65,7 +65,8 @@ class Recorder {
   void take(std::string& into);
 
  private:
-  bool sampled(policies::Evaluator& evaluator, const Request* request);
+  bool sampled(policies::Driver& driver, const policies::Judgement& judgement,
+               const Request* request);
   bool append_field(const policies::Slot& slot, bool hashed, bool address, const Value& value,
                     bool first, std::string& out);
   void append_value(std::string& out, const Value& value);

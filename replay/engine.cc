@@ -8,8 +8,6 @@ namespace {
 constexpr std::array<std::uint8_t, 16> kSecret{'w', 'e', 'i', 'r', ' ', 'r',
                                                'e', 'p', 'l', 'a', 'y'};
 
-constexpr TimePoint kEndOfTime = from_ms(std::int64_t{1} << 50);
-
 }  // namespace
 
 Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> set, Order order)
@@ -20,7 +18,7 @@ Engine::Engine(const config::Model& model, std::shared_ptr<policies::PolicySet> 
       forgets_(order == Order::time),
       secret_(HashSecret::from_bytes(kSecret)),
       stats_(1),
-      evaluator_(bank_, lists_, secret_) {}
+      driver_(bank_, lists_, secret_) {}
 
 std::unique_ptr<Engine> Engine::make(const config::Model& model,
                                      std::shared_ptr<policies::PolicySet> set, Order order,
@@ -34,60 +32,14 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
   }
   engine->set_->attach_views(engine->views_);
   engine->report_patterns_to(nullptr);
-  engine->loaded_ = policies::load_on_worker(engine->set_, engine->stats_, 0);
-  engine->evaluator_.use(engine->loaded_);
+  engine->driver_.use(policies::load_on_worker(engine->set_, engine->stats_, 0));
   return engine;
 }
 
 void Engine::share(const policies::Sharing& sharing, Ask ask) {
-  ask_ = std::move(ask);
   sharing_ = sharing;
   sharing_.forgets = forgets_;
-  evaluator_.share(sharing_);
-}
-
-void Engine::run_errands(TimePoint now) {
-  if (!evaluator_.tellings().empty()) tell_patterns(now);
-  if (evaluator_.errands().empty()) return;
-  ask_(evaluator_.errands(), now);
-  evaluator_.errands().clear();
-}
-
-void Engine::tell_patterns(TimePoint now) {
-  auto& tellings = evaluator_.tellings();
-  const policies::Instant at{now, now};
-  asking_.clear();
-  for (const auto& telling : tellings) append(*telling, at, sharing_.forgets, asking_);
-  ask_(asking_, now);
-  for (std::size_t i = 0; i < tellings.size(); ++i) {
-    const limiter::SharedReply& reply = asking_.reply(i);
-    if (reply.error == limiter::SharedError::none) {
-      evaluator_.told_of(*tellings[i], reply.pattern, at, true);
-      dropped_in_store_ += reply.pattern.dropped;
-    }
-    evaluator_.give_back(std::move(tellings[i]));
-  }
-  tellings.clear();
-}
-
-void Engine::fire_shared(TimePoint watermark) {
-  const policies::Instant at{watermark, watermark};
-  while (ask_ && evaluator_.shared_due() <= watermark) {
-    evaluator_.shared_due() = limiter::kNever;
-    for (std::size_t i = 0; i < set_->patterns.size(); ++i) {
-      const auto& shared = set_->patterns[i].shared;
-      if (shared == nullptr || !shared->has_deadlines()) continue;
-      asking_.clear();
-      evaluator_.ask_due(*loaded_, i, watermark, milliseconds{0}, asking_);
-      ask_(asking_, watermark);
-      for (unsigned shard = 0; shard < asking_.size(); ++shard) {
-        const limiter::SharedReply& reply = asking_.reply(shard);
-        if (reply.error != limiter::SharedError::none) return;  // the run fails
-        evaluator_.take_due(i, reply, shard, at, false);
-      }
-    }
-    evaluator_.fire_due();
-  }
+  driver_.share(sharing_, outbox_.emplace(std::move(ask)));
 }
 
 std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {
@@ -100,7 +52,7 @@ std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {
 
 const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind kind, TimePoint now,
                                        policies::RowSink* rows) {
-  policies::Evaluator::Options options;
+  policies::Driver::Options options;
   options.may_wait = false;  // nobody else is there whose reservations could end
   options.rows = rows;
   options.line = line;
@@ -114,34 +66,19 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     if (row.own_time != row.time) options.own_time = row.own_time;
   }
   const bool request = kind.request && !row.recorded;
-  if (request && ask_ == nullptr) options.answer = &row.answer;
+  if (request && !outbox_) options.answer = &row.answer;
   const policies::Verdict& verdict =
-      request ? evaluator_.judge(row.request, at, options) : evaluator_.judge(record, at, options);
-  if (verdict.kind == policies::Verdict::Kind::ask) {
-    ask_(evaluator_.asking(), now);
-    request ? evaluator_.told(row.request, options) : evaluator_.told(record, options);
+      *driver_.start(judgement_, request ? policies::Occurrence(row.request) : record, at, options);
+  if (!judgement_.is_open()) return verdict;
+  for (const policies::Preset& value : row.answered) judgement_.captured.add(value);
+  answering_ = true;
+  if (row.aborted) {
+    driver_.abort(judgement_, at);
+  } else {
+    driver_.answer(judgement_, kind.request ? row.answer : Answer{}, at);
   }
-  if (ask_) run_errands(now);
-  const bool passed = verdict.kind == policies::Verdict::Kind::pass ||
-                      verdict.kind == policies::Verdict::Kind::hold;
-  if (!passed || !evaluator_.must_observe()) return verdict;
-  if (options.answer == nullptr || !evaluator_.settled_by(*options.answer)) {
-    evaluator_.keep(settlement_);
-    for (const policies::Preset& value : row.answered) settlement_.captured.add(value);
-    answering_ = true;
-    if (row.aborted) {
-      evaluator_.aborted(settlement_, at);
-    } else {
-      evaluator_.answered(settlement_, kind.request ? row.answer : Answer{}, at);
-    }
-    if (!settlement_.closing.empty()) {
-      ask_(settlement_.closing, now);
-      evaluator_.closed(settlement_, at);
-    }
-    evaluator_.ended(settlement_);
-    run_errands(now);
-    answering_ = false;
-  }
+  driver_.end(judgement_, at);
+  answering_ = false;
   return verdict;
 }
 
@@ -171,8 +108,7 @@ void Engine::hand_out(const OnWindow& use) {
 }
 
 void Engine::advance(TimePoint watermark, const OnWindow& use) {
-  evaluator_.advance(watermark);
-  fire_shared(watermark);
+  driver_.advance(watermark);
   const std::vector<policies::View>& views = set_->views;
   if (views.size() == 1) {  // nothing to put in order
     views.front().live->advance(watermark, [&](const auto& window) { use(0, window); });
@@ -185,9 +121,8 @@ void Engine::advance(TimePoint watermark, const OnWindow& use) {
 }
 
 void Engine::end(TimePoint last, bool flush, const OnWindow& use) {
-  evaluator_.end_of_input(last, flush);
+  driver_.end_of_input(last, flush);
   if (!flush) return;
-  fire_shared(kEndOfTime);
   for (std::size_t i = 0; i < set_->views.size(); ++i) {
     set_->views[i].live->flush([&](const auto& window) { collect(i, window); });
   }
@@ -213,7 +148,8 @@ Engine::Room Engine::room() const {
 }
 
 std::uint64_t Engine::dropped() const {
-  std::uint64_t out = bank_.stats().evicted + patterns_.stats().dropped + dropped_in_store_;
+  std::uint64_t out = bank_.stats().evicted + patterns_.stats().dropped;
+  if (outbox_) out += outbox_->dropped();
   for (const policies::View& view : set_->views) out += view.live->stats().counted.dropped;
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,8 @@
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
 #include "limiter/patterns/pattern_bank.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
+#include "policies/judge/immediate_outbox.h"
 #include "policies/set/sharing.h"
 #include "policies/set/view_bank.h"
 #include "replay/formats.h"
@@ -28,13 +30,11 @@ class Engine {
                                       std::shared_ptr<policies::PolicySet> set, Order order,
                                       std::string& problem);
   /// Who hears of the matches of patterns; null: nobody.
-  void report_patterns_to(policies::PatternSink* sink) {
-    evaluator_.use_patterns(&patterns_, sink);
-  }
+  void report_patterns_to(policies::PatternSink* sink) { driver_.use_patterns(&patterns_, sink); }
 
   /// Counters with `share: redis` are asked of a store, which fills the replies at once; without it
   /// they are counted here. `sharing` must outlive the engine.
-  using Ask = std::function<void(policies::Asking& asking, TimePoint now)>;
+  using Ask = policies::ImmediateOutbox::Ask;
   void share(const policies::Sharing& sharing, Ask ask);
 
   /// What `--event NAME` means: a base event or one that `is` another. Nothing: there is none.
@@ -99,9 +99,6 @@ class Engine {
     std::string parts;  // of all rows
     std::vector<std::size_t> sizes;
   };
-  void run_errands(TimePoint now);
-  void tell_patterns(TimePoint now);
-  void fire_shared(TimePoint watermark);
   void collect(std::size_t view, const limiter::ViewWindow& window);
   void hand_out(const OnWindow& use);
 
@@ -116,13 +113,10 @@ class Engine {
   policies::ViewBank views_{false};
   HashSecret secret_;
   policies::StatsBank stats_;
-  policies::Evaluator evaluator_;
-  policies::Settlement settlement_;
-  Ask ask_;
+  policies::Driver driver_;
+  policies::Judgement judgement_;
   policies::Sharing sharing_;
-  policies::Asking asking_;  // of what nobody waits for
-  std::shared_ptr<const policies::Loaded> loaded_;
-  std::uint64_t dropped_in_store_ = 0;
+  std::optional<policies::ImmediateOutbox> outbox_;  // none: nothing is shared
   bool answering_ = false;
   std::vector<Result> results_;
 };

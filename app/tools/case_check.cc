@@ -64,14 +64,14 @@ void CaseRun::fail(const Flight& flight, const config::Where& where, std::string
   failures_.push_back(std::move(failure));
 }
 
-void CaseRun::check_event(const Flight& flight, const policies::Verdict& verdict,
-                          const Effect& effect) {
+void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
+                          const policies::Verdict& verdict, const Effect& effect) {
   if (!flight.step->expect) return;
   const config::CaseExpect& expect = *flight.step->expect;
   // Refused only because of what is in flight: a case calls it `deny`, as the caller would.
   const std::string came =
       verdict.crowded ? "deny (only with what is in flight)" : policies::verdict_word(verdict);
-  const std::string by = policies::decided_by(*set_, evaluator_.plan(), verdict);
+  const std::string by = policies::decided_by(*set_, plan, verdict);
   const std::string from = by.empty() ? std::string{} : " by " + by;
   if (expect.verdict && expect.verdict->value != (verdict.crowded ? "deny" : came)) {
     fail(flight, expect.verdict->where,

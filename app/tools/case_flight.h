@@ -16,7 +16,7 @@ struct CaseRun::Flight {
   RequestDraft draft;
   std::string json;                          ///< of an event: as an app would tell it
   std::unique_ptr<api::EventReader> reader;  ///< has read it; null: it is a request
-  policies::Settlement settlement;
+  policies::Judgement judgement;
   TimePoint asked;  ///< when it was sent first
 
   bool is_event() const noexcept { return step->request || step->event || step->domain; }

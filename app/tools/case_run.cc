@@ -47,8 +47,8 @@ CaseRun::CaseRun(const Configuration& configuration)
     : configuration_(configuration),
       bank_({configuration.model().server.limits.memory, configuration.model().server.limits.keys}),
       secret_(HashSecret::from_bytes({})),
-      evaluator_(bank_, lists_, secret_, this) {
-  evaluator_.use_patterns(&patterns_, this);
+      driver_(bank_, lists_, secret_, this) {
+  driver_.use_patterns(&patterns_, this);
 }
 
 CaseRun::~CaseRun() = default;
@@ -63,7 +63,7 @@ std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) 
   }
   set->attach_views(views_);
   set_ = set;
-  evaluator_.use(policies::load_on_worker(set_, stats_, 0));
+  driver_.use(policies::load_on_worker(set_, stats_, 0));
   trace_.use(*set_);
   start_ = now_ = start;
   if (!schedule(one, start)) return std::move(failures_);
@@ -111,7 +111,7 @@ void CaseRun::next() {
   now_ = first->first.first;
   const Due due = std::move(first->second);
   due_.erase(first);
-  evaluator_.advance(now_ - milliseconds{1});  // an event at the very deadline is in time
+  driver_.advance(now_ - milliseconds{1});  // an event at the very deadline is in time
   switch (due.what) {
     case Due::What::send:
       due.flight->asked = now_;
@@ -188,7 +188,7 @@ void CaseRun::send(const std::shared_ptr<Flight>& flight, bool may_wait) {
     }
     return;
   }
-  if (flight->settlement.loaded == nullptr) return check_state(*flight);
+  if (!flight->judgement.is_open()) return check_state(*flight);
   const milliseconds after = flight->step->answer.after;
   if (after.count() > 0) {
     check_state(*flight);
@@ -202,8 +202,7 @@ void CaseRun::send(const std::shared_ptr<Flight>& flight, bool may_wait) {
 
 // False: it has to wait for others' reservations.
 bool CaseRun::judge(Flight& flight, bool may_wait) {
-  using Kind = policies::Verdict::Kind;
-  policies::Evaluator::Options options;
+  policies::Driver::Options options;
   options.may_wait = may_wait;
   options.trace = &trace_;
   if (flight.step->happened) options.own_time = time_of(*flight.step->happened);
@@ -211,13 +210,14 @@ bool CaseRun::judge(Flight& flight, bool may_wait) {
     options.own_time = flight.reader->record().time;
   }
   trace_.clear();
+  const policies::Occurrence occurrence = flight.reader != nullptr
+                                              ? policies::Occurrence(flight.reader->record())
+                                              : flight.draft.request();
   const policies::Verdict& verdict =
-      flight.reader != nullptr ? evaluator_.judge(flight.reader->record(), instant(), options)
-                               : evaluator_.judge(flight.draft.request(), instant(), options);
-  if (verdict.kind == Kind::wait) return false;
-  const Effect effect = text_.render(*set_, evaluator_.plan(), verdict, instant());
-  check_event(flight, verdict, effect);
-  if (verdict.kind != Kind::refuse && evaluator_.must_observe()) evaluator_.keep(flight.settlement);
+      *driver_.start(flight.judgement, occurrence, instant(), options);
+  if (verdict.kind == policies::Verdict::Kind::wait) return false;
+  const policies::Plan& plan = flight.judgement.plan;
+  check_event(flight, plan, verdict, text_.render(*set_, plan, verdict, instant()));
   return true;
 }
 
@@ -244,7 +244,7 @@ void CaseRun::call(Flight& flight) {
 
   std::vector<policies::DescriptorStatus> statuses;
   std::optional<Answered> refused, last;
-  policies::Evaluator::Options options;
+  policies::Driver::Options options;
   options.may_wait = false;
   options.trace = &trace_;
   trace_.clear();
@@ -254,15 +254,14 @@ void CaseRun::call(Flight& flight) {
       continue;
     }
     const policies::Record record = policies::record_of(found[i], descriptors[i], now_);
-    const policies::Verdict& verdict = evaluator_.judge(record, instant(), options);
-    const Effect effect = text_.render(*set_, evaluator_.plan(), verdict, instant());
-    statuses.push_back(policies::status_of(*set_, evaluator_.plan(), verdict, found[i], instant()));
+    const policies::Verdict& verdict = *driver_.start(flight.judgement, record, instant(), options);
+    const policies::Plan& plan = flight.judgement.plan;
+    const Effect effect = text_.render(*set_, plan, verdict, instant());
+    statuses.push_back(policies::status_of(*set_, plan, verdict, found[i], instant()));
     (statuses.back().over && !refused ? refused : last) = kept(verdict, effect);
-    if (verdict.kind != policies::Verdict::Kind::refuse && evaluator_.must_observe()) {
-      policies::Settlement settlement;
-      evaluator_.keep(settlement);
-      evaluator_.answered(settlement, Answer{}, instant());
-      evaluator_.ended(settlement);
+    if (flight.judgement.is_open()) {
+      driver_.answer(flight.judgement, Answer{}, instant());
+      driver_.end(flight.judgement, instant());
     }
   }
   const bool over = policies::is_over(statuses, set_->ratelimit.quota) && !set_->ratelimit.shadow;
@@ -275,7 +274,7 @@ void CaseRun::call(Flight& flight) {
   came.effect.upstream_headers = came.upstream;
   came.effect.response_headers = came.response;
   came.effect.body = came.body;
-  check_event(flight, came.verdict, came.effect);
+  check_event(flight, flight.judgement.plan, came.verdict, came.effect);
   check_state(flight);
 }
 
@@ -295,13 +294,13 @@ void CaseRun::settle(Flight& flight) {
     answer.body_state = BodyState::complete;
     answer.body = body;
     if (flight.says_answer()) answer = flight.reader->answer();
-    evaluator_.answered(flight.settlement, answer, instant());
+    driver_.answer(flight.judgement, answer, instant());
   } else if (said.end == End::aborted) {
-    evaluator_.aborted(flight.settlement, instant());
+    driver_.abort(flight.judgement, instant());
   } else {
-    evaluator_.released(flight.settlement, instant());
+    driver_.release(flight.judgement, instant());
   }
-  evaluator_.ended(flight.settlement);
+  driver_.end(flight.judgement, instant());
 }
 
 void CaseRun::wake() {

@@ -13,7 +13,7 @@
 #include "limiter/lists/lists.h"
 #include "limiter/patterns/pattern_bank.h"
 #include "policies/explain/verdict_text.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 #include "policies/judgement/pattern_sink.h"
 
 namespace weir::app {
@@ -25,8 +25,8 @@ struct CaseFailure {
   std::string why;      ///< what the policies read; lines
 };
 
-/// Runs one case: its own counters and lists, a time that the steps move, and the evaluator that
-/// the proxy uses. What the app does takes its time too: requests are in flight until it answers,
+/// Runs one case: its own counters and lists, a time that the steps move, and the driver that the
+/// proxy uses. What the app does takes its time too: requests are in flight until it answers,
 /// and those that are over only because of others' reservations wait as they do in the proxy.
 class CaseRun final : private policies::Observer, private policies::PatternSink {
  public:
@@ -60,7 +60,8 @@ class CaseRun final : private policies::Observer, private policies::PatternSink 
   bool prepare_event(Flight& flight);
 
   // case_check.cc
-  void check_event(const Flight& flight, const policies::Verdict& verdict, const Effect& effect);
+  void check_event(const Flight& flight, const policies::Plan& plan,
+                   const policies::Verdict& verdict, const Effect& effect);
   void check_state(const Flight& flight);
   void check_entry(const Flight& flight, const config::CaseEntry& entry, bool wanted);
   void check_pattern(const Flight& flight, const config::CasePattern& wanted);
@@ -88,7 +89,7 @@ class CaseRun final : private policies::Observer, private policies::PatternSink 
     TimePoint fires;
   };
   std::map<std::string, std::vector<Match>, std::less<>> matches_;  // by policy
-  policies::Evaluator evaluator_;
+  policies::Driver driver_;
   policies::ViewBank views_{false};
   std::map<std::string, std::vector<std::string>> windows_;  // of views, complete: as JSON
   policies::VerdictText text_;

@@ -139,12 +139,12 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
     complain("the counters do not fit into limits.memory; \"weir check\" says what each needs");
     return kNo;
   }
-  policies::Evaluator evaluator(counters, lists, secret);
-  evaluator.use(policies::load_on_worker(configuration.set, stats, 0));
+  policies::Driver driver(counters, lists, secret);
+  driver.use(policies::load_on_worker(configuration.set, stats, 0));
   Request request = flags.door.empty() ? draft.request() : check->reader.request();
   request.time = Clock::wall();
   const policies::Explanation explanation =
-      policies::explain(evaluator, request, {request.time, request.time});
+      policies::explain(driver, request, {request.time, request.time});
   std::string text = globals.output == Output::json
                          ? explanation.to_json()
                          : explanation.to_text(globals.colours(STDOUT_FILENO));

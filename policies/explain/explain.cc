@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy,
   return out;
 }
 
-/// Collects what the evaluator decides; the fields are read again in a frame of its own.
+/// Collects what the driver decides; the fields are read again in a frame of its own.
 class Recorder final : public Trace {
  public:
   Recorder(Explanation& out, const PolicySet& set, Frame& frame)
@@ -173,22 +173,23 @@ std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& ve
   return {};
 }
 
-Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
-  const PolicySet& set = evaluator.set();
+Explanation explain(Driver& driver, const Request& request, Instant at) {
+  const PolicySet& set = driver.set();
   Explanation out;
   out.method = request.method;
   out.url = request.target;
   out.ip = request.client.to_string();
   Frame frame;
-  frame.begin(set.slots, request, &evaluator.lists());
+  frame.begin(set.slots, request, &driver.lists());
   Recorder recorder(out, set, frame);
-  Evaluator::Options options;
+  Driver::Options options;
   options.may_wait = false;
   options.dry = true;
   options.trace = &recorder;
-  const Verdict& verdict = evaluator.judge(request, at, options);
+  Judgement judgement;
+  const Verdict& verdict = *driver.start(judgement, request, at, options);
 
-  for (const PlannedPolicy& planned : evaluator.plan().policies) {
+  for (const PlannedPolicy& planned : judgement.plan.policies) {
     const Policy& policy = set.policies[planned.policy];
     auto& line = out.policies[planned.policy];
     const Binding& binding = policy.bindings[planned.binding];
@@ -198,7 +199,7 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
   // A defect ends judging: who was not asked any more says so.
   for (auto& line : out.policies) {
     if (line.event.empty() && line.skipped.empty()) {
-      const auto& defect = evaluator.plan().defect;
+      const auto& defect = judgement.plan.defect;
       const bool own = defect && defect->policy && set.policies[*defect->policy].name == line.name;
       line.skipped = own ? "it refuses the request: " + std::string(defect->field) + " (" +
                                std::string(miss_reason_text(defect->why)) + ")"
@@ -212,9 +213,9 @@ Explanation explain(Evaluator& evaluator, const Request& request, Instant at) {
     out.policies.push_back(std::move(line));
   }
   out.verdict = verdict_word(verdict);
-  out.decided_by = decided_by(set, evaluator.plan(), verdict);
+  out.decided_by = decided_by(set, judgement.plan, verdict);
   VerdictText text;
-  const Effect effect = text.render(set, evaluator.plan(), verdict, at);
+  const Effect effect = text.render(set, judgement.plan, verdict, at);
   if (effect.kind == Effect::Kind::answer) out.status = effect.status;
   out.upstream_headers = effect.upstream_headers;
   out.response_headers = effect.response_headers;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/event.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 
 namespace weir::policies {
 
@@ -63,7 +63,7 @@ std::string verdict_word(const Verdict& verdict);
 /// The policy or list whose word the verdict is; empty: nobody's.
 std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict);
 
-/// Judges the request without changing anything (Evaluator::Options::dry) and tells how.
-Explanation explain(Evaluator& evaluator, const Request& request, Instant at);
+/// Judges the request without changing anything (JudgeOptions::dry) and tells how.
+Explanation explain(Driver& driver, const Request& request, Instant at);
 
 }  // namespace weir::policies

@@ -85,7 +85,6 @@ Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict
   body_.clear();
   Effect effect;
   switch (verdict.kind) {
-    case Verdict::Kind::ask:
     case Verdict::Kind::wait:
       effect.kind = Effect::Kind::wait;
       return effect;

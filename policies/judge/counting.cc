@@ -41,9 +41,9 @@ bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
 }  // namespace
 
 bool Counting::plan_asks() const {
-  return std::any_of(work_.plan.counters.begin(), work_.plan.counters.end(),
+  return std::any_of(work_.plan().counters.begin(), work_.plan().counters.end(),
                      [](const auto& of) { return of.shared_key != PlannedCounter::kNone; }) ||
-         std::any_of(work_.plan.patterns.begin(), work_.plan.patterns.end(),
+         std::any_of(work_.plan().patterns.begin(), work_.plan().patterns.end(),
                      [](const auto& of) { return of.looks; });
 }
 
@@ -51,7 +51,7 @@ bool Counting::charge(Instant at, const JudgeOptions& options) {
   const bool asks = store_.sharing() != nullptr && plan_asks();
   if (asks && !options.dry) plan_asked();
   bool refused = lists_.refused_by_list();
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     if (planned.shared_key != PlannedCounter::kNone) continue;
     const Counter& counter = work_.counter_of(planned);
     refused =
@@ -77,12 +77,12 @@ bool Counting::charge(Instant at, const JudgeOptions& options) {
 void Counting::plan_asked() {
   std::size_t refusing = 0;
   const auto refuses_by = [&](const Policy& policy) { return policy.can_refuse && !policy.shadow; };
-  for (const PlannedPolicy& planned : work_.plan.policies)
+  for (const PlannedPolicy& planned : work_.plan().policies)
     refusing += planned.applies && refuses_by(work_.policy_of(planned)) ? 1 : 0;
-  for (const PlannedPattern& planned : work_.plan.patterns)
+  for (const PlannedPattern& planned : work_.plan().patterns)
     refusing +=
         refuses_by(work_.set->policies[work_.set->patterns[planned.pattern].policy]) ? 1 : 0;
-  for (const PlannedPolicy& planned : work_.plan.policies) {
+  for (const PlannedPolicy& planned : work_.plan().policies) {
     const Policy& policy = work_.policy_of(planned);
     const bool others = refusing > (planned.applies && refuses_by(policy) ? 1U : 0U);
     for (std::size_t k = 0; k < policy.counters.size(); ++k) {
@@ -92,7 +92,7 @@ void Counting::plan_asked() {
       if (of.shared_key == PlannedCounter::kNone) {
         of.deferred = of.deferred || policy.remembers || work_.counts.is_synced(counter);
       } else if (others && policy.provisional && counter.spec.outcome) {
-        of.provisional = work_.plan.provisional = true;
+        of.provisional = work_.plan().provisional = true;
       }
     }
   }
@@ -111,10 +111,10 @@ bool Counting::foretell(PlannedCounter& planned, Instant at) {
 
 /// The store has been heard.
 void Counting::charge_deferred(const JudgeOptions& options) {
-  bool refused = lists_.refused_by_list() || work_.plan.defect.has_value();
-  for (const PlannedCounter& planned : work_.plan.counters)
+  bool refused = lists_.refused_by_list() || work_.plan().defect.has_value();
+  for (const PlannedCounter& planned : work_.plan().counters)
     refused = refused || is_refused_by(work_.counter_of(planned), planned);
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     if (!std::exchange(planned.deferred, false)) continue;
     refused = charge_here(planned, work_.at, refused, options) || refused;
   }
@@ -130,10 +130,11 @@ bool Counting::charge_here(PlannedCounter& planned, Instant at, bool refused,
 }
 
 void Counting::trace_counters(Trace& trace) {
-  for (const PlannedPolicy& planned : work_.plan.policies) {
+  for (const PlannedPolicy& planned : work_.plan().policies) {
     const Policy& policy = work_.set->policies[planned.policy];
     for (std::size_t k = 0; k < policy.counters.size(); ++k) {
-      const auto& counter = work_.plan.counters[work_.plan.counter_refs[planned.first_counter + k]];
+      const auto& counter =
+          work_.plan().counters[work_.plan().counter_refs[planned.first_counter + k]];
       trace.counted(policy, policy.bindings[planned.binding], work_.counter_of(counter),
                     counter.reading);
     }
@@ -143,7 +144,7 @@ void Counting::trace_counters(Trace& trace) {
 void Counting::take_back(bool all, Instant at) {
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
   if (!all && refused) {
-    for (PlannedCounter& planned : work_.plan.counters) {
+    for (PlannedCounter& planned : work_.plan().counters) {
       if (!planned.counted()) continue;
       const Counter& counter = work_.counter_of(planned);
       const bool flies = counter.spec.window == limiter::Window::none;
@@ -160,17 +161,17 @@ void Counting::take_back(bool all, Instant at) {
     return;
   }
   if (!all && (!work_.set->any_shadow || ladder_.won().empty())) return;
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     bool back = all;
     if (!back && work_.counter_of(planned).shadow && !work_.counter_of(planned).always) {
       // What a shadow policy would have refused it would not have counted either.
       for (const Won& won : ladder_.won()) {
-        const PlannedPolicy& policy = work_.plan.policies[won.planned];
+        const PlannedPolicy& policy = work_.plan().policies[won.planned];
         const bool would_refuse = policy.applies && refuses(won.shadow.effect);
         if (back || !work_.set->policies[policy.policy].shadow || !would_refuse) continue;
-        const auto index = static_cast<std::uint16_t>(&planned - work_.plan.counters.data());
+        const auto index = static_cast<std::uint16_t>(&planned - work_.plan().counters.data());
         for (std::size_t k = 0; k < work_.set->policies[policy.policy].counters.size(); ++k) {
-          back = back || work_.plan.counter_refs[policy.first_counter + k] == index;
+          back = back || work_.plan().counter_refs[policy.first_counter + k] == index;
         }
       }
     }
@@ -191,7 +192,7 @@ void Counting::take_back(PlannedCounter& planned) {
 
 /// What was reserved until the verdict, and not taken back by it, is counted.
 void Counting::settle_provisional(Instant at) {
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     if (!planned.provisional || !planned.counted()) continue;
     if (planned.in_store) {
       store_.end_in_store(planned, limiter::SharedVerb::settle, store_.asking());

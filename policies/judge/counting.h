@@ -28,6 +28,8 @@ class Counting final {
   void take_replies(const JudgeOptions& options);
   void settle_provisional(Instant at);
   void take_back(bool all, Instant at);
+  /// Nobody waits for the verdict any more, and the store has replied: all is taken back.
+  void drop();
   void take_back(PlannedCounter& planned);
 
  private:

@@ -19,12 +19,12 @@ Number scaled(Number limit, double part) { return Number::real(limit.as_real() *
 void Counting::ask(bool refused, const JudgeOptions& options) {
   store_.asking().clear();
   const limiter::SharedId id = store_.next_id();
-  for (const PlannedPolicy& policy : work_.plan.policies) {
+  for (const PlannedPolicy& policy : work_.plan().policies) {
     if (!work_.set->policies[policy.policy].has_metric) continue;
     const std::size_t first = store_.asking().size();
     for (std::size_t k = 0; k < work_.set->policies[policy.policy].counters.size(); ++k) {
       PlannedCounter& planned =
-          work_.plan.counters[work_.plan.counter_refs[policy.first_counter + k]];
+          work_.plan().counters[work_.plan().counter_refs[policy.first_counter + k]];
       if (planned.shared_key == PlannedCounter::kNone || planned.asked != PlannedCounter::kNone)
         continue;
       const Counter& counter = work_.counter_of(planned);
@@ -66,7 +66,7 @@ void Counting::ask(bool refused, const JudgeOptions& options) {
 void Counting::take_replies(const JudgeOptions& options) {
   store_.use_replies_of(store_.asking());
   bool failed = false;
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     if (planned.asked == PlannedCounter::kNone) continue;
     const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
     if (reply.error != SharedError::none) {
@@ -110,15 +110,15 @@ void Counting::go_alone(const JudgeOptions& options) {
            store_.asking().reply(planned.asked).error != SharedError::none;
   };
   bool refused = lists_.refused_by_list();
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     if (failed(planned)) planned.has_ceiling = false;
     refused = refused || (planned.reading.refused && !work_.counter_of(planned).shadow);
   }
-  for (PlannedPolicy& planned : work_.plan.policies) {
+  for (PlannedPolicy& planned : work_.plan().policies) {
     const Policy& policy = work_.set->policies[planned.policy];
     if (!policy.has_metric) continue;
     const auto counter = [&](std::size_t k) -> const PlannedCounter& {
-      return work_.plan.counters[work_.plan.counter_refs[planned.first_counter + k]];
+      return work_.plan().counters[work_.plan().counter_refs[planned.first_counter + k]];
     };
     bool any = false;
     for (std::size_t k = 0; k < policy.counters.size(); ++k) any = any || failed(counter(k));
@@ -128,22 +128,34 @@ void Counting::go_alone(const JudgeOptions& options) {
       continue;
     }
     if (policy.on_error.what == config::OnErrorDef::What::deny && !policy.shadow &&
-        planned.applies && !work_.plan.defect) {
-      work_.plan.defect = store_defect(policy);
+        planned.applies && !work_.plan().defect) {
+      work_.plan().defect = store_defect(policy);
     }
     for (std::size_t r = 0; policy.on_error.part < 1 && r < policy.rungs.size(); ++r) {
       const bool grows = policy.rungs[r].compare == config::Rung::Compare::over ||
                          policy.rungs[r].compare == config::Rung::Compare::at;
-      auto& limit = work_.plan.limits[planned.first_limit + r];
+      auto& limit = work_.plan().limits[planned.first_limit + r];
       if (grows && limit && failed(counter(policy.rungs[r].counter))) {
         limit = scaled(*limit, policy.on_error.part);
       }
     }
     planning_.note_ceilings(policy, policy.bindings[planned.binding], planned);
   }
-  for (PlannedCounter& planned : work_.plan.counters) {
+  for (PlannedCounter& planned : work_.plan().counters) {
     if (failed(planned)) refused = charge_here(planned, work_.at, refused, options) || refused;
   }
+}
+
+void Counting::drop() {
+  for (PlannedCounter& planned : work_.plan().counters) {
+    if (planned.asked == PlannedCounter::kNone) continue;
+    const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
+    planned.in_store = reply.error == SharedError::none && reply.admitted &&
+                       adds(store_.asking()[planned.asked].op.verb);
+    store_.give_up_place(planned, store_.asking());
+  }
+  work_.verdict.clear();
+  take_back(true, work_.judgement->at);
 }
 
 }  // namespace weir::policies

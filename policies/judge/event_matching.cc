@@ -30,26 +30,35 @@ void EventMatching::next_epoch() {
   }
 }
 
-void EventMatching::match(const Record& record, Trace* trace) {
+void EventMatching::match(const Occurrence& occurrence, Trace* trace) {
   next_epoch();
+  if (occurrence.record() != nullptr) {
+    match_record(*occurrence.record(), trace);
+  } else {
+    match_request(*occurrence.request(), trace);
+  }
+}
+
+void EventMatching::match_record(const Record& record, Trace* trace) {
   if (record.descriptor != nullptr) {
     // Which event a descriptor is has been looked up; conditions tell the rest.
     const auto call = work_.set->call_event;
-    if (call) work_.plan.bases.push_back(*call);
-    if (record.also) work_.plan.bases.push_back(*record.also);
-    if (record.event != call) work_.plan.bases.push_back(record.event);
-    for (const EventIndex index : work_.plan.bases) match_family(index, trace);
+    if (call) work_.plan().bases.push_back(*call);
+    if (record.also) work_.plan().bases.push_back(*record.also);
+    if (record.event != call) work_.plan().bases.push_back(record.event);
+    for (const EventIndex index : work_.plan().bases) match_family(index, trace);
     return;
   }
   const EventIndex base = work_.set->events[record.event].base;
   if (const Request* const request = record.request; request != nullptr) {
-    work_.plan.bases.push_back(kRequestEvent);
+    work_.plan().bases.push_back(kRequestEvent);
     if (base == kRequestEvent && !request->path.empty()) {
-      work_.set->routes.match(request->method, request->path,
-                              [&](std::uint16_t matched) { work_.plan.bases.push_back(matched); });
+      work_.set->routes.match(request->method, request->path, [&](std::uint16_t matched) {
+        work_.plan().bases.push_back(matched);
+      });
     }
   }
-  if (work_.plan.bases.empty() || base != kRequestEvent) work_.plan.bases.push_back(base);
+  if (work_.plan().bases.empty() || base != kRequestEvent) work_.plan().bases.push_back(base);
   // What was reported by its own name happened, and what it is besides, whatever could not be told;
   // and nobody will tell what else the base event might have been. Rows of a source are told apart
   // by its own `when`.
@@ -57,31 +66,30 @@ void EventMatching::match(const Record& record, Trace* trace) {
     mark_happened(event);
   }
   if (work_.set->events[base].source.empty()) mark_happened(base);
-  for (const EventIndex index : work_.plan.bases) match_family(index, trace);
+  for (const EventIndex index : work_.plan().bases) match_family(index, trace);
   const auto is_kind_of = [this](EventIndex event, EventIndex what) {
     while (event != what && work_.set->events[event].parent != event)
       event = work_.set->events[event].parent;
     return event == what;
   };
-  std::erase_if(work_.plan.open_events, [&](EventIndex event) {
+  std::erase_if(work_.plan().open_events, [&](EventIndex event) {
     if (work_.set->events[event].base != base || is_kind_of(event, record.event)) return false;
     event_marks_[event] = 0;
     return true;
   });
 }
 
-void EventMatching::match(const Request& request, Trace* trace) {
-  next_epoch();
-  work_.plan.bases.push_back(kRequestEvent);
+void EventMatching::match_request(const Request& request, Trace* trace) {
+  work_.plan().bases.push_back(kRequestEvent);
   work_.set->routes.match(request.method, request.path,
-                          [&](std::uint16_t base) { work_.plan.bases.push_back(base); });
-  for (const EventIndex base : work_.plan.bases) match_family(base, trace);
+                          [&](std::uint16_t base) { work_.plan().bases.push_back(base); });
+  for (const EventIndex base : work_.plan().bases) match_family(base, trace);
 }
 
 void EventMatching::mark_planned() {
   next_epoch();
-  for (const EventIndex event : work_.plan.events) event_marks_[event] = epoch_ * 4 + kHappened;
-  for (const EventIndex event : work_.plan.open_events) event_marks_[event] = epoch_ * 4 + kOpen;
+  for (const EventIndex event : work_.plan().events) event_marks_[event] = epoch_ * 4 + kHappened;
+  for (const EventIndex event : work_.plan().open_events) event_marks_[event] = epoch_ * 4 + kOpen;
 }
 
 void EventMatching::mark_happened(EventIndex event) noexcept {
@@ -130,12 +138,12 @@ void EventMatching::match_family(EventIndex base, Trace* trace) {
     }
     if (unread) {
       event_marks_[index] = epoch_ * 4 + kUntold;
-      work_.plan.unread_events.push_back(index);
+      work_.plan().unread_events.push_back(index);
       if (trace != nullptr) trace->event(event, Trace::Happened::unread);
       continue;
     }
     event_marks_[index] = epoch_ * 4 + state;
-    (state == kHappened ? work_.plan.events : work_.plan.open_events).push_back(index);
+    (state == kHappened ? work_.plan().events : work_.plan().open_events).push_back(index);
     if (trace != nullptr) {
       trace->event(event, state == kHappened ? Trace::Happened::yes : Trace::Happened::open);
     }
@@ -147,7 +155,7 @@ void EventMatching::gather(const std::vector<std::vector<PolicySet::Watcher>>& w
   // Those of one event stand in the order of the file already, and mostly those of several.
   bool ordered = true;
   int last = -1;
-  for (const auto* events : {&work_.plan.events, &work_.plan.open_events}) {
+  for (const auto* events : {&work_.plan().events, &work_.plan().open_events}) {
     for (const EventIndex event : *events) {
       // One by one: they are few, and copying a range costs a call.
       for (const PolicySet::Watcher& watcher : watchers.data()[event]) {

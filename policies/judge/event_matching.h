@@ -7,6 +7,7 @@
 
 #include "core/event.h"
 #include "policies/judge/event_keys.h"
+#include "policies/judgement/occurrence.h"
 #include "policies/judgement/trace.h"
 
 namespace weir::policies {
@@ -26,8 +27,10 @@ class EventMatching final {
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
   void next_epoch();
-  void match(const Request& request, Trace* trace);
-  void match(const Record& record, Trace* trace);
+  /// Says which events it is, in the plan.
+  void match(const Occurrence& occurrence, Trace* trace);
+  /// Makes it the judgement under way; null: none is.
+  void turn_to(Judgement* judgement) noexcept { work_.judgement = judgement; }
   void mark_happened(EventIndex event) noexcept;
   void happen(const std::vector<EventIndex>& open_events);
   void mark_planned();  ///< what the plan says has happened
@@ -46,6 +49,8 @@ class EventMatching final {
   void note_capture(SlotId id);
 
  private:
+  void match_request(const Request& request, Trace* trace);
+  void match_record(const Record& record, Trace* trace);
   void match_family(EventIndex base, Trace* trace);
 
   Judging& work_;
@@ -61,10 +66,14 @@ class EventMatching final {
 /// The way into everything that continues or ends an earlier judgement: while it lives, the
 /// evaluator works with the set that judged, which a reload may have replaced since. What such a
 /// function asks of the store then belongs to that set, and StoreCalls::errand() keeps the set
-/// alive until the store has answered. Indices of a Plan or a Settlement mean nothing in another
-/// set.
+/// alive until the store has answered. Indices of a Plan mean nothing in another set.
 class SetInUse {
  public:
+  /// Makes it the judgement under way as well.
+  SetInUse(EventMatching& matching, Judgement& judgement) : SetInUse(matching, judgement.loaded) {
+    matching.turn_to(&judgement);
+    turned_ = true;
+  }
   SetInUse(EventMatching& matching, const std::shared_ptr<const Loaded>& loaded)
       : matching_(matching) {
     if (loaded == matching.loaded()) return;  // nearly always
@@ -72,6 +81,7 @@ class SetInUse {
     matching.use(loaded);
   }
   ~SetInUse() {
+    if (turned_) matching_.turn_to(nullptr);
     if (before_ != nullptr) matching_.use(std::move(before_));
   }
   SetInUse(const SetInUse&) = delete;
@@ -80,6 +90,7 @@ class SetInUse {
  private:
   EventMatching& matching_;
   std::shared_ptr<const Loaded> before_;  // null: that one is in use already
+  bool turned_ = false;
 };
 
 }  // namespace weir::policies

@@ -8,20 +8,19 @@
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
 #include "policies/judgement/counts.h"
+#include "policies/judgement/judgement.h"
 #include "policies/judgement/loaded.h"
 #include "policies/judgement/observer.h"
 #include "policies/judgement/plan.h"
 #include "policies/judgement/row_sink.h"
-#include "policies/judgement/settlement.h"
 #include "policies/judgement/verdict.h"
 #include "policies/lang/frame.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::policies {
 
-/// What the parts of an Evaluator work on: one event, from the first look to its verdict, or the
-/// answer to an earlier one. One per worker; the parts hold references to it, and to the parts
-/// below them that they use.
+/// What the parts of a Driver work on: one judgement, at the event or at its answer. One per
+/// worker; the parts hold references to it, and to the parts below them that they use.
 struct Judging {
   Judging(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& hash_secret,
           Observer* told) noexcept
@@ -35,17 +34,14 @@ struct Judging {
   std::shared_ptr<const Loaded> loaded;
   const PolicySet* set = nullptr;
   Frame frame;
-  Plan plan;
+  Judgement* judgement = nullptr;  // the one under way; null between two calls of the driver
   Verdict verdict;
   RowSink* rows = nullptr;  // of the judgement under way, or before: its answer gives rows too
-  Instant at{};             // of the judgement or settlement under way
-  TimePoint happened{};     // the event under judgement, to patterns and views
-  std::uint64_t line = 0;   // of the record under judgement
+  Instant at{};             // now: of the event under judgement, or of its answer
   const ListOracle* oracle = nullptr;  // what `inList()` asks
 
-  bool uses_set_of(const Settlement& settlement) const noexcept {
-    return settlement.loaded == loaded;
-  }
+  Plan& plan() noexcept { return judgement->plan; }
+  const Plan& plan() const noexcept { return judgement->plan; }
   // The indices are the compiler's of the set. Hardened vectors would check each of them again, by
   // a division: an event of five policies has some hundred.
   const Counter& counter_of(const PlannedCounter& planned) const {
@@ -59,7 +55,8 @@ struct Judging {
   }
   /// The k-th of the policy's counters, in the plan.
   PlannedCounter& planned_counter(const PlannedPolicy& planned, std::size_t k) {
-    return plan.counters.data()[plan.counter_refs.data()[planned.first_counter + k]];
+    Plan& of = judgement->plan;
+    return of.counters.data()[of.counter_refs.data()[planned.first_counter + k]];
   }
 };
 

@@ -119,16 +119,15 @@ bool Ladder::rung_holds(const Policy& policy, const Binding& binding, std::size_
 }
 
 /// What the names of a policy's `metrics` mean in its rungs.
-void Ladder::set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
-                         const std::vector<PlannedCounter>& counters,
-                         const std::vector<std::uint16_t>& refs, bool settled) {
+void Ladder::set_metrics(const Policy& policy, bool settled) {
+  const std::vector<PlannedPolicy>& policies = work_.plan().policies;
   for (std::size_t k = 0; k < policy.meters.size(); ++k) {
     const auto meter = std::find_if(
         policies.begin(), policies.end(),
         [&](const PlannedPolicy& planned) { return planned.policy == policy.meters[k]; });
     work_.frame.set_metric(k, meter == policies.end()
                                   ? Value::null()
-                                  : counters[refs[meter->first_counter]].value(settled));
+                                  : work_.planned_counter(*meter, 0).value(settled));
   }
 }
 
@@ -137,9 +136,9 @@ Winner Ladder::winner(const Policy& policy, const PlannedPolicy& planned, bool s
   const Binding& binding = work_.binding_of(planned);
   if (planned.blind) return {};
   if (!policy.meters.empty()) {
-    set_metrics(policy, work_.plan.policies, work_.plan.counters, work_.plan.counter_refs, settled);
+    set_metrics(policy, settled);
   }
-  const std::optional<Number>* const limits = work_.plan.limits.data() + planned.first_limit;
+  const std::optional<Number>* const limits = work_.plan().limits.data() + planned.first_limit;
   return best_rung(policy, shadow, [&](std::size_t r, const Rung& rung, Value& value) {
     if (policy.has_metric) {
       value = work_.planned_counter(planned, rung.counter).value(settled);
@@ -158,7 +157,7 @@ Winner Ladder::winner(const Policy& policy, const PlannedPolicy& planned, bool s
 }
 
 void Ladder::add_list_standings() {
-  for (const ListHit& hit : work_.plan.lists) {
+  for (const ListHit& hit : work_.plan().lists) {
     const List& list = work_.set->lists[hit.list];
     Standing standing;
     standing.list = hit.list;
@@ -194,7 +193,7 @@ void Ladder::add_standing(const PlannedPolicy& planned, const Winner& won, bool 
   standing.shadow = shadow;
   standing.has_value = won.value.is_number();
   if (standing.has_value) standing.value = won.value.as_number();
-  standing.limit = work_.plan.limits[planned.first_limit + r];
+  standing.limit = work_.plan().limits[planned.first_limit + r];
   standing.window = rung.window;
   if (policy.has_metric) {
     standing.window =
@@ -208,10 +207,10 @@ void Ladder::add_standing(const PlannedPolicy& planned, const Winner& won, bool 
 
 /// Which rungs of one policy win, and what they give the request.
 void Ladder::judge_planned(std::size_t at, const JudgeOptions& options) {
-  const PlannedPolicy& planned = work_.plan.policies[at];
+  const PlannedPolicy& planned = work_.plan().policies[at];
   const Policy& policy = work_.policy_of(planned);
   Won all{at, {}, {}, {}, {}};
-  const bool apart = planned.reserves || policy.reads_score || is_open(work_.plan);
+  const bool apart = planned.reserves || policy.reads_score || is_open(work_.plan());
   if (policy.enforced_rungs) {
     all.enforced = winner(policy, planned, false, false, options.trace);
     all.settled = apart ? winner(policy, planned, false, true, nullptr) : all.enforced;
@@ -239,34 +238,34 @@ void Ladder::judge_planned(std::size_t at, const JudgeOptions& options) {
 }
 
 void Ladder::decide(const JudgeOptions& options) {
-  if (work_.plan.allowed) {
+  if (work_.plan().allowed) {
     work_.verdict.exempt = true;
     return;
   }
-  if (work_.plan.defect) {
-    work_.verdict.standings.push_back(standing_of(*work_.plan.defect, false));
+  if (work_.plan().defect) {
+    work_.verdict.standings.push_back(standing_of(*work_.plan().defect, false));
     work_.verdict.kind = Verdict::Kind::refuse;
     work_.verdict.effect = Action::deny;
     work_.verdict.decider = 0;
-    work_.verdict.defect = work_.plan.defect->field;
+    work_.verdict.defect = work_.plan().defect->field;
     return;
   }
   add_list_standings();
-  for (const Defect& defect : work_.plan.would_refuse)
+  for (const Defect& defect : work_.plan().would_refuse)
     work_.verdict.standings.push_back(standing_of(defect, true));
   scores_ = {};
-  for (std::size_t i = 0; const PlannedPolicy& planned : work_.plan.policies) {
+  for (std::size_t i = 0; const PlannedPolicy& planned : work_.plan().policies) {
     const Policy& policy = work_.policy_of(planned);
     const std::size_t at = i++;
     if (options.trace == nullptr &&
-        (is_calm(policy, planned, work_.plan) || !may_hold(policy, planned, work_.plan))) {
+        (is_calm(policy, planned, work_.plan()) || !may_hold(policy, planned, work_.plan()))) {
       continue;
     }
     if (!policy.reads_score) judge_planned(at, options);
   }
   if (work_.set->any_scores) {  // last, when the others have said what they give
-    for (std::size_t i = 0; i < work_.plan.policies.size(); ++i) {
-      if (work_.policy_of(work_.plan.policies[i]).reads_score) judge_planned(i, options);
+    for (std::size_t i = 0; i < work_.plan().policies.size(); ++i) {
+      if (work_.policy_of(work_.plan().policies[i]).reads_score) judge_planned(i, options);
     }
     std::sort(won_.begin(), won_.end(),
               [](const Won& a, const Won& b) { return a.planned < b.planned; });
@@ -291,8 +290,8 @@ void Ladder::decide(const JudgeOptions& options) {
 /// Whether it refuses for others' reservations alone.
 bool Ladder::is_crowded(const Standing& standing) const {
   if (standing.rung < 0 || !refuses(standing.effect)) return false;
-  for (std::size_t i = 0; i < work_.plan.policies.size(); ++i) {
-    if (work_.plan.policies[i].policy != standing.policy) continue;
+  for (std::size_t i = 0; i < work_.plan().policies.size(); ++i) {
+    if (work_.plan().policies[i].policy != standing.policy) continue;
     const Won* const won = won_by(i);
     return won == nullptr || !refuses(won->settled.effect);
   }
@@ -332,8 +331,8 @@ void Ladder::finish_verdict(Instant at) {
     work_.verdict.retry_after = kCrowdedRetry;
   } else if (standing.until) {
     if (*standing.until < limiter::kForever) work_.verdict.retry_after = *standing.until - at.now;
-  } else if (work_.plan.defect) {
-    if (work_.plan.defect->why == MissReason::none)
+  } else if (work_.plan().defect) {
+    if (work_.plan().defect->why == MissReason::none)
       work_.verdict.retry_after = kCrowdedRetry;  // Redis
   } else if (standing.rung >= 0) {
     const Policy& policy = work_.set->policies[*standing.policy];
@@ -344,17 +343,13 @@ void Ladder::finish_verdict(Instant at) {
   }
 }
 
-Winner Ladder::settled_winner(const Settlement& settlement, const PlannedPolicy& planned,
-                              bool shadow) {
+Winner Ladder::settled_winner(const PlannedPolicy& planned, bool shadow) {
   if (planned.blind) return {};  // on_error: allow
   const Policy& policy = work_.policy_of(planned);
   const Binding& binding = work_.binding_of(planned);
   return best_rung(policy, shadow, [&](std::size_t r, const Rung& rung, Value& value) {
-    if (policy.has_metric) {
-      const auto ref = settlement.counter_refs[planned.first_counter + rung.counter];
-      value = settlement.counters[ref].value(true);
-    }
-    return rung_holds(policy, binding, r, value, settlement.limits[planned.first_limit + r]);
+    if (policy.has_metric) value = work_.planned_counter(planned, rung.counter).value(true);
+    return rung_holds(policy, binding, r, value, work_.plan().limits[planned.first_limit + r]);
   });
 }
 

@@ -55,12 +55,11 @@ class Ladder final {
   const Won* won_by(std::size_t planned) const noexcept;  ///< null: nothing
   bool rung_holds(const Policy& policy, const Binding& binding, std::size_t rung,
                   const Value& value, std::optional<Number> limit);
-  void set_metrics(const Policy& policy, const std::vector<PlannedPolicy>& policies,
-                   const std::vector<PlannedCounter>& counters,
-                   const std::vector<std::uint16_t>& refs, bool settled);
+  void set_metrics(const Policy& policy, bool settled);
   void decide(const JudgeOptions& options);
   void finish_verdict(Instant at);
-  Winner settled_winner(const Settlement& settlement, const PlannedPolicy& planned, bool shadow);
+  /// The rung that wins by what is settled when the answer is here.
+  Winner settled_winner(const PlannedPolicy& planned, bool shadow);
 
  private:
   /// What the rungs that won give the request: enforced ones, and enforced and shadow ones

@@ -24,8 +24,8 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
       const SlotId slot = slots[keys_.bad_part()].slot;
       const MissReason why = work_.frame.why(slot);
       const bool acts = list.kind != config::ListKind::allow && refuses(list.effect);
-      if (acts && is_unread(why) && !work_.plan.defect) {
-        work_.plan.defect =
+      if (acts && is_unread(why) && !work_.plan().defect) {
+        work_.plan().defect =
             Defect{{}, use.list, defect_status(why), work_.set->slots[slot].text, why, list.tell};
       }
       return std::nullopt;
@@ -46,30 +46,30 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
     return listed.until;
   };
   // Allow lists first: an entry there ends judging, whatever other lists say.
-  for (const EventIndex event : work_.plan.events) {
+  for (const EventIndex event : work_.plan().events) {
     for (const auto& use : work_.set->list_uses[event]) {
       if (work_.set->lists[use.list].kind != config::ListKind::allow) continue;
       if (const auto until = find(use)) {
-        work_.plan.allowed = ListHit{use.list, *until};
+        work_.plan().allowed = ListHit{use.list, *until};
         return false;
       }
     }
   }
   bool denied = false;
-  for (const auto* events : {&work_.plan.events, &work_.plan.unread_events}) {
+  for (const auto* events : {&work_.plan().events, &work_.plan().unread_events}) {
     for (const EventIndex event : *events) {
       for (const auto& use : work_.set->list_uses[event]) {
         const List& list = work_.set->lists[use.list];
         if (list.kind == config::ListKind::allow || may_release(list)) continue;
         if (const auto until = find(use)) {
-          work_.plan.lists.push_back({use.list, *until});
+          work_.plan().lists.push_back({use.list, *until});
           denied = denied || list.kind == config::ListKind::deny;
         }
       }
     }
   }
-  if (denied) work_.plan.defect.reset();  // it is certain
-  return !denied && !work_.plan.defect;
+  if (denied) work_.plan().defect.reset();  // it is certain
+  return !denied && !work_.plan().defect;
 }
 
 bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
@@ -104,7 +104,7 @@ bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
     const limiter::Listed listed =
         work_.list_bank.find(list.id, keys_.hash().owned_by(list.identity), at.now);
     if (!listed.listed) continue;
-    work_.plan.lists.push_back({index, listed.until});
+    work_.plan().lists.push_back({index, listed.until});
     // What a shadow list would refuse still counts for the enforced rungs of the same policy.
     if (refuses(list.effect) && list.shadow == policy.shadow) refused = true;
   }
@@ -112,7 +112,7 @@ bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
 }
 
 bool ListChecks::refused_by_list() const {
-  return std::any_of(work_.plan.lists.begin(), work_.plan.lists.end(), [&](const ListHit& hit) {
+  return std::any_of(work_.plan().lists.begin(), work_.plan().lists.end(), [&](const ListHit& hit) {
     const List& list = work_.set->lists[hit.list];
     return !list.shadow && refuses(list.effect);
   });

@@ -11,10 +11,10 @@ using Kind = limiter::PatternSpec::Kind;
 }  // namespace
 
 void Memory::write_memory(Instant at) {
-  if (work_.verdict.exempt || work_.plan.defect) return;
+  if (work_.verdict.exempt || work_.plan().defect) return;
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
   for (const Won& all : ladder_.won()) {
-    const PlannedPolicy& planned = work_.plan.policies[all.planned];
+    const PlannedPolicy& planned = work_.plan().policies[all.planned];
     const Policy& policy = work_.policy_of(planned);
     const bool always = policy.has_metric && work_.set->counters[policy.counters.front()].always;
     for (const bool shadow : {false, true}) {
@@ -24,7 +24,7 @@ void Memory::write_memory(Instant at) {
       const Rung& rung = policy.rungs[r];
       if (!shadow && policy.has_metric && holds_caller(rung, won.effect)) {
         const auto& counter =
-            work_.plan.counters[work_.plan.counter_refs[planned.first_counter + rung.counter]];
+            work_.plan().counters[work_.plan().counter_refs[planned.first_counter + rung.counter]];
         work_.bank.pin(work_.counter_of(counter).id, counter.key);
       }
       // Memory rests on what is counted for good: now if nothing is reserved and the request
@@ -36,8 +36,8 @@ void Memory::write_memory(Instant at) {
       const bool refuses_itself =
           planned.applies && refuses(won.effect) && (refused || policy.shadow);
       if (!counted && !refuses_itself) continue;
-      remember(policy, planned, rung, r, won.value, work_.plan.limits[planned.first_limit + r],
-               work_.plan.counters, work_.plan.counter_refs, at);
+      remember(policy, planned, rung, r, won.value, work_.plan().limits[planned.first_limit + r],
+               at);
     }
   }
 }
@@ -45,17 +45,16 @@ void Memory::write_memory(Instant at) {
 /// Whom a list has just refused stays on it no longer for that.
 bool Memory::lists_again(const Rung& rung) const {
   if (!rung.list || !refuses(work_.set->lists[*rung.list].effect)) return false;
-  return std::any_of(work_.plan.lists.begin(), work_.plan.lists.end(),
+  return std::any_of(work_.plan().lists.begin(), work_.plan().lists.end(),
                      [&](const ListHit& hit) { return hit.list == *rung.list; });
 }
 
 void Memory::remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
                       std::size_t rung_index, const Value& value, std::optional<Number> limit,
-                      const std::vector<PlannedCounter>& counters,
-                      const std::vector<std::uint16_t>& refs, Instant at) {
+                      Instant at) {
   // A shadow rung of an enforced policy must not empty what the others read.
   if (rung.clear && policy.has_metric && rung.shadow == policy.shadow) {
-    const auto& counter = counters[refs[planned.first_counter + rung.counter]];
+    const PlannedCounter& counter = work_.planned_counter(planned, rung.counter);
     work_.counts.reset(work_.counter_of(counter), counter.key,
                        at.moment(work_.counter_of(counter)));
     if (counter.asked != PlannedCounter::kNone) {
@@ -136,15 +135,15 @@ void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t run
 /// What a policy only guards is not what it watches, and what only the answer tells is counted when
 /// it has.
 void Memory::count_events() {
-  for (const PlannedPolicy& planned : work_.plan.policies) {
+  for (const PlannedPolicy& planned : work_.plan().policies) {
     if (planned.reserves) continue;
     const Policy& policy = work_.policy_of(planned);
     if (policy.pattern || !policy.bindings.data()[planned.binding].counts) continue;
     StatsCells::add(work_.loaded->policy_cells.data()[planned.policy]->events);
   }
-  if (work_.plan.patterns.empty()) return;
+  if (work_.plan().patterns.empty()) return;
   std::optional<PolicyIndex> last;  // a pair may have an event on both sides, with two keys
-  for (const PlannedPattern& planned : work_.plan.patterns) {
+  for (const PlannedPattern& planned : work_.plan().patterns) {
     const PolicyIndex policy = work_.set->patterns[planned.pattern].policy;
     if (planned.deferred() || last == policy) continue;
     StatsCells::add(work_.loaded->policy_cells[policy]->events);
@@ -164,7 +163,7 @@ void Memory::count_standings() {
 
 /// Whether the store decides, when it hears of the event, what its match makes us remember.
 bool Memory::is_told_later(const Policy& policy) const noexcept {
-  return policy.pattern && std::any_of(work_.plan.patterns.begin(), work_.plan.patterns.end(),
+  return policy.pattern && std::any_of(work_.plan().patterns.begin(), work_.plan().patterns.end(),
                                        [&](const auto& planned) {
                                          return planned.pattern == *policy.pattern &&
                                                 planned.asked != PlannedCounter::kNone &&

@@ -21,7 +21,6 @@ class Memory final {
                    const Value& value, std::optional<Number> limit, const Hash128& key, Instant at);
   void remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
                 std::size_t rung_index, const Value& value, std::optional<Number> limit,
-                const std::vector<PlannedCounter>& counters, const std::vector<std::uint16_t>& refs,
                 Instant at);
   bool load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung);
   void count_standings();

@@ -74,18 +74,18 @@ bool PatternJudging::takes_unread(const Policy& policy, std::uint16_t binding, P
 
 void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace) {
   const Pattern& pattern = work_.set->patterns[*policy.pattern];
-  const std::size_t first = work_.plan.patterns.size();
+  const std::size_t first = work_.plan().patterns.size();
   bool looked_at_lists = false;
   bool any = false;
   for (std::uint16_t b = 0; b < policy.bindings.size(); ++b) {
     Parts parts = parts_of(policy, pattern, b);
     if (parts.unread_steps != 0 && !takes_unread(policy, b, parts, trace)) {
-      if (work_.plan.defect) return;
+      if (work_.plan().defect) return;
     }
     if (!parts.any()) continue;
     any = true;
     if (!planning_.load_policy_key(policy, policy.bindings[b], trace)) {
-      if (work_.plan.defect) return;
+      if (work_.plan().defect) return;
       continue;
     }
     // Bindings of steps stand first: an event that is only `among` is not what its list acts on.
@@ -98,11 +98,11 @@ void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace
     }
     const Hash128 key = keys_.hash().owned_by(pattern.identity);
     auto planned =
-        std::find_if(work_.plan.patterns.begin() + static_cast<std::ptrdiff_t>(first),
-                     work_.plan.patterns.end(), [&](const auto& p) { return p.key == key; });
-    if (planned == work_.plan.patterns.end()) {
-      work_.plan.patterns.push_back({*policy.pattern, b, key});
-      planned = std::prev(work_.plan.patterns.end());
+        std::find_if(work_.plan().patterns.begin() + static_cast<std::ptrdiff_t>(first),
+                     work_.plan().patterns.end(), [&](const auto& p) { return p.key == key; });
+    if (planned == work_.plan().patterns.end()) {
+      work_.plan().patterns.push_back({*policy.pattern, b, key});
+      planned = std::prev(work_.plan().patterns.end());
       plan_asking(pattern, policy.bindings[b], *planned);
     }
     planned->steps |= parts.steps;
@@ -112,16 +112,17 @@ void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace
   }
   if (!any && trace != nullptr) trace->skipped(policy, Skip::when_false, {}, MissReason::none);
 
-  for (std::size_t i = first; i < work_.plan.patterns.size(); ++i) {
-    PlannedPattern& planned = work_.plan.patterns[i];
+  for (std::size_t i = first; i < work_.plan().patterns.size(); ++i) {
+    PlannedPattern& planned = work_.plan().patterns[i];
     if (planned.shared_key != PlannedCounter::kNone) {
       must_ask(pattern, planned, trace != nullptr);
       continue;
     }
     limiter::PatternView view;
     if (pattern_bank_ != nullptr) {
-      view = pattern_bank_->peek(pattern.id, planned.key,
-                                 {work_.happened, work_.line, planned.steps, planned.among, {}});
+      view = pattern_bank_->peek(
+          pattern.id, planned.key,
+          {work_.judgement->happened, work_.judgement->line, planned.steps, planned.among, {}});
     }
     planned.completes = view.completes;
     if (trace != nullptr) trace->pattern(policy, planned, view);
@@ -136,18 +137,18 @@ void PatternJudging::judge_pattern(const Policy& policy, const Pattern& pattern,
   judged.policy = policy.index;
   judged.binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
   judged.counts = false;
-  judged.first_limit = static_cast<std::uint32_t>(work_.plan.limits.size());
-  work_.plan.limits.resize(work_.plan.limits.size() + policy.rungs.size());
-  auto at = work_.plan.policies.end();
-  while (at != work_.plan.policies.begin() && std::prev(at)->policy > judged.policy) --at;
-  work_.plan.policies.insert(at, judged);
+  judged.first_limit = static_cast<std::uint32_t>(work_.plan().limits.size());
+  work_.plan().limits.resize(work_.plan().limits.size() + policy.rungs.size());
+  auto at = work_.plan().policies.end();
+  while (at != work_.plan().policies.begin() && std::prev(at)->policy > judged.policy) --at;
+  work_.plan().policies.insert(at, judged);
 }
 
 /// Whether the rung that this match brought about refuses the request.
 bool PatternJudging::own_rung_refuses(const PlannedPattern& planned) const {
   const Policy& policy = work_.set->policies[work_.set->patterns[planned.pattern].policy];
-  for (std::size_t i = 0; planned.completes && i < work_.plan.policies.size(); ++i) {
-    if (work_.plan.policies[i].policy != policy.index) continue;
+  for (std::size_t i = 0; planned.completes && i < work_.plan().policies.size(); ++i) {
+    if (work_.plan().policies[i].policy != policy.index) continue;
     const Won* const won = ladder_.won_by(i);
     return won != nullptr && refuses((policy.shadow ? won->shadow : won->enforced).effect);
   }
@@ -156,9 +157,9 @@ bool PatternJudging::own_rung_refuses(const PlannedPattern& planned) const {
 
 /// After the verdict: an event that is not passed upstream has not happened, as for counters.
 void PatternJudging::feed_patterns() {
-  if (work_.plan.patterns.empty() || work_.plan.defect || pattern_bank_ == nullptr) return;
+  if (work_.plan().patterns.empty() || work_.plan().defect || pattern_bank_ == nullptr) return;
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
-  for (const PlannedPattern& planned : work_.plan.patterns) {
+  for (const PlannedPattern& planned : work_.plan().patterns) {
     const Pattern& pattern = work_.set->patterns[planned.pattern];
     const Policy& policy = work_.set->policies[pattern.policy];
     const bool own = own_rung_refuses(planned);
@@ -166,9 +167,11 @@ void PatternJudging::feed_patterns() {
       if (planned.deferred() && !refused) continue;  // the answer tells
       if (is_shared(pattern)) {
         const bool remembered = refused || (planned.away && planned.completes);
-        tell(planned, planned.steps, planned.among, work_.happened, work_.line, remembered);
+        tell(planned, planned.steps, planned.among, work_.judgement->happened,
+             work_.judgement->line, remembered);
       } else {
-        feed(planned, planned.steps, planned.among, work_.happened, work_.line);
+        feed(planned, planned.steps, planned.among, work_.judgement->happened,
+             work_.judgement->line);
       }
     } else if (own) {
       report_refused(planned, policy);
@@ -191,11 +194,10 @@ void PatternJudging::feed(const PlannedPattern& planned, std::uint8_t steps, boo
   report_matches(policy, policy.bindings[planned.binding]);
 }
 
-void PatternJudging::keep_patterns(Settlement& into) {
-  into.line = work_.line;
-  for (const PlannedPattern& planned : work_.plan.patterns) {
+void PatternJudging::keep_patterns() {
+  for (const PlannedPattern& planned : work_.plan().patterns) {
     if (!planned.deferred()) continue;
-    into.patterns.push_back(planned);
+    work_.judgement->open_patterns = true;
     for (const Binding& binding :
          work_.set->policies[work_.set->patterns[planned.pattern].policy].bindings) {
       if (!matching_.may_happen(binding.event)) continue;
@@ -206,11 +208,12 @@ void PatternJudging::keep_patterns(Settlement& into) {
 
 /// What waited for the answer. told: it is here; else only what was certain without it has
 /// happened.
-void PatternJudging::feed_answered(Settlement& settlement, Instant now, bool told) {
-  WEIR_ASSERT(work_.uses_set_of(settlement));
-  if (pattern_bank_ == nullptr) return;
+void PatternJudging::feed_answered(Instant now, bool told) {
+  Judgement& judgement = *work_.judgement;
+  if (!std::exchange(judgement.open_patterns, false) || pattern_bank_ == nullptr) return;
   std::optional<PolicyIndex> last;  // as at the request: an event is counted once a policy
-  for (const PlannedPattern& planned : settlement.patterns) {
+  for (const PlannedPattern& planned : judgement.plan.patterns) {
+    if (!planned.deferred()) continue;
     const Pattern& pattern = work_.set->patterns[planned.pattern];
     const Policy& policy = work_.set->policies[pattern.policy];
     std::uint8_t steps = planned.steps;
@@ -223,16 +226,16 @@ void PatternJudging::feed_answered(Settlement& settlement, Instant now, bool tol
     for (const std::uint16_t b : pattern.among) {
       among = among || (told && planned.open_among && matching_.happened(policy.bindings[b].event));
     }
-    if (planned.deferred() && (steps != 0 || among) && last != policy.index) {
+    if ((steps != 0 || among) && last != policy.index) {
       StatsCells::add(work_.loaded->policy_cells[policy.index]->events);
       last = policy.index;
     }
     if (is_shared(pattern)) {
-      tell(planned, steps, among, settlement.time, settlement.line,
+      tell(planned, steps, among, judgement.happened, judgement.line,
            planned.away && planned.completes);
       continue;
     }
-    feed(planned, steps, among, settlement.time, settlement.line);
+    feed(planned, steps, among, judgement.happened, judgement.line);
     // What was certain has been judged, and remembered, at the request.
     if (matches_.empty() || planned.completes) continue;
     const std::uint16_t binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
@@ -247,11 +250,9 @@ void PatternJudging::feed_answered(Settlement& settlement, Instant now, bool tol
         row_giving_.give_row(*work_.rows, judged, nullptr,
                              {static_cast<int>(r), rung.effect, value}, {}, true);
       }
-      memory_.remember(policy, judged, rung, r, value, std::nullopt, settlement.counters,
-                       settlement.counter_refs, now);
+      memory_.remember(policy, judged, rung, r, value, std::nullopt, now);
     });
   }
-  settlement.patterns.clear();
 }
 
 }  // namespace weir::policies

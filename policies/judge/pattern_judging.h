@@ -59,13 +59,19 @@ class PatternJudging final {
   /// How many matches of shared patterns their own rungs have refused, since the last call: the
   /// store, which has only been asked, does not know of them. Those of others count in the bank.
   std::uint64_t take_refused_matches() noexcept { return std::exchange(refused_matches_, 0); }
+  /// Whether there is either of the two.
+  bool has_news() const noexcept { return !tellings_.empty() || refused_matches_ != 0; }
+  /// The set in use.
+  const PolicySet& set() const noexcept { return *work_.set; }
+  /// Of a set that has shared patterns.
+  const Sharing& sharing() const noexcept { return *store_.sharing(); }
   /// The store has heard. here: the event is still the one that was judged or answered last.
   void told_of(const Telling& telling, const limiter::PatternReply& reply, Instant now, bool here);
   /// The store is away. True: meanwhile its pattern knows of it here (`on_error: local`).
   bool keep_here(Telling& telling, Instant now);
   void give_back(std::unique_ptr<Telling> telling);
   /// Asks all shards of a shared pattern what is due at `at`; with a lease, as PatternAsk says.
-  void ask_due(const Loaded& loaded, std::size_t pattern, TimePoint at, milliseconds lease,
+  void ask_due(const PolicySet& set, std::size_t pattern, TimePoint at, milliseconds lease,
                Asking& into) const;
   /// One shard's answer, of a pattern of the set in use; when all have been taken, fire_due().
   void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
@@ -80,8 +86,8 @@ class PatternJudging final {
   void end_of_input(TimePoint last, bool flush);
   void plan_pattern(const Policy& policy, Instant at, Trace* trace);
   void feed_patterns();
-  void feed_answered(Settlement& settlement, Instant now, bool told);
-  void keep_patterns(Settlement& into);
+  void feed_answered(Instant now, bool told);
+  void keep_patterns();
   void ask_about_patterns();
   void take_pattern_replies(const JudgeOptions& options);
 

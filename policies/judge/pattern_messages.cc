@@ -39,12 +39,13 @@ bool PatternJudging::must_ask(const Pattern& pattern, PlannedPattern& planned, b
 
 /// What the store is asked about patterns, beside what it is asked about counters.
 void PatternJudging::ask_about_patterns() {
-  for (PlannedPattern& planned : work_.plan.patterns) {
+  for (PlannedPattern& planned : work_.plan().patterns) {
     if (!planned.looks) continue;
     const Pattern& pattern = work_.set->patterns[planned.pattern];
     limiter::PatternAsk ask;
     ask.pattern = pattern.shared.get();
-    ask.event = {work_.happened, work_.line, planned.steps, planned.among, {}};
+    ask.event = {
+        work_.judgement->happened, work_.judgement->line, planned.steps, planned.among, {}};
     ask.forgets = store_.sharing()->forgets;
     const std::string& spelled = store_.key(planned.shared_key);
     std::string tag;
@@ -55,12 +56,12 @@ void PatternJudging::ask_about_patterns() {
     planned.asked = static_cast<std::uint16_t>(store_.asking().size());
     Asking::Item& item = store_.asking().add_pattern(SharedVerb::look, tag.empty() ? spelled : tag,
                                                      ask, store_.next_id());
-    item.op.at = work_.at.wall - (work_.at.now - work_.happened);
+    item.op.at = work_.at.wall - (work_.at.now - work_.judgement->happened);
   }
 }
 
 void PatternJudging::take_pattern_replies(const JudgeOptions& options) {
-  for (PlannedPattern& planned : work_.plan.patterns) {
+  for (PlannedPattern& planned : work_.plan().patterns) {
     if (planned.asked == PlannedCounter::kNone) continue;
     const Pattern& pattern = work_.set->patterns[planned.pattern];
     const Policy& policy = work_.set->policies[pattern.policy];
@@ -72,11 +73,12 @@ void PatternJudging::take_pattern_replies(const JudgeOptions& options) {
       using What = config::OnErrorDef::What;
       planned.away = true;
       if (policy.on_error.what == What::local && pattern_bank_ != nullptr) {
-        view = pattern_bank_->peek(pattern.id, planned.key,
-                                   {work_.happened, work_.line, planned.steps, planned.among, {}});
+        view = pattern_bank_->peek(
+            pattern.id, planned.key,
+            {work_.judgement->happened, work_.judgement->line, planned.steps, planned.among, {}});
       } else if (policy.on_error.what == What::deny && !policy.shadow && policy.enforced_rungs &&
-                 !work_.plan.defect) {
-        work_.plan.defect = store_defect(policy);
+                 !work_.plan().defect) {
+        work_.plan().defect = store_defect(policy);
       }
     }
     planned.completes = view.completes;
@@ -92,8 +94,10 @@ void PatternJudging::report_refused(const PlannedPattern& planned, const Policy&
     matches_ = store_.asking().reply(planned.asked).pattern.matches;
     refused_matches_ += matches_.size();
   } else {
-    pattern_bank_->refuse(work_.set->patterns[planned.pattern].id, planned.key,
-                          {work_.happened, work_.line, planned.steps, planned.among, {}}, matches_);
+    pattern_bank_->refuse(
+        work_.set->patterns[planned.pattern].id, planned.key,
+        {work_.judgement->happened, work_.judgement->line, planned.steps, planned.among, {}},
+        matches_);
   }
   report_matches(policy, policy.bindings[planned.binding]);
 }
@@ -211,9 +215,9 @@ void PatternJudging::remember_told(const Telling& telling, Instant now, bool her
   }
 }
 
-void PatternJudging::ask_due(const Loaded& loaded, std::size_t index, TimePoint at,
+void PatternJudging::ask_due(const PolicySet& set, std::size_t index, TimePoint at,
                              milliseconds lease, Asking& into) const {
-  const SharedPattern& pattern = *loaded.set->patterns[index].shared;
+  const SharedPattern& pattern = *set.patterns[index].shared;
   for (unsigned shard = 0; shard < SharedPattern::kShards; ++shard) {
     limiter::PatternAsk ask;
     ask.pattern = &pattern;

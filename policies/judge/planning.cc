@@ -17,11 +17,11 @@ bool lower(const limiter::Ceiling& a, const limiter::Ceiling& b) {
 
 /// Policies that watch an event of which nobody can tell whether it happened.
 void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
-  for (const EventIndex event : work_.plan.unread_events) {
+  for (const EventIndex event : work_.plan().unread_events) {
     for (const PolicySet::Watcher& watcher : work_.set->watchers[event]) {
       const Policy& policy = work_.set->policies[watcher.policy];
       const bool planned =
-          std::any_of(work_.plan.policies.begin(), work_.plan.policies.end(),
+          std::any_of(work_.plan().policies.begin(), work_.plan().policies.end(),
                       [&](const PlannedPolicy& other) { return other.policy == watcher.policy; });
       const bool counts = policy.bindings[watcher.binding].counts;
       if (planned) continue;
@@ -34,10 +34,10 @@ void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
         const Unread unread = unread_in(work_.frame, *work_.set, event);
         refuses_unread(policy, unread.name, unread.why);
       }
-      if (work_.plan.defect) return;
+      if (work_.plan().defect) return;
     }
   }
-  std::stable_sort(work_.plan.policies.begin(), work_.plan.policies.end(),
+  std::stable_sort(work_.plan().policies.begin(), work_.plan().policies.end(),
                    [](const auto& a, const auto& b) { return a.policy < b.policy; });
 }
 
@@ -47,16 +47,16 @@ void Planning::plan_plain(const Policy& policy, const Binding& binding,
   if (!load_policy_key(policy, binding, nullptr)) return;
   const std::uint16_t index = policy.counters.front();
   const Counter& counter = work_.set->counters.data()[index];
-  PlannedPolicy& planned = work_.plan.policies.emplace_back();
+  PlannedPolicy& planned = work_.plan().policies.emplace_back();
   planned.policy = policy.index;
   planned.binding = binding_index;
   planned.counts = binding.counts;
   planned.reserves = binding.counts && binding.outcome;
-  planned.first_limit = static_cast<std::uint32_t>(work_.plan.limits.size());
-  for (const auto& limit : binding.limits) work_.plan.limits.push_back(limit);
-  planned.first_counter = static_cast<std::uint32_t>(work_.plan.counter_refs.size());
-  work_.plan.counter_refs.push_back(static_cast<std::uint16_t>(work_.plan.counters.size()));
-  PlannedCounter& fresh = work_.plan.counters.emplace_back();
+  planned.first_limit = static_cast<std::uint32_t>(work_.plan().limits.size());
+  for (const auto& limit : binding.limits) work_.plan().limits.push_back(limit);
+  planned.first_counter = static_cast<std::uint32_t>(work_.plan().counter_refs.size());
+  work_.plan().counter_refs.push_back(static_cast<std::uint16_t>(work_.plan().counters.size()));
+  PlannedCounter& fresh = work_.plan().counters.emplace_back();
   fresh.counter = index;
   fresh.key = keys_.hash().owned_by(counter.what);
   fresh.counts = planned.counts;
@@ -112,7 +112,7 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
     if (!unread) unread = unread_in(work_.frame, *work_.set, binding.event);
     const std::size_t field = binding.key.size() + binding.arguments.size();
     if (!missing(policy, field, unread.name, unread.why, Skip::when_unread, trace)) {
-      if (!policy.is_meter || work_.plan.defect) return Part::takes;
+      if (!policy.is_meter || work_.plan().defect) return Part::takes;
       counts = false;
     }
   }
@@ -134,23 +134,23 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
     return Part::takes;
   }
-  planned.first_limit = static_cast<std::uint32_t>(work_.plan.limits.size());
+  planned.first_limit = static_cast<std::uint32_t>(work_.plan().limits.size());
   if (!binding.limits.empty()) {
-    for (const auto& limit : binding.limits) work_.plan.limits.push_back(limit);
+    for (const auto& limit : binding.limits) work_.plan().limits.push_back(limit);
   } else if (!plan_limits(policy, binding)) {
-    work_.plan.limits.resize(planned.first_limit);
+    work_.plan().limits.resize(planned.first_limit);
     return Part::takes;
   }
   if (policy.has_metric) {
     limiter::Amount amount;
     const bool asks = policy.metric == config::MetricDef::Kind::exists;
     if (policy.reads_amount && (counts || asks) && !load_amount(policy, binding, amount, trace)) {
-      work_.plan.limits.resize(planned.first_limit);
+      work_.plan().limits.resize(planned.first_limit);
       return Part::takes;
     }
     plan_counters(policy, binding, amount, planned);
   }
-  work_.plan.policies.push_back(planned);
+  work_.plan().policies.push_back(planned);
   return Part::takes;
 }
 
@@ -158,8 +158,8 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
 bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
   for (std::size_t r = 0; r < binding.rungs.size(); ++r) {
     const Limit& limit = binding.rungs[r].limit;
-    work_.plan.limits.push_back(load_limit(limit));
-    if (work_.plan.limits.back() || !refuses(policy.rungs[r].effect)) continue;
+    work_.plan().limits.push_back(load_limit(limit));
+    if (work_.plan().limits.back() || !refuses(policy.rungs[r].effect)) continue;
     const Unread unread = unread_in(work_.frame, *work_.set, limit);
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
   }
@@ -206,36 +206,36 @@ bool Planning::refuses_unread(const Policy& policy, std::string_view name, MissR
   if (!policy.shadow) {
     defect.status = status_of(policy.strict, denies);
     if (defect.status != 0) {
-      work_.plan.defect = defect;
+      work_.plan().defect = defect;
       return true;
     }
   }
   defect.status = status_of(policy.strict_in_shadow, policy.shadow && denies);
   if (defect.status == 0) return false;
-  const bool noted = std::any_of(work_.plan.would_refuse.begin(), work_.plan.would_refuse.end(),
+  const bool noted = std::any_of(work_.plan().would_refuse.begin(), work_.plan().would_refuse.end(),
                                  [&](const Defect& other) { return other.policy == policy.index; });
-  if (!noted) work_.plan.would_refuse.push_back(defect);
+  if (!noted) work_.plan().would_refuse.push_back(defect);
   return policy.shadow;
 }
 
 /// For another policy that asks for the same number.
 PlannedCounter* Planning::find_planned(std::uint16_t index, const limiter::CounterKey& key) {
   const auto found = std::find_if(
-      work_.plan.counters.begin(), work_.plan.counters.end(),
+      work_.plan().counters.begin(), work_.plan().counters.end(),
       [&](const PlannedCounter& other) { return other.counter == index && other.key == key; });
-  return found == work_.plan.counters.end() ? nullptr : &*found;
+  return found == work_.plan().counters.end() ? nullptr : &*found;
 }
 
 void Planning::plan_counters(const Policy& policy, const Binding& binding,
                              const limiter::Amount& amount, PlannedPolicy& planned) {
-  planned.first_counter = static_cast<std::uint32_t>(work_.plan.counter_refs.size());
+  planned.first_counter = static_cast<std::uint32_t>(work_.plan().counter_refs.size());
   std::uint16_t key_in_store = PlannedCounter::kNone;
   for (const std::uint16_t index : policy.counters) {
     const Counter& counter = work_.set->counters.data()[index];
     PlannedCounter* found =
         counter.common ? find_planned(index, keys_.counter_key(counter, keys_.hash())) : nullptr;
     if (found == nullptr) {
-      PlannedCounter& fresh = work_.plan.counters.emplace_back();
+      PlannedCounter& fresh = work_.plan().counters.emplace_back();
       fresh.counter = index;
       fresh.key = keys_.counter_key(counter, keys_.hash());
       fresh.amount = amount;
@@ -257,8 +257,8 @@ void Planning::plan_counters(const Policy& policy, const Binding& binding,
       found->counts = true;
       found->reserves = planned.reserves;
     }
-    work_.plan.counter_refs.push_back(
-        static_cast<std::uint16_t>(found - work_.plan.counters.data()));
+    work_.plan().counter_refs.push_back(
+        static_cast<std::uint16_t>(found - work_.plan().counters.data()));
   }
   if (policy.caps) note_ceilings(policy, binding, planned);
 }
@@ -269,7 +269,7 @@ void Planning::note_ceilings(const Policy& policy, const Binding& binding,
   if (!planned.applies) return;
   for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
     const Rung& rung = policy.rungs[r];
-    const auto& limit = work_.plan.limits[planned.first_limit + r];
+    const auto& limit = work_.plan().limits[planned.first_limit + r];
     if (!rung.caps || binding.rungs[r].condition || !limit) continue;
     PlannedCounter& counter = work_.planned_counter(planned, rung.counter);
     const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};

@@ -59,12 +59,12 @@ void RowGiving::give_row(RowSink& rows, const PlannedPolicy& planned, const Plan
 }
 
 void RowGiving::give_rows(RowSink& rows) {
-  if (work_.plan.allowed || work_.plan.defect) return;
+  if (work_.plan().allowed || work_.plan().defect) return;
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
   const Winner nothing;
   auto next = ladder_.won().begin();
   RowMaker row(*this);
-  for (std::size_t at = 0; PlannedPolicy & planned : work_.plan.policies) {
+  for (std::size_t at = 0; PlannedPolicy & planned : work_.plan().policies) {
     const std::size_t i = at++;
     const Won* const all = next != ladder_.won().end() && next->planned == i ? &*next++ : nullptr;
     const Policy& policy = work_.policy_of(planned);
@@ -87,28 +87,26 @@ void RowGiving::give_rows(RowSink& rows) {
     }
     std::optional<Number> limit;
     if (won.rung >= 0)
-      limit = work_.plan.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+      limit = work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
     give_row(rows, planned, counter, won, limit, false);
   }
 }
 
-void RowGiving::give_settled_rows(RowSink& rows, const Settlement& settlement) {
-  for (const PlannedPolicy& planned : settlement.policies) {
+void RowGiving::give_settled_rows(RowSink& rows) {
+  for (const PlannedPolicy& planned : work_.plan().policies) {
     if (!planned.reserves || planned.rowed || !planned.matched) continue;
     const Policy& policy = work_.policy_of(planned);
     if (!policy.meters.empty()) {
-      ladder_.set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs,
-                          true);
+      ladder_.set_metrics(policy, true);
     }
-    Winner won = ladder_.settled_winner(settlement, planned, false);
-    if (won.rung < 0) won = ladder_.settled_winner(settlement, planned, true);
+    Winner won = ladder_.settled_winner(planned, false);
+    if (won.rung < 0) won = ladder_.settled_winner(planned, true);
     std::optional<Number> limit;
     if (won.rung >= 0) {
-      limit = settlement.limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+      limit = work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
     }
     const PlannedCounter* const counter =
-        policy.has_metric ? &settlement.counters[settlement.counter_refs[planned.first_counter]]
-                          : nullptr;
+        policy.has_metric ? &work_.planned_counter(planned, 0) : nullptr;
     give_row(rows, planned, counter, won, limit, true);
   }
 }

@@ -18,7 +18,7 @@ class RowGiving final {
   void give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                 const Winner& won, std::optional<Number> limit, bool settled);
   void give_rows(RowSink& rows);
-  void give_settled_rows(RowSink& rows, const Settlement& settlement);
+  void give_settled_rows(RowSink& rows);
 
  private:
   class RowMaker;

@@ -1,6 +1,7 @@
 #include "policies/judge/settling.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/assert.h"
 #include "policies/judgement/unread.h"
@@ -9,23 +10,23 @@
 namespace weir::policies {
 
 bool Settling::must_observe() const noexcept {
-  if (!work_.plan.open_views.empty()) return true;
-  if (work_.plan.allowed) return false;
-  for (const PlannedPolicy& planned : work_.plan.policies) {
+  if (!work_.plan().open_views.empty()) return true;
+  if (work_.plan().allowed) return false;
+  for (const PlannedPolicy& planned : work_.plan().policies) {
     // Also one that found no room to reserve: its answer counts all the same.
     if (planned.reserves) return true;
   }
-  for (const PlannedCounter& planned : work_.plan.counters) {
+  for (const PlannedCounter& planned : work_.plan().counters) {
     if (!work_.set->any_in_flight) break;
     if (planned.counted() && work_.counter_of(planned).spec.window == limiter::Window::none) {
       return true;
     }
   }
-  for (const PlannedPattern& planned : work_.plan.patterns) {
+  for (const PlannedPattern& planned : work_.plan().patterns) {
     if (planned.deferred()) return true;
   }
   if (!work_.set->any_answer_work) return false;
-  for (const auto* events : {&work_.plan.events, &work_.plan.open_events}) {
+  for (const auto* events : {&work_.plan().events, &work_.plan().open_events}) {
     for (const EventIndex event : *events) {
       if (!work_.set->resets_of[event].empty() || !work_.set->releases_of[event].empty())
         return true;
@@ -35,41 +36,38 @@ bool Settling::must_observe() const noexcept {
 }
 
 bool Settling::settled_by(const Answer& answer) {
-  if (work_.set->any_answer_work || work_.set->any_in_flight || !work_.plan.open_views.empty())
+  if (work_.set->any_answer_work || work_.set->any_in_flight || !work_.plan().open_views.empty())
     return false;
   const auto waits = [](const PlannedPattern& planned) { return planned.deferred(); };
-  if (std::any_of(work_.plan.patterns.begin(), work_.plan.patterns.end(), waits)) return false;
+  if (std::any_of(work_.plan().patterns.begin(), work_.plan().patterns.end(), waits)) return false;
   work_.frame.look_at(answer, work_.set->of_answers, work_.set->not_kept);
-  matching_.happen(work_.plan.open_events);
-  return std::none_of(
-      work_.plan.policies.begin(), work_.plan.policies.end(), [&](const PlannedPolicy& planned) {
-        if (!planned.reserves) return false;
-        const bool stored =
-            work_.policy_of(planned).has_metric && work_.planned_counter(planned, 0).counted();
-        return stored || came_true(planned) != Told::no;
-      });
+  matching_.happen(work_.plan().open_events);
+  return std::none_of(work_.plan().policies.begin(), work_.plan().policies.end(),
+                      [&](const PlannedPolicy& planned) {
+                        if (!planned.reserves) return false;
+                        const bool stored = work_.policy_of(planned).has_metric &&
+                                            work_.planned_counter(planned, 0).counted();
+                        return stored || came_true(planned) != Told::no;
+                      });
 }
 
-void Settling::keep(Settlement& into) {
-  into.clear();
-  into.loaded = work_.loaded;
-  into.at = work_.at;
-  into.time = work_.happened;
-  into.judged = !work_.plan.allowed;
-  for (const PlannedCounter& planned : work_.plan.counters) {
+void Settling::open() {
+  Judgement& judgement = *work_.judgement;
+  judgement.hold(work_.loaded, Judgement::Phase::open);
+  for (const PlannedCounter& planned : work_.plan().counters) {
     if (!work_.set->any_in_flight) break;
     if (planned.counted() && work_.counter_of(planned).spec.window == limiter::Window::none)
-      into.in_flight.push_back(planned);
+      judgement.in_flight.push_back(planned);
   }
   // Everything that the answer side reads of the request is copied now: its buffers will be gone.
   matching_.captures().clear();
-  for (const PlannedPolicy& planned : work_.plan.policies) {
+  for (const PlannedPolicy& planned : work_.plan().policies) {
     if (!planned.reserves) continue;
-    into.reserved = true;
+    judgement.reserved = true;
     for (const SlotId slot : work_.set->policies[planned.policy].bindings[planned.binding].captures)
       matching_.note_capture(slot);
   }
-  for (const auto* events : {&work_.plan.events, &work_.plan.open_events}) {
+  for (const auto* events : {&work_.plan().events, &work_.plan().open_events}) {
     if (!work_.set->any_answer_work) break;
     for (const EventIndex event : *events) {
       for (const std::uint16_t reset : work_.set->resets_of[event]) {
@@ -81,60 +79,38 @@ void Settling::keep(Settlement& into) {
       }
     }
   }
-  for (const std::uint16_t view : work_.plan.open_views) {
+  for (const std::uint16_t view : work_.plan().open_views) {
     for (const View::Binding& binding : work_.set->views[view].bindings) {
       for (const SlotId slot : binding.captures) matching_.note_capture(slot);
     }
   }
-  for (const EventIndex event : work_.plan.open_events) {
+  for (const EventIndex event : work_.plan().open_events) {
     const auto& when = work_.set->events[event].when;
     if (!when) continue;
     for (const SlotId slot : when->captures()) matching_.note_capture(slot);
   }
-  patterns_.keep_patterns(into);  // more captures
-  work_.frame.capture(matching_.captures(), into.captured);
-  std::swap(into.events, work_.plan.events);
-  std::swap(into.open_events, work_.plan.open_events);
-  std::swap(into.policies, work_.plan.policies);
-  std::swap(into.counters, work_.plan.counters);
-  std::swap(into.counter_refs, work_.plan.counter_refs);
-  std::swap(into.limits, work_.plan.limits);
-  if (!store_.asking().empty()) std::swap(into.asked, store_.asking());
-  std::swap(into.views, work_.plan.open_views);
+  patterns_.keep_patterns();  // more captures
+  work_.frame.capture(matching_.captures(), judgement.captured);
 }
 
-bool Settling::answer_needs_body(const Settlement& settlement) const {
-  const PolicySet& set = *settlement.loaded->set;
-  const auto needs = [&](EventIndex event) { return set.needs_answer_body[event]; };
-  return std::any_of(settlement.open_events.begin(), settlement.open_events.end(), needs) ||
-         std::any_of(settlement.events.begin(), settlement.events.end(), needs);
+void Settling::look_at(const Answer& answer, Instant at) {
+  const Judgement& judgement = *work_.judgement;
+  work_.at = judgement.answered_at(at);
+  work_.frame.resume(work_.set->slots, judgement.captured, answer, judgement.at.now, work_.oracle);
 }
 
-bool Settling::wants_readable_answer(const Settlement& settlement) const {
-  const PolicySet& set = *settlement.loaded->set;
-  if (!set.any_readable_answer) return false;
-  const auto wants = [&](EventIndex event) { return set.wants_readable_answer[event]; };
-  return std::any_of(settlement.open_events.begin(), settlement.open_events.end(), wants) ||
-         std::any_of(settlement.events.begin(), settlement.events.end(), wants);
-}
-
-MissReason Settling::unread_answer() const noexcept { return work_.frame.unread_answer(); }
-
-void Settling::answered(Settlement& settlement, const Answer& answer, Instant at) {
-  const Instant now = settlement.answered_at(at);
-  const SetInUse in_use(matching_, settlement.loaded);
-  work_.at = now;
-  work_.frame.resume(work_.set->slots, settlement.captured, answer, settlement.at.now,
-                     work_.oracle);
-
+void Settling::answered(const Answer& answer, Instant at) {
+  Judgement& judgement = *work_.judgement;
+  look_at(answer, at);
+  store_.use_replies_of(judgement.asked);
   matching_.next_epoch();
-  for (const EventIndex event : settlement.events) matching_.mark_happened(event);
-  matching_.happen(settlement.open_events);
-  settle_reserved(settlement, now, false);
-  patterns_.feed_answered(settlement, now, true);
-  if (settlement.judged) apply_resets(settlement, now);
-  view_counting_.observe_answered_views(settlement);
-  keep_for_closing(settlement);
+  for (const EventIndex event : judgement.plan.events) matching_.mark_happened(event);
+  matching_.happen(judgement.plan.open_events);
+  settle_reserved(false);
+  patterns_.feed_answered(work_.at, true);
+  if (!judgement.plan.allowed) apply_resets();
+  view_counting_.observe_answered_views();
+  keep_for_closing();
 }
 
 /// Whether the answer says that what a policy reserved for has happened.
@@ -209,26 +185,22 @@ bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, b
   return late_known || (has_estimate && (counts_missing || amount == Told::unread));
 }
 
-void Settling::settle_reserved(Settlement& settlement, Instant now, bool every_one_matches) {
-  WEIR_ASSERT(work_.uses_set_of(settlement));
-  if (!settlement.reserved) return;
-  settlement.reserved = false;
-  std::vector<PlannedCounter>& counters = settlement.counters;
-  const auto counter_at = [&](const PlannedPolicy& planned, std::size_t k) -> PlannedCounter& {
-    return counters[settlement.counter_refs[planned.first_counter + k]];
-  };
+void Settling::settle_reserved(bool every_one_matches) {
+  Judgement& judgement = *work_.judgement;
+  if (!std::exchange(judgement.reserved, false)) return;
+  const Instant now = work_.at;
   // Counters first, then thresholds: a policy with two windows, or several metrics, sees all
   // settled.
-  for (PlannedPolicy& planned : settlement.policies) {
+  for (PlannedPolicy& planned : judgement.plan.policies) {
     const Policy& policy = work_.policy_of(planned);
     if (!planned.reserves) {
       // What an open policy's rungs only read may have changed since the request.
       for (std::size_t k = 0; policy.is_meter && k < policy.counters.size(); ++k) {
-        PlannedCounter& counter = counter_at(planned, k);
+        PlannedCounter& counter = work_.planned_counter(planned, k);
         const Counter& of = work_.counter_of(counter);
         if (counter.counts || of.spec.metric == limiter::Metric::exists) continue;
         if (counter.asked != PlannedCounter::kNone) {
-          read_in_store(settlement, counter);
+          read_in_store(counter);
           continue;
         }
         counter.reading = work_.counts.peek(of, counter.key, now.moment(of));
@@ -248,7 +220,7 @@ void Settling::settle_reserved(Settlement& settlement, Instant now, bool every_o
       planned.matched = settles_as_match(planned, late, late_known);
     }
     for (std::size_t k = 0; k < policy.counters.size(); ++k) {
-      PlannedCounter& counter = counter_at(planned, k);
+      PlannedCounter& counter = work_.planned_counter(planned, k);
       if (!counter.reserves) {  // settled already for a policy that shares it
         planned.matched = planned.matched && counter.counts;
         continue;
@@ -265,13 +237,13 @@ void Settling::settle_reserved(Settlement& settlement, Instant now, bool every_o
         planning_.keep_datum(counter);
       }
       const limiter::Reading settled =
-          work_.counts.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+          work_.counts.settle(of, counter.key, judgement.at.of(of), now.moment(of), counter.amount,
                               counter.undo, planned.matched);
       counter.undo = {};
       if (counter.in_store && planned.matched) {
-        settle_in_store(settlement, counter, looks_back);
+        settle_in_store(counter, looks_back);
       } else {
-        store_.end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
+        store_.end_in_store(counter, limiter::SharedVerb::release, judgement.asked);
         counter.asked = PlannedCounter::kNone;
       }
       if (looks_back && planned.matched) continue;
@@ -280,41 +252,34 @@ void Settling::settle_reserved(Settlement& settlement, Instant now, bool every_o
     }
     if (planned.matched) StatsCells::add(work_.loaded->policy_cells[planned.policy]->events);
   }
-  if (!settlement.closing.empty()) return;  // closed() goes on
-  for (const PlannedPolicy& planned : settlement.policies) {
-    if (planned.reserves && planned.matched) judge_settled(settlement, planned, now);
+  if (!judgement.closing.empty()) return;  // closed() goes on
+  for (const PlannedPolicy& planned : judgement.plan.policies) {
+    if (planned.reserves && planned.matched) judge_settled(planned);
   }
-  if (work_.rows != nullptr) row_giving_.give_settled_rows(*work_.rows, settlement);
+  if (work_.rows != nullptr) row_giving_.give_settled_rows(*work_.rows);
 }
 
 /// The rungs of a policy on what is settled now: memory is written from nothing else.
-void Settling::judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now) {
-  WEIR_ASSERT(work_.uses_set_of(settlement));
+void Settling::judge_settled(const PlannedPolicy& planned) {
   const Policy& policy = work_.policy_of(planned);
-  if (!policy.meters.empty()) {
-    ladder_.set_metrics(policy, settlement.policies, settlement.counters, settlement.counter_refs,
-                        true);
-  }
+  if (!policy.meters.empty()) ladder_.set_metrics(policy, true);
   for (const bool shadow : {false, true}) {
-    const Winner won = ladder_.settled_winner(settlement, planned, shadow);
+    const Winner won = ladder_.settled_winner(planned, shadow);
     if (won.rung < 0) continue;
     const auto r = static_cast<std::size_t>(won.rung);
     const Rung& rung = policy.rungs[r];
     if (!shadow && policy.has_metric && holds_caller(rung, rung.effect)) {
-      const auto& counter =
-          settlement.counters[settlement.counter_refs[planned.first_counter + rung.counter]];
+      const PlannedCounter& counter = work_.planned_counter(planned, rung.counter);
       work_.bank.pin(work_.counter_of(counter).id, counter.key);
     }
     memory_.remember(policy, planned, rung, r, won.value,
-                     settlement.limits[planned.first_limit + r], settlement.counters,
-                     settlement.counter_refs, now);
+                     work_.plan().limits[planned.first_limit + r], work_.at);
   }
 }
 
-void Settling::apply_resets(Settlement& settlement, Instant) {
-  WEIR_ASSERT(work_.uses_set_of(settlement));
+void Settling::apply_resets() {
   if (!work_.set->any_answer_work) return;
-  for (const auto* events : {&settlement.events, &settlement.open_events}) {
+  for (const auto* events : {&work_.plan().events, &work_.plan().open_events}) {
     for (const EventIndex event : *events) {
       if (!matching_.happened(event)) continue;
       for (const std::uint16_t index : work_.set->resets_of[event]) {
@@ -346,45 +311,41 @@ void Settling::apply_resets(Settlement& settlement, Instant) {
   }
 }
 
-void Settling::aborted(Settlement& settlement, Instant at) {
-  const Instant now = settlement.answered_at(at);
-  if (!settlement.reserved && settlement.patterns.empty()) return;
-  const SetInUse in_use(matching_, settlement.loaded);
-  work_.at = now;
+void Settling::aborted(Instant at) {
+  Judgement& judgement = *work_.judgement;
+  if (!judgement.reserved && !judgement.open_patterns) return;
   const Answer nothing;
-  work_.frame.resume(work_.set->slots, settlement.captured, nothing, settlement.at.now,
-                     work_.oracle);
-  settle_reserved(settlement, now, true);
-  patterns_.feed_answered(settlement, now, false);
-  keep_for_closing(settlement);
+  look_at(nothing, at);
+  store_.use_replies_of(judgement.asked);
+  settle_reserved(true);
+  patterns_.feed_answered(work_.at, false);
+  keep_for_closing();
 }
 
-void Settling::released(Settlement& settlement, Instant at) {
-  const Instant now = settlement.answered_at(at);
-  if (!settlement.reserved) return;
-  settlement.reserved = false;
-  const SetInUse in_use(matching_, settlement.loaded);
-  for (PlannedCounter& counter : settlement.counters) {
+void Settling::released(Instant at) {
+  Judgement& judgement = *work_.judgement;
+  const Instant now = judgement.answered_at(at);
+  if (!std::exchange(judgement.reserved, false)) return;
+  for (PlannedCounter& counter : judgement.plan.counters) {
     if (!counter.reserves) continue;
     counter.reserves = false;
     const Counter& of = work_.counter_of(counter);
-    work_.counts.settle(of, counter.key, settlement.at.of(of), now.moment(of), counter.amount,
+    work_.counts.settle(of, counter.key, judgement.at.of(of), now.moment(of), counter.amount,
                         counter.undo, false);
     counter.undo = {};
-    store_.end_in_store(counter, limiter::SharedVerb::release, settlement.asked);
+    store_.end_in_store(counter, limiter::SharedVerb::release, judgement.asked);
   }
 }
 
-void Settling::ended(Settlement& settlement) {
-  if (settlement.in_flight.empty()) return;
-  const SetInUse in_use(matching_, settlement.loaded);
-  for (PlannedCounter& counter : settlement.in_flight) {
+void Settling::ended() {
+  Judgement& judgement = *work_.judgement;
+  for (PlannedCounter& counter : judgement.in_flight) {
     if (counter.undo.what != limiter::Undo::What::nothing) {
       work_.counts.leave(work_.counter_of(counter), counter.key, counter.amount.amount);
     }
-    store_.end_in_store(counter, limiter::SharedVerb::take_back, settlement.asked);
+    store_.end_in_store(counter, limiter::SharedVerb::take_back, judgement.asked);
   }
-  settlement.in_flight.clear();
+  judgement.in_flight.clear();
 }
 
 }  // namespace weir::policies

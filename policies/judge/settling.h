@@ -12,8 +12,8 @@
 
 namespace weir::policies {
 
-/// The answer side: reservations become counts or nothing, settled readings write memory, resets.
-/// settling_shared.cc is about what the store holds of it.
+/// The answer side of the judgement under way: reservations become counts or nothing, settled
+/// readings write memory, resets. settling_shared.cc is about what the store holds of it.
 class Settling final {
  public:
   Settling(Judging& work, EventKeys& keys, EventMatching& matching, StoreCalls& store,
@@ -30,32 +30,25 @@ class Settling final {
         view_counting_(view_counting),
         patterns_(patterns) {}
 
-  /// After a verdict that passes the request: whether anything is left to observe, and what.
+  /// After a verdict that passes the event: whether anything is left to observe.
   bool must_observe() const noexcept;
-  /// After a judgement with Options::answer: this answer changes nothing, so that it need not be
-  /// observed. False: keep() and answered(), as ever. The request must still be there.
+  /// After a judgement with JudgeOptions::answer: this answer changes nothing, so that it need not
+  /// be observed. False: open() and answered(), as ever. The event must still be there.
   bool settled_by(const Answer& answer);
-  /// Takes it, out of the plan: plan() is empty then but for its list hits and its defect.
-  void keep(Settlement& into);
-  /// The answer (with its body, if answer_needs_body()) is here.
-  bool answer_needs_body(const Settlement& settlement) const;
-  /// Whether an enforced policy does, so that the app must be asked for one that can be read.
-  bool wants_readable_answer(const Settlement& settlement) const;
-  /// After answered(): why the body that policies asked for could not be read; none if it could, or
-  /// nobody asked.
-  MissReason unread_answer() const noexcept;
-  void answered(Settlement& settlement, const Answer& answer, Instant now);
+  /// After a verdict that passes the event: the judgement holds all that its answer needs.
+  void open();
+  /// The answer (with its body, if needs_answer_body()) is here.
+  void answered(const Answer& answer, Instant now);
   /// The client left after its request had reached the app: counts as a match, never for `reset`.
-  void aborted(Settlement& settlement, Instant now);
+  void aborted(Instant now);
   /// The app gave no good answer, or got no request: reservations are released.
-  void released(Settlement& settlement, Instant now);
-  /// The replies to Settlement::closing are there: what rests on them is judged.
-  void closed(Settlement& settlement, Instant now);
-  /// Every so often while the request lasts: moves the end of the reservations and places in flight
-  /// that the store holds for it. A request younger than `least` has nothing to renew yet.
-  void renew(const Settlement& settlement, TimePoint now, milliseconds least);
+  void released(Instant now);
+  /// The replies to Judgement::closing are there: what rests on them is judged.
+  void closed(Instant now);
+  /// Moves the end of the reservations and places in flight that the store holds for it.
+  void renew();
   /// Last: gives back the place in flight.
-  void ended(Settlement& settlement);
+  void ended();
 
  private:
   /// What the answer says of something.
@@ -65,15 +58,16 @@ class Settling final {
     unread,   ///< it cannot be read
     unclear,  ///< it hangs on something of the request that cannot be read
   };
-  void settle_in_store(Settlement& settlement, PlannedCounter& counter, bool looks_back);
-  void read_in_store(Settlement& settlement, PlannedCounter& counter);
-  void keep_for_closing(Settlement& settlement);
+  void look_at(const Answer& answer, Instant at);
+  void settle_in_store(PlannedCounter& counter, bool looks_back);
+  void read_in_store(PlannedCounter& counter);
+  void keep_for_closing();
   Told came_true(const PlannedPolicy& planned);
   Told load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   bool settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known);
-  void settle_reserved(Settlement& settlement, Instant now, bool every_one_matches);
-  void judge_settled(Settlement& settlement, const PlannedPolicy& planned, Instant now);
-  void apply_resets(Settlement& settlement, Instant now);
+  void settle_reserved(bool every_one_matches);
+  void judge_settled(const PlannedPolicy& planned);
+  void apply_resets();
 
   Judging& work_;
   EventKeys& keys_;

@@ -30,7 +30,8 @@ class StoreCalls final {
   /// Counters with `share: redis` are asked of the shared store, by these names; without it they
   /// are counted here alone, as if nobody else were there. Must outlive the use.
   void share(const Sharing& sharing) noexcept { sharing_ = &sharing; }
-  Asking& asking() noexcept { return asking_; }
+  /// What the judgement under way asks.
+  Asking& asking() noexcept { return work_.judgement->asked; }
   /// Operations that nobody waits for: what ends reservations, takes back, empties. To be submitted
   /// after every call, and cleared.
   Asking& errands() noexcept { return errands_; }
@@ -52,7 +53,6 @@ class StoreCalls final {
   EventKeys& keys_;
   const Sharing* sharing_ = nullptr;
   std::uint64_t sequence_ = 0;  // of this worker's events in the store
-  Asking asking_;               // of the event under judgement
   Asking errands_;
   const Asking* asked_ = nullptr;  // what PlannedCounter::asked means now
   std::vector<std::string> shared_keys_;

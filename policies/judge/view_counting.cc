@@ -26,20 +26,21 @@ void ViewCounting::observe_views(Instant at) {
       if (binding.outcome) {
         open = true;
       } else if (matching_.happened(binding.event)) {
-        counted = count_in_view(view, binding, work_.happened, at);
+        counted = count_in_view(view, binding, work_.judgement->happened, at);
       }
     }
-    if (open && !counted) work_.plan.open_views.push_back(index);
+    if (open && !counted) work_.plan().open_views.push_back(index);
   }
 }
 
 /// The answer is here, and with it what the open events are.
-void ViewCounting::observe_answered_views(const Settlement& settlement) {
-  for (const std::uint16_t index : settlement.views) {
+void ViewCounting::observe_answered_views() {
+  const Judgement& judgement = *work_.judgement;
+  for (const std::uint16_t index : judgement.plan.open_views) {
     const View& view = work_.set->views[index];
     for (const View::Binding& binding : view.bindings) {
       if (!binding.outcome || !matching_.happened(binding.event)) continue;
-      if (count_in_view(view, binding, settlement.time, settlement.at)) break;
+      if (count_in_view(view, binding, judgement.happened, judgement.at)) break;
     }
   }
 }

@@ -12,7 +12,7 @@ class ViewCounting final {
       : work_(work), keys_(keys), matching_(matching) {}
 
   void observe_views(Instant at);
-  void observe_answered_views(const Settlement& settlement);
+  void observe_answered_views();
 
  private:
   bool count_in_view(const View& view, const View::Binding& binding, TimePoint time, Instant at);

@@ -15,6 +15,9 @@ struct JudgeOptions {
   bool may_wait = true;  ///< a Verdict of kind wait may be given
   bool can_hold = true;  ///< there is room among the held
   bool dry = false;      ///< change nothing: what would the verdict be
+  /// An event that is passed stays open although its answer changes nothing: somebody wants to see
+  /// that (Driver::value()).
+  bool keep_open = false;
   Trace* trace = nullptr;
   RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
   /// When the event happened, to patterns and views; none: now. Live their deadlines and windows
@@ -27,7 +30,7 @@ struct JudgeOptions {
   std::uint64_t line =
       0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
   /// The app's answer, where it is in hand already, as in a log: nothing needs to be reserved for
-  /// what it decides, and most answers leave nothing to observe (settled_by()).
+  /// what it decides, and most answers leave nothing to observe.
   const Answer* answer = nullptr;
 };
 

@@ -39,7 +39,6 @@ struct Verdict {
     hold,
     refuse,
     wait,
-    ask,  ///< none yet: first Evaluator::asking() must be answered
   };
   Kind kind = Kind::pass;
   Action effect = Action::none;  ///< the severest that applies

@@ -28,7 +28,7 @@
 #include "policies/set/routes.h"
 #include "policies/set/views.h"
 
-/// The compiled policies of a configuration: immutable, indexed, shared by all workers. evaluator.h
+/// The compiled policies of a configuration: immutable, indexed, shared by all workers. driver.h
 /// judges requests by them.
 namespace weir::policies {
 

@@ -4,7 +4,7 @@
 
 #include "config/load.h"
 #include "config/text/render.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 #include "policies/set/compile.h"
 
 namespace weir::test {
@@ -49,8 +49,8 @@ boost::asio::awaitable<admin::StoreAnswer> FakeProcess::ask_store(admin::StoreQu
 config::Action FakeProcess::judge_at(TimePoint time, std::string_view method, std::string_view path,
                                      std::string_view ip, std::vector<HeaderField> headers,
                                      std::string_view body) {
-  policies::Evaluator evaluator(bank, lists, secret);
-  evaluator.use(policies::load_on_worker(set, stats, 0));
+  policies::Driver driver(bank, lists, secret);
+  driver.use(policies::load_on_worker(set, stats, 0));
   Request request;
   request.time = time;
   request.method = method;
@@ -61,7 +61,8 @@ config::Action FakeProcess::judge_at(TimePoint time, std::string_view method, st
   request.headers = headers;
   request.body_state = BodyState::complete;
   request.body = body;
-  return evaluator.judge(request, {time, time}, {}).effect;
+  policies::Judgement judgement;
+  return driver.start(judgement, request, {time, time}, {})->effect;
 }
 
 void FakePulse::ask(std::size_t worker, std::function<void()> beat) {

@@ -49,16 +49,13 @@ struct Addresses : testing::Test {
     preset("user", user);
     const auto index = std::find_if(set.events.begin(), set.events.end(),
                                     [&](const Event& e) { return e.name == event; });
-    Evaluator::Options options;
+    JudgeOptions options;
     options.rows = rows;
     const Record row{static_cast<EventIndex>(index - set.events.begin()), world.now, values};
-    const Verdict& verdict = world.evaluator.judge(row, world.instant(), options);
+    const Verdict& verdict = world.start(row, options);
     const Action effect = verdict.effect;
-    if (world.evaluator.must_observe()) {  // what a record says has happened: it resets at once
-      Settlement settlement;
-      world.evaluator.keep(settlement);
-      world.answer(settlement, 0);
-    }
+    // What a record says has happened: it resets at once.
+    if (world.last->is_open()) world.answer(*world.last, 0);
     const ActionRow& action = action_row(effect);
     return effect == Action::none   ? "pass"
            : action.verdict.empty() ? std::string(action.name)
@@ -288,9 +285,9 @@ views:
     const auto door = static_cast<unsigned>(random() % 3);
     if (door == 2) {
       TestRequest request("GET /page", ip);
-      Evaluator::Options options;
+      JudgeOptions options;
       options.rows = &rows;
-      world.evaluator.judge(request.view(world.now), world.instant(), options);
+      world.start(request.view(world.now), options);
     } else {
       record(world, door == 0 ? "rec" : "told", ip, &rows);
     }

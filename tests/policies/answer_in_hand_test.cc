@@ -54,19 +54,15 @@ std::string send(World& world, TestRequest& request, int status, bool in_hand) {
   Lines lines;
   Answer answer;
   answer.status = status;
-  Evaluator::Options options;
+  JudgeOptions options;
   options.may_wait = false;
   options.rows = &lines;
   if (in_hand) options.answer = &answer;
-  const Verdict& verdict = world.evaluator.judge(request.view(world.now), world.instant(), options);
+  const Verdict& verdict = world.start(request.view(world.now), options);
   lines.all += action_row(verdict.effect).name;
-  const bool passed = verdict.kind == Verdict::Kind::pass || verdict.kind == Verdict::Kind::hold;
-  if (!passed || !world.evaluator.must_observe()) return lines.all;
-  if (in_hand && world.evaluator.settled_by(answer)) return lines.all;
-  Settlement settlement;
-  world.evaluator.keep(settlement);
-  world.evaluator.answered(settlement, answer, world.instant());
-  world.evaluator.ended(settlement);
+  if (!world.last->is_open()) return lines.all;
+  world.driver.answer(*world.last, answer, world.instant());
+  world.driver.end(*world.last, world.instant());
   return lines.all;
 }
 
@@ -100,13 +96,13 @@ TEST(AnswerInHand, ReservesNothingForWhatTheAnswerDecides) {
   TestRequest request("POST /login?user=ann");
   Answer answer;
   answer.status = 500;
-  Evaluator::Options options;
+  JudgeOptions options;
   options.answer = &answer;
-  world.evaluator.judge(request.view(world.now), world.instant(), options);
+  world.start(request.view(world.now), options);
   const Policy& policy = *world.set_->find_policy("refuses");
-  for (const PlannedPolicy& planned : world.evaluator.plan().policies) {
+  for (const PlannedPolicy& planned : world.plan().policies) {
     if (planned.policy != policy.index) continue;
-    const auto& plan = world.evaluator.plan();
+    const auto& plan = world.plan();
     const PlannedCounter& counter = plan.counters[plan.counter_refs[planned.first_counter]];
     EXPECT_TRUE(planned.reserves);
     EXPECT_FALSE(counter.counted());

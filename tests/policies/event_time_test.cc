@@ -46,7 +46,7 @@ struct EventTimePolicies : testing::Test {
   std::vector<std::string> at(World& world, double s, TestRequest request = {"GET /a"},
                               int status = 200) {
     readings.all.clear();
-    Evaluator::Options options;
+    JudgeOptions options;
     options.may_wait = false;
     options.rows = &readings;
     options.own_time = time(s);
@@ -56,7 +56,7 @@ struct EventTimePolicies : testing::Test {
   /// The same for one that says nothing, as a proxied one.
   std::vector<std::string> now(World& world, TestRequest request = {"GET /a"}, int status = 200) {
     readings.all.clear();
-    Evaluator::Options options;
+    JudgeOptions options;
     options.may_wait = false;
     options.rows = &readings;
     judge(world, std::move(request), options, status);
@@ -64,11 +64,11 @@ struct EventTimePolicies : testing::Test {
   }
   std::vector<std::string> late_for(World& world, double s, TestRequest request = {"GET /a"}) {
     Skips skips;
-    Evaluator::Options options;
+    JudgeOptions options;
     options.dry = true;
     options.own_time = time(s);
     options.trace = &skips;
-    world.evaluator.judge(request.view(world.now), world.instant(), options);
+    world.start(request.view(world.now), options);
     return skips.all;
   }
   static std::uint64_t late(World& world, std::string_view policy) {
@@ -80,14 +80,9 @@ struct EventTimePolicies : testing::Test {
   Readings readings;
 
  private:
-  static void judge(World& world, TestRequest request, const Evaluator::Options& options,
-                    int status) {
-    const Verdict& verdict =
-        world.evaluator.judge(request.view(world.now), world.instant(), options);
-    if (verdict.kind != Verdict::Kind::pass || !world.evaluator.must_observe()) return;
-    Settlement settlement;
-    world.evaluator.keep(settlement);
-    world.answer(settlement, status);
+  static void judge(World& world, TestRequest request, const JudgeOptions& options, int status) {
+    world.start(request.view(world.now), options);
+    if (world.last->is_open()) world.answer(*world.last, status);
   }
 };
 
@@ -244,13 +239,13 @@ TEST_F(EventTimePolicies, answers_in_any_order_hide_no_failure) {
   World world(std::string(kLogins) +
               "  - {name: p, watch: failed, key: user, window: {last: 10s, exact: true}, clock: "
               "event, then: [{over: 2, do: graylist, for: 1h}]}\n");
-  std::vector<std::unique_ptr<Settlement>> open;
+  std::vector<std::shared_ptr<Judgement>> open;
   for (int n = 0; n < 3; ++n) {
     world.now = time(60 + n);
     TestRequest request = kAnn;
     auto judged = world.judge(request);
-    ASSERT_TRUE(judged.settlement);
-    open.push_back(std::move(judged.settlement));
+    ASSERT_TRUE(judged.judgement);
+    open.push_back(std::move(judged.judgement));
   }
   world.now = time(70);  // beyond `late: 0s`: what was reserved counts all the same
   for (auto it = open.rbegin(); it != open.rend(); ++it) world.answer(**it, 401);

@@ -42,7 +42,7 @@ policies:
 class ExplainTest : public testing::Test {
  protected:
   std::string golden(const std::string& name, TestRequest request) {
-    Explanation explanation = explain(world.evaluator, request.view(world.now), world.instant());
+    Explanation explanation = explain(world.driver, request.view(world.now), world.instant());
     const std::string text = weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/" + name + ".txt",
                                                         explanation.to_text(false));
     const std::string json = weir::test::compare_golden(
@@ -83,7 +83,7 @@ TEST_F(ExplainTest, NothingMatches) { EXPECT_EQ(golden("nothing", TestRequest("G
 TEST_F(ExplainTest, ChangesNothing) {
   for (int i = 0; i < 50; ++i) {
     TestRequest request = login();
-    explain(world.evaluator, request.view(world.now), world.instant());
+    explain(world.driver, request.view(world.now), world.instant());
   }
   EXPECT_EQ(world.bank.stats().keys, 0u);
   for (const List& list : world.set_->lists) EXPECT_EQ(world.lists.size(list.id), 0u) << list.name;

@@ -142,8 +142,8 @@ policies:
 )");
   const auto usage = [&](int tokens) {
     auto judged = world.judge(TestRequest("POST /ask"));
-    if (judged.settlement) {
-      world.answer(*judged.settlement, 200, "{\"usage\": " + std::to_string(tokens) + "}");
+    if (judged.judgement) {
+      world.answer(*judged.judgement, 200, "{\"usage\": " + std::to_string(tokens) + "}");
     }
     return judged.effect;
   };

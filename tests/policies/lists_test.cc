@@ -1,4 +1,4 @@
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 #include "policies/set/text_keys.h"
 #include "tests/policies/world.h"
 
@@ -50,11 +50,11 @@ TEST(Lists, EntriesOfAnotherMeaningDoNotReturnWithAReload) {
   };
   World world(with("{of: ip, kind: deny}"));
   const auto list_it = [&](const char* address) {
-    const List& list = world.evaluator.set().lists.front();
+    const List& list = world.driver.set().lists.front();
     limiter::Listing listing;
     const std::string_view parts[] = {address};
     listing.parts = parts;
-    listing.key = list_key(world.evaluator.set(), list, parts, world.secret).value();
+    listing.key = list_key(world.driver.set(), list, parts, world.secret).value();
     const milliseconds durations[] = {hours(1)};
     listing.durations = durations;
     world.lists.add(list.id, listing, world.now);
@@ -134,9 +134,9 @@ policies:
 )");
   EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
   EXPECT_EQ(world.send(TestRequest("GET /")), "deny");
-  const List& list = world.evaluator.set().lists.front();
+  const List& list = world.driver.set().lists.front();
   const std::string_view parts[] = {"203.0.113.7"};
-  const Hash128 key = list_key(world.evaluator.set(), list, parts, world.secret).value();
+  const Hash128 key = list_key(world.driver.set(), list, parts, world.secret).value();
   const auto until = [&] { return world.lists.find(list.id, key, world.now).until; };
   const TimePoint first = until();
   for (int i = 0; i < 3; ++i) {
@@ -203,7 +203,7 @@ policies: [{name: p, watch: request, key: ip, window: 1h, then: [{over: 100, do:
     EXPECT_EQ(world.send(TestRequest(std::string("GET /?") + refused)), "deny") << refused;
   }
   EXPECT_EQ(world.send(TestRequest("GET /?n=9&d=3")), "pass");
-  const auto& set = world.evaluator.set();
+  const auto& set = world.driver.set();
   const std::string_view eight[] = {"8"}, spelt[] = {"0008"}, none[] = {"abc"};
   EXPECT_EQ(list_key(set, set.lists[0], eight, world.secret).value(),
             list_key(set, set.lists[0], spelt, world.secret).value());

@@ -48,8 +48,8 @@ TEST(MemoryRules, AShadowPolicyCountsWhatItDoesNotGuard) {
   World world(guarded("shadow", "1h", "deny"));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(world.send(tried()), "pass");
   world.judge(TestRequest("POST /buy"));
-  ASSERT_FALSE(world.evaluator.plan().counters.empty());
-  EXPECT_EQ(world.evaluator.plan().counters[0].reading.value, Number(5))
+  ASSERT_FALSE(world.plan().counters.empty());
+  EXPECT_EQ(world.plan().counters[0].reading.value, Number(5))
       << "it would refuse none of the tries, so all of them are counted";
 }
 
@@ -68,8 +68,8 @@ policies:
   EXPECT_EQ(world.judge(TestRequest("POST /buy"), false).effect, "deny") << "it waits no longer";
   EXPECT_EQ(listed(world, "p:deny"), 0u);
   for (auto& judged : open) {
-    ASSERT_TRUE(judged.settlement);
-    world.answer(*judged.settlement, 200);
+    ASSERT_TRUE(judged.judgement);
+    world.answer(*judged.judgement, 200);
   }
   EXPECT_EQ(world.send(TestRequest("POST /buy")), "pass");
 }
@@ -92,7 +92,7 @@ policies:
     EXPECT_EQ(listed(world, list.c_str()), 0u) << "five logins under way have failed in nothing";
     for (auto& judged : open) {
       ASSERT_EQ(judged.effect, "pass");
-      if (judged.settlement) world.answer(*judged.settlement, 200);
+      if (judged.judgement) world.answer(*judged.judgement, 200);
     }
     EXPECT_EQ(listed(world, list.c_str()), 0u) << "and all of them were right";
     for (int i = 0; i < 2; ++i) EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass");

@@ -101,10 +101,10 @@ policies:
 )");
   const auto place = [](double x) { return TestRequest("POST /login?y=0&x=" + std::to_string(x)); };
   World::Judged one = world.judge(place(-0.005)), two = world.judge(place(0.005));
-  ASSERT_TRUE(one.settlement && two.settlement);
+  ASSERT_TRUE(one.judgement && two.judgement);
   EXPECT_EQ(world.judge(place(0)).effect, "wait") << "over only because of what is in flight";
-  world.answer(*one.settlement, 401);
-  world.answer(*two.settlement, 401);
+  world.answer(*one.judgement, 401);
+  world.answer(*two.judgement, 401);
   EXPECT_EQ(world.send(place(0.001)), "deny");
   EXPECT_EQ(world.send(place(0.02), 200), "pass") << "1.7 and 2.8 km away";
   EXPECT_EQ(world.send(place(0.0), 401), "pass") << "the right login forgave one of the two";
@@ -154,7 +154,7 @@ policies:
     TestRequest request(at(place.lat, place.lon));
     const Request& view = request.view(world.now);
     const std::size_t before = weir::test::allocations();
-    world.evaluator.judge(view, world.instant(), {});
+    world.start(view, {});
     if (n > 500) allocated += weir::test::allocations() - before;
     seen.push_back({place, world.now});
     std::int64_t expected = 0;
@@ -162,7 +162,7 @@ policies:
       const double metres = distance_metres(s.place.lat, s.place.lon, place.lat, place.lon);
       expected += world.now - s.ts < std::chrono::minutes(10) && metres <= 100'000;
     }
-    const PlannedCounter& counter = world.evaluator.plan().counters.front();
+    const PlannedCounter& counter = world.plan().counters.front();
     ASSERT_EQ(counter.reading.value, Number(expected))
         << n << " at " << place.lat << " " << place.lon;
   }
@@ -178,8 +178,7 @@ policies:
 )");
   EXPECT_EQ(world.send(TestRequest(at(31.2304, 121.4737, "&who=a&n=7"))), "pass");
   TestRequest request(at(31.3, 121.5, "&who=a&n=5"));
-  const Explanation explanation =
-      explain(world.evaluator, request.view(world.now), world.instant());
+  const Explanation explanation = explain(world.driver, request.view(world.now), world.instant());
   EXPECT_EQ(
       weir::test::compare_golden(WEIR_SOURCE_DIR, "explain/near.txt", explanation.to_text(false)),
       "");

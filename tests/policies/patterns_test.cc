@@ -61,16 +61,16 @@ class Patterns : public ::testing::Test {
   void use(const std::string& yaml) {
     world_ = std::make_unique<World>(yaml);
     world_->pattern_sink = &matches_;
-    world_->evaluator.use_patterns(&world_->patterns, &matches_);
+    world_->driver.use_patterns(&world_->patterns, &matches_);
   }
   std::string send(const std::string& what, int status = 200, const std::string& user = "ann") {
-    world_->evaluator.advance(world_->now - milliseconds{1});
+    world_->driver.advance(world_->now - milliseconds{1});
     return world_->send(request(what, user), status);
   }
   void after(std::int64_t ms) { world_->now += milliseconds{ms}; }
   void advance(std::int64_t ms = 0) {
     after(ms);
-    world_->evaluator.advance(world_->now - milliseconds{1});
+    world_->driver.advance(world_->now - milliseconds{1});
   }
   std::vector<std::string> listed(std::string_view list) {
     std::vector<std::string> out;
@@ -118,11 +118,11 @@ TEST_F(Patterns, what_fires_for_the_store_fires_nothing_of_our_own_again) {
   send("order");
   advance(6'000);
   EXPECT_EQ(matches_.lines.size(), 1U);
-  world_->evaluator.fire_due();  // of shared patterns: there are none
+  world_->driver.patterns().fire_due();  // of shared patterns: there are none
   send("order");
-  world_->evaluator.end_of_input(world_->now, true);
+  world_->driver.end_of_input(world_->now, true);
   EXPECT_EQ(matches_.lines.size(), 2U);
-  world_->evaluator.fire_due();
+  world_->driver.patterns().fire_due();
   EXPECT_EQ(matches_.lines.size(), 2U);
 }
 
@@ -138,7 +138,7 @@ views:
   - {name: v, watch: row, by: user, window: {every: 1m}}
 )");
   Matches matches;
-  world.evaluator.use_patterns(&world.patterns, &matches);
+  world.driver.use_patterns(&world.patterns, &matches);
   const PolicySet& set = *world.set_;
   const auto tell = [&](std::string_view what) {
     const Preset values[] = {{*set.slots.find("column row.what"), Value::text(what)},
@@ -147,15 +147,14 @@ views:
         std::find_if(set.events.begin(), set.events.end(),
                      [](const Event& event) { return event.name == "row"; }) -
         set.events.begin());
-    world.evaluator.advance(world.now - milliseconds{1});
-    world.evaluator.judge(Record{row, world.now - milliseconds{3'600'000}, values},
-                          {world.now, world.now}, {});
+    world.driver.advance(world.now - milliseconds{1});
+    world.start(Record{row, world.now - milliseconds{3'600'000}, values});
   };
   tell("order");  // of an hour ago
   world.now += milliseconds{1};
   tell("pay");
   world.now += milliseconds{60'000};
-  world.evaluator.advance(world.now);
+  world.driver.advance(world.now);
   EXPECT_THAT(matches.lines, ElementsAre());
 }
 
@@ -206,19 +205,19 @@ TEST_F(Patterns, an_answer_that_never_comes_has_not_happened) {
       "{name: p, sequence: [login_failed, login_failed], key: user, within: 1m, then: [{do: "
       "flag}]}");
   auto judged = world_->judge(request("login"));
-  ASSERT_TRUE(judged.settlement);
-  world_->evaluator.released(*judged.settlement, world_->instant());
+  ASSERT_TRUE(judged.judgement);
+  world_->driver.release(*judged.judgement, world_->instant());
   judged = world_->judge(request("login"));
-  world_->evaluator.aborted(*judged.settlement, world_->instant());
+  world_->driver.abort(*judged.judgement, world_->instant());
   EXPECT_EQ(world_->patterns.stats().open, 0U);
 }
 
 TEST_F(Patterns, after_an_abort_what_was_certain_has_happened) {
   start("{name: p, sequence: [login, login_ok], key: user, within: 1m, then: [{do: flag}]}");
   auto judged = world_->judge(request("login"));
-  ASSERT_TRUE(judged.settlement);
+  ASSERT_TRUE(judged.judgement);
   EXPECT_EQ(world_->patterns.stats().open, 0U);
-  world_->evaluator.aborted(*judged.settlement, world_->instant());
+  world_->driver.abort(*judged.judgement, world_->instant());
   EXPECT_EQ(world_->patterns.stats().open, 1U);
 }
 
@@ -337,7 +336,7 @@ TEST_F(Patterns, an_explanation_changes_nothing_and_tells_the_step) {
   start("{name: p, sequence: [order, pay], key: user, within: 5s, then: [{do: flag}]}");
   send("order");
   TestRequest pay = request("pay");
-  const Explanation told = explain(world_->evaluator, pay.view(world_->now), world_->instant());
+  const Explanation told = explain(world_->driver, pay.view(world_->now), world_->instant());
   EXPECT_THAT(told.to_text(false),
               HasSubstr("p  on pay, key user=ann\n    step 2 of 2; its key has 1 open "
                         "match; it completes one\n"));
@@ -345,7 +344,7 @@ TEST_F(Patterns, an_explanation_changes_nothing_and_tells_the_step) {
   EXPECT_EQ(told.verdict, "flag");
   EXPECT_EQ(send("pay"), "flag");
   TestRequest order = request("order", "zoe");
-  EXPECT_THAT(explain(world_->evaluator, order.view(world_->now), world_->instant()).to_text(false),
+  EXPECT_THAT(explain(world_->driver, order.view(world_->now), world_->instant()).to_text(false),
               HasSubstr("step 1 of 2; its key has 0 open matches\n"));
 }
 
@@ -424,7 +423,7 @@ TEST_P(RandomRecords, judged_one_by_one_match_what_the_naive_list_says) {
   for (int round = 0; round < 40; ++round) {
     World world(kRecords);
     Matches matches;
-    world.evaluator.use_patterns(&world.patterns, &matches);
+    world.driver.use_patterns(&world.patterns, &matches);
     const PolicySet& set = *world.set_;
     const auto event =
         static_cast<EventIndex>(std::find_if(set.events.begin(), set.events.end(),
@@ -442,8 +441,9 @@ TEST_P(RandomRecords, judged_one_by_one_match_what_the_naive_list_says) {
       const Preset values[] = {{*set.slots.find("column login.user"), Value::text(user)},
                                {*set.slots.find("column login.state"), Value::text(state)}};
       const TimePoint at = from_ms(Matches::kStart + ts);
-      world.evaluator.advance(at - milliseconds{1});
-      world.evaluator.judge(Record{event, at, values, nullptr, line}, {at, at}, {});
+      world.driver.advance(at - milliseconds{1});
+      world.now = at;
+      world.start(Record{event, at, values, nullptr, line});
       const bool failed = state == "fail";
       const bool odd = state != "ok";
       const auto add = [&](int which, int steps, bool among) {
@@ -454,7 +454,7 @@ TEST_P(RandomRecords, judged_one_by_one_match_what_the_naive_list_says) {
       add(1, (failed ? 5 : 0) | (odd ? 2 : 0), false);
       add(2, (failed ? 1 : 0) | (odd ? 2 : 0), false);
     }
-    world.evaluator.end_of_input(from_ms(Matches::kStart + ts), true);
+    world.driver.end_of_input(from_ms(Matches::kStart + ts), true);
 
     std::vector<std::string> expected;
     limiter::PatternSpec spec;

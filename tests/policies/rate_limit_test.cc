@@ -46,7 +46,7 @@ class Service {
       descriptors[i] = {domain, entries[i], asked[i].hits, asked[i].limit};
     }
     std::vector<FoundDescriptor> found;
-    const PolicySet& set = world_.evaluator.set();
+    const PolicySet& set = world_.driver.set();
     find_events(set, descriptors, found);
     Answered out;
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -55,9 +55,8 @@ class Service {
         continue;
       }
       const Record record = record_of(found[i], descriptors[i], world_.now);
-      const Verdict& verdict = world_.evaluator.judge(record, world_.instant(), {});
-      out.statuses.push_back(
-          status_of(set, world_.evaluator.plan(), verdict, found[i], world_.instant()));
+      const Verdict& verdict = world_.start(record, {});
+      out.statuses.push_back(status_of(set, world_.plan(), verdict, found[i], world_.instant()));
     }
     out.over = is_over(out.statuses, all_quota_);
     return out;

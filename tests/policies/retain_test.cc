@@ -59,10 +59,10 @@ TEST(Retain, OnlyOverTheSameThing) {
     TestRequest request = login("ann");
     world.judge(request);
     std::string out;
-    for (const PlannedPolicy& planned : world.evaluator.plan().policies) {
+    for (const PlannedPolicy& planned : world.plan().policies) {
       if (world.set_->policies[planned.policy].name != "new") continue;
-      out = world.evaluator.plan()
-                .counters[world.evaluator.plan().counter_refs[planned.first_counter]]
+      out = world.plan()
+                .counters[world.plan().counter_refs[planned.first_counter]]
                 .reading.value.to_string();
     }
     return out;

@@ -39,16 +39,11 @@ class Lines final : public RowSink {
 struct RowSinkTest : testing::Test {
   std::vector<std::string> send(World& world, TestRequest request, int status = 200) {
     lines.all.clear();
-    Evaluator::Options options;
+    JudgeOptions options;
     options.may_wait = false;
     options.rows = &lines;
-    const Verdict& verdict =
-        world.evaluator.judge(request.view(world.now), world.instant(), options);
-    if (verdict.kind == Verdict::Kind::pass && world.evaluator.must_observe()) {
-      Settlement settlement;
-      world.evaluator.keep(settlement);
-      world.answer(settlement, status);
-    }
+    world.start(request.view(world.now), options);
+    if (world.last->is_open()) world.answer(*world.last, status);
     return lines.all;
   }
   Lines lines;

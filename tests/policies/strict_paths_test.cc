@@ -36,7 +36,7 @@ bool refused(const PolicySet& set, std::string_view method, std::string_view tar
 TEST(StrictPaths, OnlyWhereAPolicyCanRefuse) {
   const World w(std::string(kEvents) + "policies:\n" + policy("login", "{over: 5, do: deny}") +
                 policy("search", "{over: 5, do: flag}"));
-  const PolicySet& set = w.evaluator.set();
+  const PolicySet& set = w.driver.set();
   for (const char* is : {"/api%2flogin", "/api%5clogin", "/x/..%2fapi/login", "/api/login%0a",
                          "/api/login%ff", "/api%c0%aflogin", "/api/login%2f", "//api%2flogin;a"}) {
     EXPECT_TRUE(refused(set, "POST", is)) << is;
@@ -69,7 +69,7 @@ TEST(StrictPaths, WhatCanRefuse) {
   };
   for (const auto& [name, policies, strict] : rows) {
     const World w(std::string(kEvents) + "policies:\n" + policies);
-    EXPECT_EQ(refused(w.evaluator.set(), "POST", "/api%2flogin"), strict) << name;
+    EXPECT_EQ(refused(w.driver.set(), "POST", "/api%2flogin"), strict) << name;
   }
 }
 
@@ -78,13 +78,13 @@ TEST(StrictPaths, ARouteThatFoldingHides) {
                 policy("graphql", "{over: 5, do: deny}"));
   for (const char* dodge : {"/users/.../pay", "/users/;x/pay", "/graphql/..;/x", "//graphql/..;/x",
                             "/users//...;/pay"}) {
-    EXPECT_TRUE(refused(w.evaluator.set(), "POST", dodge)) << dodge;
+    EXPECT_TRUE(refused(w.driver.set(), "POST", dodge)) << dodge;
   }
   // What is judged is a refusing route, or neither reading is one.
   for (const char* fine :
        {"/users/7/pay/", "//users/7/pay", "/users/7;v=1/pay", "/graphql/x/..", "/graphql//x",
         "/users//pay", "/shop/.../pay", "/a//b", "/graphql/%2e%2e"}) {
-    EXPECT_FALSE(refused(w.evaluator.set(), "POST", fine)) << fine;
+    EXPECT_FALSE(refused(w.driver.set(), "POST", fine)) << fine;
   }
 }
 
@@ -95,7 +95,7 @@ TEST(StrictPaths, FoldedRoutesMatchFoldedPaths) {
       "policies:\n" +
       policy("login", "{over: 5, do: deny}"));
   std::size_t found = 0;
-  w.evaluator.set().routes.match("POST", "/api/log%C3%84in", [&](std::uint16_t) { ++found; });
+  w.driver.set().routes.match("POST", "/api/log%C3%84in", [&](std::uint16_t) { ++found; });
   EXPECT_EQ(found, 1U);
 }
 
@@ -149,7 +149,7 @@ TEST(StrictPaths, RandomPathsAgainstANaiveModel) {
     const bool login = segments == std::vector<std::string>{"api", "login"};
     const bool graphql = segments.size() > 1 && segments[0] == "graphql";
     if (odd && (login || graphql)) {
-      EXPECT_TRUE(refused(w.evaluator.set(), "POST", sent)) << sent;
+      EXPECT_TRUE(refused(w.driver.set(), "POST", sent)) << sent;
     }
   }
 }

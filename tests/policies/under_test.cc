@@ -76,10 +76,10 @@ policies:
       return std::pair{count, sum};
     };
     Readings rows;
-    Evaluator::Options options;
+    JudgeOptions options;
     options.rows = &rows;
     TestRequest request("GET /?n=" + std::to_string(amount));
-    world.evaluator.judge(request.view(world.now), world.instant(), options);
+    world.start(request.view(world.now), options);
     const auto [count, sum] = in(7000);
     ASSERT_EQ(rows.last["count"], Number(count)) << i;
     ASSERT_EQ(rows.last["sum"], Number(sum)) << i;

@@ -14,10 +14,10 @@ constexpr HeaderField kJson{"content-type", "application/json"};
 /// Judges a request and settles it with an answer as a door saw it; gives the effect.
 std::string send(World& world, BodyState state, std::string_view body, int status = 200) {
   World::Judged judged = world.judge(TestRequest("POST /pay"));
-  if (!judged.settlement) return judged.effect;
+  if (!judged.judgement) return judged.effect;
   Answer answer{status, {&kJson, 1}, state, body};
-  world.evaluator.answered(*judged.settlement, answer, world.instant());
-  world.evaluator.ended(*judged.settlement);
+  world.driver.answer(*judged.judgement, answer, world.instant());
+  world.driver.end(*judged.judgement, world.instant());
   return judged.effect;
 }
 
@@ -121,9 +121,9 @@ TEST(UnreadAnswer, what_has_no_estimate_is_nobodys_smallest_value) {
   send(world, BodyState::complete, "{\"cost\": 9}");
   for (const Unread& unread : kUnread) send(world, unread.state, unread.body);
   World::Judged judged = world.judge(TestRequest("POST /pay"));
-  ASSERT_TRUE(judged.settlement);
-  world.evaluator.aborted(*judged.settlement, world.instant());
-  world.evaluator.ended(*judged.settlement);
+  ASSERT_TRUE(judged.judgement);
+  world.driver.abort(*judged.judgement, world.instant());
+  world.driver.end(*judged.judgement, world.instant());
   EXPECT_EQ(world.lists.size(world.set_->lists[0].id), 0u)
       << "neither they nor a client that hung up left a 0 behind";
   send(world, BodyState::complete, "{\"cost\": 4}");
@@ -133,23 +133,22 @@ TEST(UnreadAnswer, what_has_no_estimate_is_nobodys_smallest_value) {
 TEST(UnreadAnswer, the_reason_is_told_once_somebody_asked) {
   World world(policies("declined", "skip", "then: [{over: 2, do: deny}]"));
   send(world, BodyState::encoded, {});
-  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::encoded);
+  EXPECT_EQ(world.driver.unread_answer(), MissReason::encoded);
   send(world, BodyState::too_large, {});
-  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::too_large);
+  EXPECT_EQ(world.driver.unread_answer(), MissReason::too_large);
   send(world, BodyState::broken, {});
-  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::unreadable);
+  EXPECT_EQ(world.driver.unread_answer(), MissReason::unreadable);
   send(world, BodyState::complete, {});
-  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::none)
-      << "an answer without a body is read";
+  EXPECT_EQ(world.driver.unread_answer(), MissReason::none) << "an answer without a body is read";
   send(world, BodyState::complete, "{\"code\": 0}");
-  EXPECT_EQ(world.evaluator.unread_answer(), MissReason::none);
+  EXPECT_EQ(world.driver.unread_answer(), MissReason::none);
 }
 
 TEST(UnreadAnswer, the_app_is_asked_for_a_readable_answer_where_it_is_enforced) {
   const auto wants = [](const std::string& yaml, const std::string& line) {
     World world(yaml);
     const World::Judged judged = world.judge(TestRequest(line));
-    return judged.settlement && world.evaluator.wants_readable_answer(*judged.settlement);
+    return judged.judgement && judged.judgement->wants_readable_answer();
   };
   const std::string rest = "then: [{over: 2, do: deny}]";
   const std::string enforced = policies("declined", "skip", rest);

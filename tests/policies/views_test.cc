@@ -109,9 +109,9 @@ views:
   const auto login = [] { return TestRequest("POST /login").header("X-User", "ann"); };
   world.send(login(), 401);
   auto open = world.judge(login());
-  ASSERT_TRUE(open.settlement);
+  ASSERT_TRUE(open.judgement);
   EXPECT_EQ(shown(world, "failed"), Lines{R"("complete":false,"total":1,"rows":[["ann",1]]})"});
-  world.answer(*open.settlement, 200, R"({"n": 41})");
+  world.answer(*open.judgement, 200, R"({"n": 41})");
   EXPECT_EQ(shown(world, "failed"), Lines{R"("complete":false,"total":1,"rows":[["ann",1]]})"});
   EXPECT_EQ(shown(world, "status"),
             Lines{R"("complete":false,"total":2,"rows":[["200",1],["401",1]]})"});
@@ -128,7 +128,7 @@ views:
 )");
   auto open = world.judge(TestRequest("GET /"));
   world.now += milliseconds{12'000};
-  world.answer(*open.settlement, 200);
+  world.answer(*open.judgement, 200);
   const auto results = world.set_->views[0].live->results(1);
   EXPECT_NE(results.running.find("\"end\":" + std::to_string(kStart + 10'000)), std::string::npos)
       << results.running;
@@ -260,10 +260,10 @@ TEST(Views, SurviveAReloadThatLeavesThemAsTheyAre) {
 
 TEST(Views, ADryJudgementCountsNothing) {
   World world("views:\n  - {name: v, watch: request, window: {every: 10s}}\n");
-  Evaluator::Options dry;
+  JudgeOptions dry;
   dry.dry = true;
   TestRequest request("GET /");
-  world.evaluator.judge(request.view(world.now), world.instant(), dry);
+  world.start(request.view(world.now), dry);
   EXPECT_EQ(shown(world, "v"), Lines{});
 }
 
@@ -304,12 +304,13 @@ TEST(Views, ManyWorkersCountIntoOneView) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&world, t] {
-      Evaluator evaluator(world.bank, world.lists, world.secret);
-      evaluator.use(load_on_worker(world.set_, world.stats, 0));
+      Driver driver(world.bank, world.lists, world.secret);
+      Judgement judgement;
+      driver.use(load_on_worker(world.set_, world.stats, 0));
       for (int i = 0; i < 2'000; ++i) {
         const TimePoint at = world.now + milliseconds{i};
         TestRequest request("GET /" + std::to_string((i + t) % 7));
-        evaluator.judge(request.view(at), {at, at}, {});
+        driver.start(judgement, request.view(at), {at, at}, {});
         if (i % 100 == 0) world.set_->views[0].live->results(3);
       }
     });

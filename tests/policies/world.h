@@ -12,7 +12,7 @@
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
 #include "policies/explain/verdict_text.h"
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 #include "policies/set/compile.h"
 
 namespace weir::policies {
@@ -72,7 +72,7 @@ class TestRequest {
   Request request_;
 };
 
-/// Banks, a policy set from YAML text, an evaluator, and a time that the test moves.
+/// Banks, a policy set from YAML text, a driver, and a time that the test moves.
 class World {
  public:
   explicit World(const std::string& yaml) { use(yaml); }
@@ -95,9 +95,16 @@ class World {
     ASSERT_TRUE(set->attach(bank, lists, secret, &patterns));
     set->attach_views(views);
     set_ = std::move(set);
-    evaluator.use(load_on_worker(set_, stats, 0));
-    evaluator.use_patterns(&patterns, pattern_sink);
+    driver.use(load_on_worker(set_, stats, 0));
+    driver.use_patterns(&patterns, pattern_sink);
   }
+
+  /// Judges an event now: `last` is its judgement.
+  const Verdict& start(const Occurrence& occurrence, const JudgeOptions& options = {}) {
+    if (!last->is_closed()) last = std::make_shared<Judgement>();
+    return *driver.start(*last, occurrence, instant(), options);
+  }
+  const Plan& plan() const { return last->plan; }
 
   struct Judged {
     Verdict::Kind kind;
@@ -105,14 +112,14 @@ class World {
     int status = 0;
     std::string upstream, response, body;
     milliseconds hold{0};
-    std::unique_ptr<Settlement> settlement;  // null: nothing to observe
+    std::shared_ptr<Judgement> judgement;  // null: nothing to observe
   };
 
   Judged judge(TestRequest& request, bool may_wait = true, Observer* = nullptr) {
-    Evaluator::Options options;
+    JudgeOptions options;
     options.may_wait = may_wait;
-    const Verdict& verdict = evaluator.judge(request.view(now), instant(), options);
-    const Effect effect = text.render(*set_, evaluator.plan(), verdict, instant());
+    const Verdict& verdict = start(request.view(now), options);
+    const Effect effect = text.render(*set_, plan(), verdict, instant());
     Judged out{verdict.kind,
                {},
                effect.status,
@@ -128,11 +135,7 @@ class World {
                  : verdict.effect == Action::none
                      ? "pass"
                      : std::string(row.verdict.empty() ? row.name : row.verdict);
-    const bool passes = verdict.kind == Verdict::Kind::pass || verdict.kind == Verdict::Kind::hold;
-    if (passes && evaluator.must_observe()) {
-      out.settlement = std::make_unique<Settlement>();
-      evaluator.keep(*out.settlement);
-    }
+    if (last->is_open()) out.judgement = last;
     return out;
   }
   Judged judge(TestRequest&& request, bool may_wait = true) { return judge(request, may_wait); }
@@ -140,18 +143,18 @@ class World {
   /// Judges, and if it passes the app answers with `status` at once. Returns the effect.
   std::string send(TestRequest request, int status = 200) {
     Judged judged = judge(request);
-    if (judged.settlement) answer(*judged.settlement, status);
+    if (judged.judgement) answer(*judged.judgement, status);
     return judged.effect;
   }
-  void answer(Settlement& settlement, int status, std::string body = {}) {
+  void answer(Judgement& judgement, int status, std::string body = {}) {
     Answer answer;
     answer.status = status;
     answer.body_state = BodyState::complete;
     answer.body = body;
     const HeaderField json{"content-type", "application/json"};
     if (!body.empty()) answer.headers = {&json, 1};
-    evaluator.answered(settlement, answer, instant());
-    evaluator.ended(settlement);
+    driver.answer(judgement, answer, instant());
+    driver.end(judgement, instant());
   }
   Instant instant() const { return {now, now + wall_offset}; }
 
@@ -162,7 +165,8 @@ class World {
   PatternSink* pattern_sink = nullptr;
   HashSecret secret = HashSecret::from_bytes({7});
   StatsBank stats{1};
-  Evaluator evaluator{bank, lists, secret};
+  Driver driver{bank, lists, secret};
+  std::shared_ptr<Judgement> last = std::make_shared<Judgement>();
   VerdictText text;
   TimePoint now = from_ms(1'800'000'000'000);
   milliseconds wall_offset{0};

@@ -1,9 +1,9 @@
-#include "policies/judge/evaluator.h"
+#include "policies/judge/driver.h"
 
 #include "policies/set/sharing.h"
 #include "tests/policies/world.h"
 
-namespace weir::policies::evaluator_test {
+namespace weir::policies::driver_test {
 namespace {
 
 using std::chrono::hours;
@@ -104,7 +104,7 @@ TEST(Card, WrongLoginsOfOneAddressClimbTheLadder) {
       EXPECT_EQ(judged.status, 403) << "a ban gives no hint";
       EXPECT_EQ(judged.response, "");
     }
-    if (judged.settlement) world.answer(*judged.settlement, 401);
+    if (judged.judgement) world.answer(*judged.judgement, 401);
   }
   EXPECT_EQ(world.send(login("other", "203.0.113.8")), "pass");
   world.now += minutes(59);
@@ -190,7 +190,7 @@ policies:
   auto late = world.judge(TestRequest("POST /login"), false);
   EXPECT_EQ(late.status, 429);
   EXPECT_EQ(late.response, "Retry-After: 1\r\n") << "crowded: no memory, come back at once";
-  for (auto& one : passed) world.answer(*one.settlement, 401);
+  for (auto& one : passed) world.answer(*one.judgement, 401);
   auto refused = world.judge(TestRequest("POST /login"));
   EXPECT_EQ(refused.effect, "deny");
   EXPECT_EQ(refused.response, "Retry-After: 3600\r\n");
@@ -201,7 +201,7 @@ TEST(Reservations, ElevenRightLoginsAtOnceListNobody) {
   std::vector<World::Judged> flying;
   for (int i = 0; i < 11; ++i) flying.push_back(world.judge(login("user" + std::to_string(i))));
   EXPECT_EQ(flying.back().effect, "gray") << "judged on what is in flight";
-  for (auto& one : flying) world.answer(*one.settlement, 200);
+  for (auto& one : flying) world.answer(*one.judgement, 200);
   EXPECT_EQ(world.send(login("next"), 200), "pass") << "but remembered is what settled";
 }
 
@@ -214,9 +214,9 @@ policies:
   - {name: p, watch: failed, key: ip, window: 10m, then: [{over: 2, do: deny}]}
 )");
   auto one = world.judge(TestRequest("POST /login"));
-  world.evaluator.released(*one.settlement, world.instant());
+  world.driver.release(*one.judgement, world.instant());
   auto two = world.judge(TestRequest("POST /login"));
-  world.evaluator.aborted(*two.settlement, world.instant());
+  world.driver.abort(*two.judgement, world.instant());
   EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "pass");
   EXPECT_EQ(world.send(TestRequest("POST /login"), 401), "deny");
 }
@@ -420,7 +420,7 @@ policies: [{name: p, watch: request, key: ip, metric: in_flight, then: [{over: 2
   auto a = world.judge(TestRequest("GET /"));
   auto b = world.judge(TestRequest("GET /"));
   EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "deny");
-  world.answer(*a.settlement, 200);
+  world.answer(*a.judgement, 200);
   EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "pass");
   EXPECT_EQ(world.judge(TestRequest("GET /")).effect, "deny");
 }
@@ -586,13 +586,13 @@ policies: [{name: p, watch: declined, key: ip, window: 1h, then: [{over: 1, do: 
   for (int i = 0; i < 3; ++i) {
     auto judged = world.judge(TestRequest("POST /pay"));
     EXPECT_EQ(judged.effect, "pass");
-    EXPECT_TRUE(world.evaluator.answer_needs_body(*judged.settlement));
-    world.answer(*judged.settlement, 200, R"({"result": "fine"})");
+    EXPECT_TRUE(judged.judgement->needs_answer_body());
+    world.answer(*judged.judgement, 200, R"({"result": "fine"})");
   }
   auto judged = world.judge(TestRequest("POST /pay"));
-  world.answer(*judged.settlement, 200, R"({"result": "declined"})");
+  world.answer(*judged.judgement, 200, R"({"result": "declined"})");
   EXPECT_EQ(world.judge(TestRequest("POST /pay")).effect, "deny");
 }
 
 }  // namespace
-}  // namespace weir::policies::evaluator_test
+}  // namespace weir::policies::driver_test

@@ -1,0 +1,28 @@
+#include "gate/store_outbox.h"
+
+#include <utility>
+
+namespace weir::gate {
+
+bool StoreOutbox::ask(policies::Judgement& judgement, policies::Asking& operations, TimePoint now) {
+  Ticket& ticket = static_cast<Ticket&>(judgement);
+  ticket.patient = judgement.settling;
+  ticket.ops = operations.ops();
+  ticket.replies = operations.replies();
+  ticket.replied = &replied_;
+  if (store_.submit(ticket, now + (ticket.patient ? kPatience : budget_))) return true;
+  ++asking_;
+  return false;
+}
+
+void StoreOutbox::send(policies::Asking& operations, TimePoint now) {
+  BestEffort& batch = best_effort_.lend(*this);
+  std::swap(batch.operations, operations);
+  operations.clear();
+  batch.patient = true;
+  batch.ops = batch.operations.ops();
+  batch.replies = batch.operations.replies();
+  if (store_.submit(batch, now + kPatience)) batch.on_replies();
+}
+
+}  // namespace weir::gate

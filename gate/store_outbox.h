@@ -1,0 +1,84 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/spares.h"
+#include "gate/exchange.h"
+#include "gate/pattern_post.h"
+#include "gate/ticket.h"
+#include "policies/judgement/outbox.h"
+#include "store/shared_store.h"
+
+namespace weir::gate {
+
+/// What one worker's gate has at the shared store, whose replies come later. Keeps its objects: no
+/// allocation after warm-up. The worker's thread alone.
+class StoreOutbox final : public policies::Outbox {
+ public:
+  /// Nobody waits for a settlement, nor for what is best effort; what finds the store away is tried
+  /// for so long.
+  static constexpr milliseconds kPatience{5'000};
+
+  /// All must outlive it, and the store has stopped before it ends. A request waits for the store
+  /// at most `budget`. Without a wheel what patterns have to tell is not tried again by itself.
+  StoreOutbox(store::SharedStore& store, milliseconds budget, policies::PatternJudging& patterns,
+              const Shared& shared, telemetry::MetricCells& metrics, net::Wheel* wheel)
+      : store_(store), budget_(budget), post_(store, patterns, shared, metrics, wheel) {}
+
+  store::SharedStore& store() noexcept { return store_; }
+  PatternPost& post() noexcept { return post_; }
+  /// Whether messages of patterns, or counts, are kept here or on their way.
+  bool is_busy() const noexcept { return post_.is_busy() || (exchange_ && exchange_->is_busy()); }
+  /// Counts of this table go to the other replicas from now on. `origin`: random, of this worker's
+  /// exchanges alone.
+  limiter::SyncedBank& begin_exchange(limiter::SyncTable& table, const Shared& shared,
+                                      net::Wheel& wheel, std::uint64_t origin) {
+    return exchange_.emplace(store_, table, shared, wheel, origin).bank();
+  }
+  limiter::SyncedBank::Stats exchange_stats() const noexcept {
+    return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
+  }
+  /// Before the end: what is counted here and not sent yet is sent.
+  void flush_exchange(TimePoint now) {
+    if (exchange_) exchange_->flush(now);
+  }
+
+  /// Every judgement is a Ticket.
+  bool ask(policies::Judgement& judgement, policies::Asking& operations, TimePoint now) override;
+  void send(policies::Asking& operations, TimePoint now) override;
+  void deliver(policies::PatternJudging&, TimePoint now) override { post_.run(now); }
+  void exchange(TimePoint now) override {
+    if (exchange_) exchange_->run(now);
+  }
+
+  /// Tickets whose replies have come, in their order; the caller empties it.
+  std::vector<Ticket*>& replied() noexcept { return replied_; }
+  /// Whether the replies for a ticket are on their way, or in replied().
+  bool is_asking() const noexcept { return asking_ != 0; }
+  /// A ticket of replied() has been seen to.
+  void note_taken() noexcept { --asking_; }
+
+ private:
+  /// Operations that nobody waits for.
+  struct BestEffort final : store::Batch {
+    explicit BestEffort(StoreOutbox& o) : outbox(o) {}
+    void on_replies() override {
+      operations.clear();  // it may have been the last to need policies that were replaced
+      outbox.best_effort_.take_back(*this);
+    }
+
+    StoreOutbox& outbox;
+    policies::Asking operations;
+  };
+
+  store::SharedStore& store_;
+  milliseconds budget_;
+  std::vector<Ticket*> replied_;
+  std::size_t asking_ = 0;
+  Spares<BestEffort> best_effort_;
+  PatternPost post_;
+  std::optional<Exchange> exchange_;
+};
+
+}  // namespace weir::gate

@@ -1,0 +1,55 @@
+#include "policies/judge/immediate_outbox.h"
+
+namespace weir::policies {
+
+bool ImmediateOutbox::ask(Judgement&, Asking& operations, TimePoint now) {
+  ask_(operations, now);
+  return true;
+}
+
+void ImmediateOutbox::send(Asking& operations, TimePoint now) {
+  ask_(operations, now);
+  operations.clear();
+}
+
+void ImmediateOutbox::deliver(PatternJudging& patterns, TimePoint now) {
+  patterns.take_refused_matches();
+  auto& tellings = patterns.tellings();
+  if (tellings.empty()) return;
+  const Instant at{now, now};
+  operations_.clear();
+  for (const auto& telling : tellings)
+    append(*telling, at, patterns.sharing().forgets, operations_);
+  ask_(operations_, now);
+  for (std::size_t i = 0; i < tellings.size(); ++i) {
+    const limiter::SharedReply& reply = operations_.reply(i);
+    if (reply.error == limiter::SharedError::none) {
+      patterns.told_of(*tellings[i], reply.pattern, at, true);
+      dropped_ += reply.pattern.dropped;
+    }
+    patterns.give_back(std::move(tellings[i]));
+  }
+  tellings.clear();
+}
+
+void ImmediateOutbox::fire_due(PatternJudging& patterns, TimePoint watermark) {
+  const Instant at{watermark, watermark};
+  while (patterns.shared_due() <= watermark) {
+    patterns.shared_due() = limiter::kNever;
+    const auto& known = patterns.set().patterns;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i].shared == nullptr || !known[i].shared->has_deadlines()) continue;
+      operations_.clear();
+      patterns.ask_due(patterns.set(), i, watermark, milliseconds{0}, operations_);
+      ask_(operations_, watermark);
+      for (unsigned shard = 0; shard < operations_.size(); ++shard) {
+        const limiter::SharedReply& reply = operations_.reply(shard);
+        if (reply.error != limiter::SharedError::none) return;  // who asks has noted it
+        patterns.take_due(i, reply, shard, at, false);
+      }
+    }
+    patterns.fire_due();
+  }
+}
+
+}  // namespace weir::policies

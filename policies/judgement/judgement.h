@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "policies/judgement/asking.h"
+#include "policies/judgement/loaded.h"
+#include "policies/judgement/plan.h"
+#include "policies/lang/frame.h"
+
+namespace weir::policies {
+
+/// One event, from the first look at it to the last settlement:
+///
+///   closed -> planned -> (suspended ->) decided -> open -> closed
+///
+/// A judgement that waits, for the shared store or for the app's answer, holds the policy set that
+/// began it until it is closed: a reload in between takes nothing away from it. Owned by whoever
+/// carries the event, who reads it and lets the Driver change it. Reused: keeps its memory.
+struct Judgement {
+  enum class Phase : std::uint8_t {
+    closed,     ///< nothing is left to do; may be started
+    planned,    ///< within Driver::start() only
+    suspended,  ///< the shared store has been asked: Driver::resume() goes on
+    decided,    ///< within Driver::start() and resume() only
+    open,       ///< the event was passed: its answer is awaited, or its end
+  };
+  Phase phase = Phase::closed;
+  bool observes = false;       ///< open: the answer, or the end, changes something
+  bool reserved = false;       ///< open: reservations have to be settled
+  bool open_patterns = false;  ///< open: patterns wait for the answer
+  bool settling = false;       ///< open: the store has been asked about `closing`
+  bool ended = false;          ///< nothing is left but the replies to `closing`
+
+  std::shared_ptr<const Loaded> loaded;  ///< while suspended or open; else null
+  Plan plan;
+  Instant at{};          ///< when it was judged: the events' ts
+  TimePoint happened{};  ///< the event, to patterns and views
+  std::uint64_t line = 0;
+  Asking asked;       ///< what the judgement asks of the store, and what holds its reservations and
+                      ///< places in flight there
+  Asking closing;     ///< ends those of them whose readings are judged
+  Captured captured;  ///< what the answer side reads of the event
+  std::vector<PlannedCounter> in_flight;
+
+  bool is_closed() const noexcept { return phase == Phase::closed; }
+  bool is_suspended() const noexcept { return phase == Phase::suspended; }
+  bool is_open() const noexcept { return phase == Phase::open; }
+  /// Open: whether the answer cannot be judged without its body.
+  bool needs_answer_body() const;
+  /// Open: whether an enforced policy reads the body, so that the app must be asked for one that
+  /// can be read.
+  bool wants_readable_answer() const;
+  /// The answer's instant: its event is still the request's.
+  Instant answered_at(Instant now) const noexcept { return {now.now, now.wall, at.event, at.told}; }
+
+  /// The first look: forgets the event before.
+  void begin(Instant now, TimePoint when, std::uint64_t where);
+  /// Holds the set from now on.
+  void hold(const std::shared_ptr<const Loaded>& set, Phase until) {
+    loaded = set;
+    phase = until;
+  }
+  /// Lets go of the set. The plan can be read until the next begin().
+  void close();
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/event.h"
+#include "policies/lang/record.h"
+
+namespace weir::policies {
+
+/// What happened, as a Driver is given it: a request that came through a door, or a record of an
+/// event. A view, alive for one call.
+class Occurrence {
+ public:
+  Occurrence(const Request& request) noexcept : request_(&request) {}  // NOLINT: is one
+  Occurrence(const Record& record) noexcept                            // NOLINT: is one
+      : request_(record.request), record_(&record) {}
+
+  /// Null: it came as a request.
+  const Record* record() const noexcept { return record_; }
+  /// Of a record: what is told of its request; null if nothing is.
+  const Request* request() const noexcept { return request_; }
+  /// Where it stands in its file; 0: nowhere.
+  std::uint64_t line() const noexcept { return record_ != nullptr ? record_->line : 0; }
+
+  /// Calls `use` with the Request, or with the Record.
+  template <class Use>
+  decltype(auto) visit(Use use) const {
+    return record_ != nullptr ? use(*record_) : use(*request_);
+  }
+
+ private:
+  const Request* request_;
+  const Record* record_ = nullptr;
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "core/clock.h"
+#include "policies/judgement/asking.h"
+
+namespace weir::policies {
+
+class PatternJudging;
+struct Judgement;
+
+/// The way from a Driver to the shared store, with three promises. Who implements it decides
+/// whether the replies come at once or later; all calls come from within calls of the driver.
+class Outbox {
+ public:
+  virtual ~Outbox() = default;
+
+  /// Awaited: submits what the judgement asks (`asked`), or what its settlement asks (`closing`).
+  /// True: all replies are there. False: they will be; whoever owns the judgement then calls
+  /// Driver::resume(), or Driver::replied() for `closing`.
+  virtual bool ask(Judgement& judgement, Asking& operations, TimePoint now) = 0;
+
+  /// Best effort: nobody waits for the replies. Leaves `operations` empty.
+  virtual void send(Asking& operations, TimePoint now) = 0;
+
+  /// Must arrive, in this order: takes PatternJudging::tellings().
+  virtual void deliver(PatternJudging& patterns, TimePoint now) = 0;
+
+  /// After every call that may have counted something: what is exchanged, and due, goes its way.
+  virtual void exchange(TimePoint /*now*/) {}
+
+  /// Fires deadlines of shared patterns at or before the watermark, if this is who watches them.
+  virtual void fire_due(PatternJudging& /*patterns*/, TimePoint /*watermark*/) {}
+};
+
+}  // namespace weir::policies
