@@ -44,14 +44,14 @@ void Exchange::send() {
     sent += batch.size;
     for (std::size_t i = 0; i < batch.size; ++i) {
       const limiter::SyncedBank::Push& push = batch.pushes[i];
-      policies::Asking::Item& item =
-          batch.asking.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
+      policies::StoreOps::Item& item =
+          batch.operations.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
       item.op.again = push.again;
       item.op.lifetime = push.lifetime;
-      policies::Asking::add_part(item, {push.counter.get(), {}, 0});
+      policies::StoreOps::add_part(item, {push.counter.get(), {}, 0});
     }
-    batch.ops = batch.asking.ops();
-    batch.replies = batch.asking.replies();
+    batch.ops = batch.operations.ops();
+    batch.replies = batch.operations.replies();
     if (!store_.submit(batch, now_ + kPatience)) continue;
     const bool away = is_away(batch);
     take_in(batch);
@@ -69,7 +69,7 @@ void Exchange::take_in(Batch& batch) {
     bank_.told(batch.pushes[i], batch.replies[i], times());
     batch.pushes[i].counter.reset();
   }
-  batch.asking.clear();
+  batch.operations.clear();
   batches_.take_back(batch);
   if (const auto next = bank_.next(now_)) wheel_.arm(*this, *next);
 }

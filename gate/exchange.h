@@ -7,7 +7,7 @@
 #include "gate/judge.h"
 #include "limiter/exchange/synced_bank.h"
 #include "net/wheel.h"
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 #include "store/shared_store.h"
 
 namespace weir::gate {
@@ -45,7 +45,7 @@ class Exchange final : private net::Timer {
     void on_replies() override { exchange.take_in(*this); }
 
     Exchange& exchange;
-    policies::Asking asking;
+    policies::StoreOps operations;
     std::vector<limiter::SyncedBank::Push> pushes;
     std::size_t size = 0;
   };

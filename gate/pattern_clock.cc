@@ -49,10 +49,10 @@ void PatternClock::on_timer(TimePoint now) {
 void PatternClock::ask(Round& round, TimePoint now) {
   // Nothing is due at the beginning of time: that is how to ask whether anybody is there.
   const TimePoint at = round.away ? TimePoint{} : instant(now).wall - kGrace;
-  round.asking.clear();
-  patterns_.ask_due(*round.loaded->set, round.pattern, at, kLease, round.asking);
-  round.ops = round.asking.ops();
-  round.replies = round.asking.replies();
+  round.operations.clear();
+  patterns_.ask_due(*round.loaded->set, round.pattern, at, kLease, round.operations);
+  round.ops = round.operations.ops();
+  round.replies = round.operations.replies();
   round.asking_now = true;
   if (store_.submit(round, now + PatternPost::kPatience)) take_in(round, false);
 }

@@ -52,7 +52,7 @@ class PatternClock final : private net::Timer {
     PatternClock& clock;
     std::shared_ptr<const policies::Loaded> loaded;
     std::size_t pattern = 0;
-    policies::Asking asking;
+    policies::StoreOps operations;
     milliseconds every = kEvery;
     TimePoint next{};
     bool away = false;  // the last answer was none: asks whether it is back

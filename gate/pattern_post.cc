@@ -26,12 +26,12 @@ void PatternPost::run(TimePoint now) {
   now_ = now;
   if (const std::uint64_t refused = patterns_.take_refused_matches(); refused != 0)
     metrics_.add(Metric::patterns_matched, static_cast<std::int64_t>(refused));
-  auto& fresh = patterns_.tellings();
+  auto& fresh = patterns_.messages();
   if (fresh.empty()) return;
   const bool away = now < again_;
-  for (auto& telling : fresh) {
-    if (away) patterns_.keep_here(*telling, instant(now));
-    kept_.push_back(std::move(telling));
+  for (auto& message : fresh) {
+    if (away) patterns_.keep_here(*message, instant(now));
+    kept_.push_back(std::move(message));
   }
   fresh.clear();
   while (kept_.size() > kKeptMost) {
@@ -51,13 +51,13 @@ void PatternPost::on_timer(TimePoint now) {
 void PatternPost::send(TimePoint now) {
   while (!kept_.empty()) {
     Batch& batch = batches_.lend(*this);
-    while (!kept_.empty() && batch.tellings.size() < kPerBatch) {
-      append(*kept_.front(), instant(now), true, batch.asking);
-      batch.tellings.push_back(std::move(kept_.front()));
+    while (!kept_.empty() && batch.messages.size() < kPerBatch) {
+      append(*kept_.front(), instant(now), true, batch.operations);
+      batch.messages.push_back(std::move(kept_.front()));
       kept_.pop_front();
     }
-    batch.ops = batch.asking.ops();
-    batch.replies = batch.asking.replies();
+    batch.ops = batch.operations.ops();
+    batch.replies = batch.operations.replies();
     if (!store_.submit(batch, now + kPatience)) continue;
     take_in(batch);
     if (now < again_) break;  // it is away: then the others need not be tried
@@ -68,32 +68,32 @@ void PatternPost::send(TimePoint now) {
 void PatternPost::take_in(Batch& batch) {
   const policies::Instant now = instant(now_);
   bool away = false;
-  for (std::size_t i = batch.tellings.size(); i-- > 0;) {  // what goes back keeps its order
+  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // what goes back keeps its order
     const limiter::SharedReply& reply = batch.replies[i];
     const limiter::SharedRetry retry = limiter::row_of(reply.error).retry;
     if (retry == limiter::SharedRetry::none || retry == limiter::SharedRetry::never) continue;
-    std::unique_ptr<policies::Telling> telling = std::move(batch.tellings[i]);
-    telling->again = telling->again || reply.error == limiter::SharedError::timed_out ||
+    std::unique_ptr<policies::PatternMessage> message = std::move(batch.messages[i]);
+    message->again = message->again || reply.error == limiter::SharedError::timed_out ||
                      reply.error == limiter::SharedError::lost;
     away = true;
-    kept_.push_front(std::move(telling));
+    kept_.push_front(std::move(message));
   }
-  for (std::size_t i = 0; i < batch.tellings.size(); ++i) {
-    if (batch.tellings[i] == nullptr) continue;
+  for (std::size_t i = 0; i < batch.messages.size(); ++i) {
+    if (batch.messages[i] == nullptr) continue;
     const limiter::SharedReply& reply = batch.replies[i];
     if (reply.error == limiter::SharedError::none) {
-      patterns_.told_of(*batch.tellings[i], reply.pattern, now, false);
+      patterns_.delivered(*batch.messages[i], reply.pattern, now, false);
       count(reply.pattern, metrics_);
     } else {
       metrics_.add(Metric::patterns_dropped);  // no permission: time won't mend it
     }
-    patterns_.give_back(std::move(batch.tellings[i]));
+    patterns_.give_back(std::move(batch.messages[i]));
   }
-  batch.tellings.clear();
-  batch.asking.clear();
+  batch.messages.clear();
+  batch.operations.clear();
   batches_.take_back(batch);
   if (!away) return;
-  for (auto& telling : kept_) patterns_.keep_here(*telling, now);
+  for (auto& message : kept_) patterns_.keep_here(*message, now);
   again_ = now_ + kAgain;
   if (wheel_ != nullptr) wheel_->arm(*this, again_);
 }

@@ -44,8 +44,8 @@ class PatternPost final : private net::Timer {
     void on_replies() override { post.take_in(*this); }
 
     PatternPost& post;
-    policies::Asking asking;
-    std::vector<std::unique_ptr<policies::Telling>> tellings;
+    policies::StoreOps operations;
+    std::vector<std::unique_ptr<policies::PatternMessage>> messages;
   };
   void on_timer(TimePoint now) override;
   void send(TimePoint now);
@@ -59,7 +59,7 @@ class PatternPost final : private net::Timer {
   net::Wheel* wheel_;
   TimePoint now_{};    // as last told
   TimePoint again_{};  // the store was away: not before
-  std::deque<std::unique_ptr<policies::Telling>> kept_;
+  std::deque<std::unique_ptr<policies::PatternMessage>> kept_;
   Spares<Batch> batches_;
 };
 

@@ -4,7 +4,8 @@
 
 namespace weir::gate {
 
-bool StoreOutbox::ask(policies::Judgement& judgement, policies::Asking& operations, TimePoint now) {
+bool StoreOutbox::ask(policies::Judgement& judgement, policies::StoreOps& operations,
+                      TimePoint now) {
   Ticket& ticket = static_cast<Ticket&>(judgement);
   ticket.patient = judgement.settling;
   ticket.ops = operations.ops();
@@ -15,7 +16,7 @@ bool StoreOutbox::ask(policies::Judgement& judgement, policies::Asking& operatio
   return false;
 }
 
-void StoreOutbox::send(policies::Asking& operations, TimePoint now) {
+void StoreOutbox::send(policies::StoreOps& operations, TimePoint now) {
   BestEffort& batch = best_effort_.lend(*this);
   std::swap(batch.operations, operations);
   operations.clear();

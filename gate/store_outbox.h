@@ -45,8 +45,8 @@ class StoreOutbox final : public policies::Outbox {
   }
 
   /// Every judgement is a Ticket.
-  bool ask(policies::Judgement& judgement, policies::Asking& operations, TimePoint now) override;
-  void send(policies::Asking& operations, TimePoint now) override;
+  bool ask(policies::Judgement& judgement, policies::StoreOps& operations, TimePoint now) override;
+  void send(policies::StoreOps& operations, TimePoint now) override;
   void deliver(policies::PatternJudging&, TimePoint now) override { post_.run(now); }
   void exchange(TimePoint now) override {
     if (exchange_) exchange_->run(now);
@@ -69,7 +69,7 @@ class StoreOutbox final : public policies::Outbox {
     }
 
     StoreOutbox& outbox;
-    policies::Asking operations;
+    policies::StoreOps operations;
   };
 
   store::SharedStore& store_;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::app {
@@ -15,7 +15,7 @@ class CounterDesk::Visit final : public store::Batch {
   Visit(const admin::StoreQuestion& question, std::function<void(admin::StoreAnswer)> tell)
       : set_(question.set), policy_(question.policy), tell_(std::move(tell)) {}
 
-  policies::Asking asking;
+  policies::StoreOps operations;
 
   bool over() const noexcept { return tell_ == nullptr; }
   void on_replies() override {
@@ -33,7 +33,7 @@ class CounterDesk::Visit final : public store::Batch {
 
  private:
   limiter::Reading next_reading(std::size_t& next, std::string& why) const {
-    const limiter::SharedReply& reply = asking.reply(next++);
+    const limiter::SharedReply& reply = operations.reply(next++);
     if (reply.error != SharedError::none) {
       why = limiter::row_of(reply.error).help;
       return {};
@@ -67,11 +67,11 @@ void CounterDesk::ask(const admin::StoreQuestion& question, TimePoint now,
     if (counter.shared == nullptr) continue;
     const auto whose = policies::counter_key(*question.set, policy, counter, parts, secret_);
     const auto ask = [&](const limiter::SharedCounter& shared) {
-      policies::Asking::Item& item =
-          visit.asking.add(question.reset ? SharedVerb::reset : SharedVerb::read, *key, {},
-                           {sharing_.origin, ++sequence_});
+      policies::StoreOps::Item& item =
+          visit.operations.add(question.reset ? SharedVerb::reset : SharedVerb::read, *key, {},
+                               {sharing_.origin, ++sequence_});
       if (whose) item.op.place = whose->place;
-      policies::Asking::add_part(item, {&shared, {}, 0});
+      policies::StoreOps::add_part(item, {&shared, {}, 0});
     };
     if (const auto* const average = counter.synced.average.get()) {
       ask(*average->amounts.shared);
@@ -80,8 +80,8 @@ void CounterDesk::ask(const admin::StoreQuestion& question, TimePoint now,
       ask(*counter.shared);
     }
   }
-  visit.ops = visit.asking.ops();
-  visit.replies = visit.asking.replies();
+  visit.ops = visit.operations.ops();
+  visit.replies = visit.operations.replies();
   if (store_.submit(visit, now + kWithin)) visit.on_replies();
 }
 

@@ -305,8 +305,9 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
       return parse_redis_url(flags.store) ? kUnreachable : kUsage;
     }
     task.prepare = [&store](replay::Engine& engine) {
-      engine.share(store->sharing(),
-                   [&store](policies::Asking& asking, TimePoint now) { store->ask(asking, now); });
+      engine.share(store->sharing(), [&store](policies::StoreOps& operations, TimePoint now) {
+        store->ask(operations, now);
+      });
     };
   }
   replay::Team::Failure failure = replay::Team::Failure::none;

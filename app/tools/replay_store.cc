@@ -63,9 +63,9 @@ std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::s
   // An operation that changes nothing: a patient one waits for the connection.
   limiter::CounterSpec spec;
   const limiter::SharedCounter counter({}, spec);
-  policies::Asking probe;
+  policies::StoreOps probe;
   auto& item = probe.add(limiter::SharedVerb::read, "probe", {}, {});
-  policies::Asking::add_part(item, {&counter, {}, 0});
+  policies::StoreOps::add_part(item, {&counter, {}, 0});
   Once batch;
   batch.patient = true;
   batch.ops = probe.ops();
@@ -79,13 +79,13 @@ std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::s
   return nullptr;
 }
 
-void ReplayStore::ask(policies::Asking& asking, TimePoint now) {
-  if (asking.empty()) return;
-  for (std::size_t i = 0; i < asking.size(); ++i) asking[i].op.now = now;
+void ReplayStore::ask(policies::StoreOps& operations, TimePoint now) {
+  if (operations.empty()) return;
+  for (std::size_t i = 0; i < operations.size(); ++i) operations[i].op.now = now;
   Once batch;
   batch.patient = true;
-  batch.ops = asking.ops();
-  batch.replies = asking.replies();
+  batch.ops = operations.ops();
+  batch.replies = operations.replies();
   auto done = batch.done.get_future();
   net::Worker& worker = pool_[0];
   if (!on(worker, [&] { return store_.submit(batch, worker.now() + kAnswer); })) done.get();

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "net/worker_pool.h"
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 #include "policies/set/sharing.h"
 #include "store/redis/redis_store.h"
 
@@ -20,7 +20,7 @@ class ReplayStore {
 
   const policies::Sharing& sharing() const noexcept { return sharing_; }
   /// Fills the replies.
-  void ask(policies::Asking& asking, TimePoint now);
+  void ask(policies::StoreOps& operations, TimePoint now);
   /// The first error of an operation, for people; empty: there was none.
   const std::string& failure() const noexcept { return failure_; }
 

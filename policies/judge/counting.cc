@@ -152,7 +152,7 @@ void Counting::take_back(bool all, Instant at) {
         // Tries count too: nobody will ever see an answer, so it is settled as one.
         work_.counts.settle(counter, planned.key, at.of(counter), at.moment(counter),
                             planned.amount, planned.undo, true);
-        store_.end_in_store(planned, limiter::SharedVerb::settle, store_.asking());
+        store_.end_in_store(planned, limiter::SharedVerb::settle, store_.ops());
         planned.undo = {};
       } else if (!counter.always || flies) {
         take_back(planned);
@@ -187,7 +187,7 @@ void Counting::take_back(PlannedCounter& planned) {
   const bool reserved = planned.reserves || planned.provisional;
   store_.end_in_store(planned,
                       reserved ? limiter::SharedVerb::release : limiter::SharedVerb::take_back,
-                      store_.asking());
+                      store_.ops());
 }
 
 /// What was reserved until the verdict, and not taken back by it, is counted.
@@ -195,7 +195,7 @@ void Counting::settle_provisional(Instant at) {
   for (PlannedCounter& planned : work_.plan().counters) {
     if (!planned.provisional || !planned.counted()) continue;
     if (planned.in_store) {
-      store_.end_in_store(planned, limiter::SharedVerb::settle, store_.asking());
+      store_.end_in_store(planned, limiter::SharedVerb::settle, store_.ops());
     } else {  // the store was away
       const Counter& counter = work_.counter_of(planned);
       work_.counts.settle(counter, planned.key, at.of(counter), at.moment(counter), planned.amount,

@@ -17,11 +17,11 @@ Number scaled(Number limit, double part) { return Number::real(limit.as_real() *
 /// One operation for each policy and key, with the windows of its rungs as parts: all or none
 /// count.
 void Counting::ask(bool refused, const JudgeOptions& options) {
-  store_.asking().clear();
+  store_.ops().clear();
   const limiter::SharedId id = store_.next_id();
   for (const PlannedPolicy& policy : work_.plan().policies) {
     if (!work_.set->policies[policy.policy].has_metric) continue;
-    const std::size_t first = store_.asking().size();
+    const std::size_t first = store_.ops().size();
     for (std::size_t k = 0; k < work_.set->policies[policy.policy].counters.size(); ++k) {
       PlannedCounter& planned =
           work_.plan().counters[work_.plan().counter_refs[policy.first_counter + k]];
@@ -37,45 +37,45 @@ void Counting::ask(bool refused, const JudgeOptions& options) {
       }
       // A reply has room for one datum, and for one place.
       const bool alone = counter.spec.metric == limiter::Metric::last || counter.near();
-      std::size_t at = alone ? store_.asking().size() : first;
-      while (at < store_.asking().size() &&
-             (store_.asking()[at].op.verb != verb ||
-              !is_same(store_.asking()[at].op.event, planned.amount) ||
-              store_.asking()[at].op.parts.size() == limiter::SharedOp::kPartsMax)) {
+      std::size_t at = alone ? store_.ops().size() : first;
+      while (at < store_.ops().size() &&
+             (store_.ops()[at].op.verb != verb ||
+              !is_same(store_.ops()[at].op.event, planned.amount) ||
+              store_.ops()[at].op.parts.size() == limiter::SharedOp::kPartsMax)) {
         ++at;
       }
-      if (at == store_.asking().size()) {
-        Asking::Item& item =
-            store_.asking().add(verb, store_.key(planned.shared_key), planned.amount, id);
+      if (at == store_.ops().size()) {
+        StoreOps::Item& item =
+            store_.ops().add(verb, store_.key(planned.shared_key), planned.amount, id);
         const bool flies = counter.spec.window == limiter::Window::none;
         item.op.lifetime = flies ? store_.sharing()->flight : store_.sharing()->reservation;
         item.op.place = planned.key.place;
       }
-      Asking::Item& item = store_.asking()[at];
+      StoreOps::Item& item = store_.ops()[at];
       planned.amount.datum = item.op.event.datum;  // which outlives the frame
       planned.asked = static_cast<std::uint16_t>(at);
       planned.part = static_cast<std::uint8_t>(item.op.parts.size());
       limiter::SharedPart part;
       part.counter = counter.shared.get();
       if (planned.has_ceiling && !counter.always) part.ceiling = planned.ceiling;
-      Asking::add_part(item, part);
+      StoreOps::add_part(item, part);
     }
   }
 }
 
 void Counting::take_replies(const JudgeOptions& options) {
-  store_.use_replies_of(store_.asking());
+  store_.use_replies_of(store_.ops());
   bool failed = false;
   for (PlannedCounter& planned : work_.plan().counters) {
     if (planned.asked == PlannedCounter::kNone) continue;
-    const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
+    const limiter::SharedReply& reply = store_.ops().reply(planned.asked);
     if (reply.error != SharedError::none) {
       failed = true;
-      store_.give_up_place(planned, store_.asking());
+      store_.give_up_place(planned, store_.ops());
       continue;
     }
     planned.reading = reply.parts[planned.part].reading;
-    const Asking::Item& item = store_.asking()[planned.asked];
+    const StoreOps::Item& item = store_.ops()[planned.asked];
     if (adds(item.op.verb)) {
       const auto& ceiling = item.op.parts[planned.part].ceiling;
       planned.in_store = reply.admitted;
@@ -107,7 +107,7 @@ void Counting::mirror(PlannedCounter& planned, Instant at) {
 void Counting::go_alone(const JudgeOptions& options) {
   const auto failed = [&](const PlannedCounter& planned) {
     return planned.asked != PlannedCounter::kNone &&
-           store_.asking().reply(planned.asked).error != SharedError::none;
+           store_.ops().reply(planned.asked).error != SharedError::none;
   };
   bool refused = lists_.refused_by_list();
   for (PlannedCounter& planned : work_.plan().counters) {
@@ -149,10 +149,10 @@ void Counting::go_alone(const JudgeOptions& options) {
 void Counting::drop() {
   for (PlannedCounter& planned : work_.plan().counters) {
     if (planned.asked == PlannedCounter::kNone) continue;
-    const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
+    const limiter::SharedReply& reply = store_.ops().reply(planned.asked);
     planned.in_store = reply.error == SharedError::none && reply.admitted &&
-                       adds(store_.asking()[planned.asked].op.verb);
-    store_.give_up_place(planned, store_.asking());
+                       adds(store_.ops()[planned.asked].op.verb);
+    store_.give_up_place(planned, store_.ops());
   }
   work_.verdict.clear();
   take_back(true, work_.judgement->at);

@@ -265,12 +265,12 @@ void Driver::renew(Judgement& judgement, TimePoint now, milliseconds least) {
     const SetInUse in_use(matching_, judgement);
     settling_.renew();
   }
-  if (store_.errands().size() >= kRenewedAtOnce) flush(now);
+  if (store_.best_effort().size() >= kRenewedAtOnce) flush(now);
 }
 
 void Driver::flush(TimePoint now) {
   if (outbox_ == nullptr) return;
-  if (!store_.errands().empty()) outbox_->send(store_.errands(), now);
+  if (!store_.best_effort().empty()) outbox_->send(store_.best_effort(), now);
   outbox_->exchange(now);
   if (patterns_.has_news()) outbox_->deliver(patterns_, now);
 }

@@ -63,10 +63,10 @@ class EventMatching final {
   std::vector<SlotId> captures_;
 };
 
-/// The way into everything that continues or ends an earlier judgement: while it lives, the
-/// evaluator works with the set that judged, which a reload may have replaced since. What such a
-/// function asks of the store then belongs to that set, and StoreCalls::errand() keeps the set
-/// alive until the store has answered. Indices of a Plan mean nothing in another set.
+/// The way into everything that continues or ends an earlier judgement: while it lives, the driver
+/// works with the set that judged, which a reload may have replaced since. Operations that are made
+/// meanwhile belong to that set, and keep it alive until the store has replied
+/// (StoreCalls::add_best_effort()). Indices of a Plan mean nothing in another set.
 class SetInUse {
  public:
   /// Makes it the judgement under way as well.

@@ -2,34 +2,34 @@
 
 namespace weir::policies {
 
-bool ImmediateOutbox::ask(Judgement&, Asking& operations, TimePoint now) {
+bool ImmediateOutbox::ask(Judgement&, StoreOps& operations, TimePoint now) {
   ask_(operations, now);
   return true;
 }
 
-void ImmediateOutbox::send(Asking& operations, TimePoint now) {
+void ImmediateOutbox::send(StoreOps& operations, TimePoint now) {
   ask_(operations, now);
   operations.clear();
 }
 
 void ImmediateOutbox::deliver(PatternJudging& patterns, TimePoint now) {
   patterns.take_refused_matches();
-  auto& tellings = patterns.tellings();
-  if (tellings.empty()) return;
+  auto& messages = patterns.messages();
+  if (messages.empty()) return;
   const Instant at{now, now};
   operations_.clear();
-  for (const auto& telling : tellings)
-    append(*telling, at, patterns.sharing().forgets, operations_);
+  for (const auto& message : messages)
+    append(*message, at, patterns.sharing().forgets, operations_);
   ask_(operations_, now);
-  for (std::size_t i = 0; i < tellings.size(); ++i) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
     const limiter::SharedReply& reply = operations_.reply(i);
     if (reply.error == limiter::SharedError::none) {
-      patterns.told_of(*tellings[i], reply.pattern, at, true);
+      patterns.delivered(*messages[i], reply.pattern, at, true);
       dropped_ += reply.pattern.dropped;
     }
-    patterns.give_back(std::move(tellings[i]));
+    patterns.give_back(std::move(messages[i]));
   }
-  tellings.clear();
+  messages.clear();
 }
 
 void ImmediateOutbox::fire_due(PatternJudging& patterns, TimePoint watermark) {

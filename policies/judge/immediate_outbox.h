@@ -14,11 +14,11 @@ namespace weir::policies {
 class ImmediateOutbox : public Outbox {
  public:
   /// Fills the replies of all operations, as of `now`.
-  using Ask = std::function<void(Asking& operations, TimePoint now)>;
+  using Ask = std::function<void(StoreOps& operations, TimePoint now)>;
   explicit ImmediateOutbox(Ask ask) : ask_(std::move(ask)) {}
 
-  bool ask(Judgement& judgement, Asking& operations, TimePoint now) override;
-  void send(Asking& operations, TimePoint now) override;
+  bool ask(Judgement& judgement, StoreOps& operations, TimePoint now) override;
+  void send(StoreOps& operations, TimePoint now) override;
   void deliver(PatternJudging& patterns, TimePoint now) override;
   void fire_due(PatternJudging& patterns, TimePoint watermark) override;
 
@@ -27,7 +27,7 @@ class ImmediateOutbox : public Outbox {
 
  private:
   Ask ask_;
-  Asking operations_;
+  StoreOps operations_;
   std::uint64_t dropped_ = 0;
 };
 

@@ -32,7 +32,7 @@ void Memory::write_memory(Instant at) {
       // request. A rung whose policy guards other requests refuses none of these.
       // A pattern of all replicas: when the store has heard of the event.
       if (refused && lists_again(rung)) continue;
-      const bool counted = refused ? always : !planned.reserves && !is_told_later(policy);
+      const bool counted = refused ? always : !planned.reserves && !is_delivered_later(policy);
       const bool refuses_itself =
           planned.applies && refuses(won.effect) && (refused || policy.shadow);
       if (!counted && !refuses_itself) continue;
@@ -162,7 +162,7 @@ void Memory::count_standings() {
 }
 
 /// Whether the store decides, when it hears of the event, what its match makes us remember.
-bool Memory::is_told_later(const Policy& policy) const noexcept {
+bool Memory::is_delivered_later(const Policy& policy) const noexcept {
   return policy.pattern && std::any_of(work_.plan().patterns.begin(), work_.plan().patterns.end(),
                                        [&](const auto& planned) {
                                          return planned.pattern == *policy.pattern &&

@@ -27,7 +27,7 @@ class Memory final {
 
  private:
   void count_events();
-  bool is_told_later(const Policy& policy) const noexcept;
+  bool is_delivered_later(const Policy& policy) const noexcept;
   bool lists_again(const Rung& rung) const;
 
   Judging& work_;

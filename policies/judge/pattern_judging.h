@@ -17,8 +17,8 @@
 #include "policies/judge/planning.h"
 #include "policies/judge/row_giving.h"
 #include "policies/judge/store_calls.h"
+#include "policies/judgement/pattern_message.h"
 #include "policies/judgement/pattern_sink.h"
-#include "policies/judgement/telling.h"
 #include "policies/judgement/unread.h"
 
 namespace weir::limiter {
@@ -53,31 +53,32 @@ class PatternJudging final {
     pattern_bank_ = bank;
     pattern_sink_ = sink;
   }
-  /// Events that shared patterns must hear of: to be told to the store after every call, in their
-  /// order. Who has told one says told_of() and gives it back.
-  std::vector<std::unique_ptr<Telling>>& tellings() noexcept { return tellings_; }
-  /// How many matches of shared patterns their own rungs have refused, since the last call: the
-  /// store, which has only been asked, does not know of them. Those of others count in the bank.
+  /// Events of shared patterns that the store must know, in their order: Outbox::deliver() takes
+  /// them. Whoever has delivered one calls delivered() and gives it back.
+  std::vector<std::unique_ptr<PatternMessage>>& messages() noexcept { return messages_; }
+  /// How many matches of shared patterns their own rungs have refused since the last call. The
+  /// store was only asked and does not know them; the bank counts those of other patterns.
   std::uint64_t take_refused_matches() noexcept { return std::exchange(refused_matches_, 0); }
   /// Whether there is either of the two.
-  bool has_news() const noexcept { return !tellings_.empty() || refused_matches_ != 0; }
+  bool has_news() const noexcept { return !messages_.empty() || refused_matches_ != 0; }
   /// The set in use.
   const PolicySet& set() const noexcept { return *work_.set; }
   /// Of a set that has shared patterns.
   const Sharing& sharing() const noexcept { return *store_.sharing(); }
-  /// The store has heard. here: the event is still the one that was judged or answered last.
-  void told_of(const Telling& telling, const limiter::PatternReply& reply, Instant now, bool here);
+  /// The store has the message. here: the event is still the one that was judged or answered last.
+  void delivered(const PatternMessage& message, const limiter::PatternReply& reply, Instant now,
+                 bool here);
   /// The store is away. True: meanwhile its pattern knows of it here (`on_error: local`).
-  bool keep_here(Telling& telling, Instant now);
-  void give_back(std::unique_ptr<Telling> telling);
+  bool keep_here(PatternMessage& message, Instant now);
+  void give_back(std::unique_ptr<PatternMessage> message);
   /// Asks all shards of a shared pattern what is due at `at`; with a lease, as PatternAsk says.
   void ask_due(const PolicySet& set, std::size_t pattern, TimePoint at, milliseconds lease,
-               Asking& into) const;
+               StoreOps& into) const;
   /// One shard's answer, of a pattern of the set in use; when all have been taken, fire_due().
   void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
                 bool lent);
   void fire_due();
-  /// At or before the earliest deadline of shared patterns that answers have told of.
+  /// At or before the earliest deadline of shared patterns that a reply has named.
   TimePoint& shared_due() noexcept { return shared_due_; }
   /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any
   /// more. Cheap if there are none. What they list is listed at the time of their deadline.
@@ -109,10 +110,10 @@ class PatternJudging final {
   void plan_asking(const Pattern& pattern, const Binding& binding, PlannedPattern& planned);
   static bool must_ask(const Pattern& pattern, PlannedPattern& planned, bool traced);
   void report_refused(const PlannedPattern& planned, const Policy& policy);
-  Telling& new_telling();
+  PatternMessage& new_message();
   void tell(const PlannedPattern& planned, std::uint8_t steps, bool among, TimePoint time,
             std::uint64_t line, bool remembered);
-  void remember_told(const Telling& telling, Instant now, bool here);
+  void remember_delivered(const PatternMessage& message, Instant now, bool here);
   std::string_view payload_of(const Policy& policy, const PlannedPattern& planned);
   void fire(const limiter::PatternMatches& matches);
   void fire_rungs(const Policy& policy, const limiter::PatternMatch& match);
@@ -138,7 +139,7 @@ class PatternJudging final {
   limiter::PatternMatches matches_;
   std::string payload_;
   std::vector<MatchedPattern::Event> matched_events_;
-  std::vector<std::unique_ptr<Telling>> tellings_, spare_tellings_;
+  std::vector<std::unique_ptr<PatternMessage>> messages_, spare_messages_;
   std::uint64_t refused_matches_ = 0;
   TimePoint shared_due_ = limiter::kNever;
   limiter::PatternMatches due_;  // taken, and not fired yet

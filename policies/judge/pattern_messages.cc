@@ -53,9 +53,9 @@ void PatternJudging::ask_about_patterns() {
       ask.key = spelled;
       tag = store_.sharing()->prefix + pattern.shared->tag(SharedPattern::shard_of(planned.key));
     }
-    planned.asked = static_cast<std::uint16_t>(store_.asking().size());
-    Asking::Item& item = store_.asking().add_pattern(SharedVerb::look, tag.empty() ? spelled : tag,
-                                                     ask, store_.next_id());
+    planned.asked = static_cast<std::uint16_t>(store_.ops().size());
+    StoreOps::Item& item = store_.ops().add_pattern(SharedVerb::look, tag.empty() ? spelled : tag,
+                                                    ask, store_.next_id());
     item.op.at = work_.at.wall - (work_.at.now - work_.judgement->happened);
   }
 }
@@ -65,7 +65,7 @@ void PatternJudging::take_pattern_replies(const JudgeOptions& options) {
     if (planned.asked == PlannedCounter::kNone) continue;
     const Pattern& pattern = work_.set->patterns[planned.pattern];
     const Policy& policy = work_.set->policies[pattern.policy];
-    const limiter::SharedReply& reply = store_.asking().reply(planned.asked);
+    const limiter::SharedReply& reply = store_.ops().reply(planned.asked);
     limiter::PatternView view;
     if (reply.error == limiter::SharedError::none) {
       view = reply.pattern.view;
@@ -91,7 +91,7 @@ void PatternJudging::take_pattern_replies(const JudgeOptions& options) {
 void PatternJudging::report_refused(const PlannedPattern& planned, const Policy& policy) {
   matches_.clear();
   if (planned.asked != PlannedCounter::kNone && !planned.away) {
-    matches_ = store_.asking().reply(planned.asked).pattern.matches;
+    matches_ = store_.ops().reply(planned.asked).pattern.matches;
     refused_matches_ += matches_.size();
   } else {
     pattern_bank_->refuse(
@@ -102,22 +102,22 @@ void PatternJudging::report_refused(const PlannedPattern& planned, const Policy&
   report_matches(policy, policy.bindings[planned.binding]);
 }
 
-Telling& PatternJudging::new_telling() {
-  if (spare_tellings_.empty()) {
-    tellings_.push_back(std::make_unique<Telling>());
+PatternMessage& PatternJudging::new_message() {
+  if (spare_messages_.empty()) {
+    messages_.push_back(std::make_unique<PatternMessage>());
   } else {
-    tellings_.push_back(std::move(spare_tellings_.back()));
-    spare_tellings_.pop_back();
+    messages_.push_back(std::move(spare_messages_.back()));
+    spare_messages_.pop_back();
   }
-  Telling& out = *tellings_.back();
+  PatternMessage& out = *messages_.back();
   out.clear();
   out.loaded = work_.loaded;
   return out;
 }
 
-void PatternJudging::give_back(std::unique_ptr<Telling> telling) {
-  telling->loaded.reset();
-  spare_tellings_.push_back(std::move(telling));
+void PatternJudging::give_back(std::unique_ptr<PatternMessage> message) {
+  message->loaded.reset();
+  spare_messages_.push_back(std::move(message));
 }
 
 void PatternJudging::tell(const PlannedPattern& planned, std::uint8_t steps, bool among,
@@ -125,104 +125,104 @@ void PatternJudging::tell(const PlannedPattern& planned, std::uint8_t steps, boo
   const Pattern& pattern = work_.set->patterns[planned.pattern];
   const Policy& policy = work_.set->policies[pattern.policy];
   const Binding& binding = policy.bindings[planned.binding];
-  Telling& telling = new_telling();
-  telling.pattern = planned.pattern;
-  telling.binding = planned.binding;
-  telling.steps = steps;
-  telling.among = among;
-  telling.time = time;
-  telling.line = line;
-  telling.id = store_.next_id();
-  telling.key_here = planned.key;
-  telling.remembered = remembered;
-  telling.was_certain = planned.completes;
+  PatternMessage& message = new_message();
+  message.pattern = planned.pattern;
+  message.binding = planned.binding;
+  message.steps = steps;
+  message.among = among;
+  message.time = time;
+  message.line = line;
+  message.id = store_.next_id();
+  message.key_here = planned.key;
+  message.remembered = remembered;
+  message.was_certain = planned.completes;
   const bool completes = may_complete(pattern.spec, steps);
-  telling.waits =
+  message.waits =
       pattern.spec.kind == Kind::pair || (pattern.spec.kind == Kind::absence && (steps & 1U) != 0);
-  if (telling.waits || completes) telling.payload = payload_of(policy, planned);
+  if (message.waits || completes) message.payload = payload_of(policy, planned);
 
   if (!keys_.load_key(binding.key)) keys_.load_key_with_gaps(binding.key);
   keys_.hash_loaded_key();
   const std::string& spelled = store_.key(store_.spell_key(binding.key));
   store_.forget_last_key();
   if (pattern.shared->has_deadlines()) {
-    telling.key = store_.sharing()->prefix;
-    telling.key += pattern.shared->tag(SharedPattern::shard_of(planned.key));
-    telling.place = spelled;
+    message.key = store_.sharing()->prefix;
+    message.key += pattern.shared->tag(SharedPattern::shard_of(planned.key));
+    message.place = spelled;
   } else {
-    telling.key = spelled;
+    message.key = spelled;
   }
   if (!completes) return;
   const bool pair = pattern.spec.kind == Kind::pair;
   const std::uint16_t last = pair ? planned.binding : pattern.steps.back().binding;
   for_winning_rungs(policy, policy.bindings[last], pattern.spec.steps, [&](std::size_t r) {
-    (policy.rungs[r].shadow ? telling.shadow : telling.enforced) = static_cast<int>(r);
+    (policy.rungs[r].shadow ? message.shadow : message.enforced) = static_cast<int>(r);
   });
 }
 
-void PatternJudging::told_of(const Telling& telling, const limiter::PatternReply& reply,
-                             Instant now, bool here) {
-  if (telling.verb != SharedVerb::add) return;
+void PatternJudging::delivered(const PatternMessage& message, const limiter::PatternReply& reply,
+                               Instant now, bool here) {
+  if (message.verb != SharedVerb::add) return;
   shared_due_ = std::min(shared_due_, reply.next);
   if (reply.matched == 0) return;
-  const SetInUse in_use(matching_, telling.loaded);
+  const SetInUse in_use(matching_, message.loaded);
   work_.at = now;
   matches_ = reply.matches;  // none but in replay, where somebody wants to see them
-  remember_told(telling, now, here);
+  remember_delivered(message, now, here);
 }
 
-bool PatternJudging::keep_here(Telling& telling, Instant now) {
-  const SetInUse in_use(matching_, telling.loaded);
-  const Pattern& pattern = work_.set->patterns[telling.pattern];
+bool PatternJudging::keep_here(PatternMessage& message, Instant now) {
+  const SetInUse in_use(matching_, message.loaded);
+  const Pattern& pattern = work_.set->patterns[message.pattern];
   const Policy& policy = work_.set->policies[pattern.policy];
-  if (telling.kept || telling.verb != SharedVerb::add || pattern.spec.kind != Kind::sequence ||
+  if (message.kept || message.verb != SharedVerb::add || pattern.spec.kind != Kind::sequence ||
       policy.on_error.what != config::OnErrorDef::What::local || pattern_bank_ == nullptr) {
     return false;
   }
-  telling.kept = true;
+  message.kept = true;
   matches_.clear();
-  pattern_bank_->feed(pattern.id, telling.key_here,
-                      {telling.time, telling.line, telling.steps, telling.among, {}}, matches_);
+  pattern_bank_->feed(pattern.id, message.key_here,
+                      {message.time, message.line, message.steps, message.among, {}}, matches_);
   if (matches_.empty()) return true;
   work_.at = now;
-  remember_told(telling, now, false);
-  telling.remembered = true;  // also when the store hears of it
+  remember_delivered(message, now, false);
+  message.remembered = true;  // also when the store hears of it
   return true;
 }
 
 /// matches_: of this event.
-void PatternJudging::remember_told(const Telling& telling, Instant now, bool here) {
-  const Pattern& pattern = work_.set->patterns[telling.pattern];
+void PatternJudging::remember_delivered(const PatternMessage& message, Instant now, bool here) {
+  const Pattern& pattern = work_.set->patterns[message.pattern];
   const Policy& policy = work_.set->policies[pattern.policy];
-  limiter::Reader payload(telling.payload);
+  limiter::Reader payload(message.payload);
   if (!read_texts(payload, keys_.printable())) return;
   for (const limiter::PatternMatch& match : matches_) report(policy, match);
-  if (telling.remembered) return;
-  bool told_row = !here || work_.rows == nullptr || telling.was_certain;
-  for (const int rung : {telling.enforced, telling.shadow}) {
+  if (message.remembered) return;
+  bool told_row = !here || work_.rows == nullptr || message.was_certain;
+  for (const int rung : {message.enforced, message.shadow}) {
     if (rung < 0) continue;
     const auto r = static_cast<std::size_t>(rung);
     if (!std::exchange(told_row, true)) {
       PlannedPolicy judged;
       judged.policy = policy.index;
       const bool pair = pattern.spec.kind == Kind::pair;
-      judged.binding = pair ? telling.binding : pattern.steps.back().binding;
+      judged.binding = pair ? message.binding : pattern.steps.back().binding;
       row_giving_.give_row(*work_.rows, judged, nullptr,
                            {rung, policy.rungs[r].effect, Value::integer(pattern.spec.steps)}, {},
                            true);
     }
-    list_from_payload(policy, r, telling.payload, pattern.spec.steps, now);
+    list_from_payload(policy, r, message.payload, pattern.spec.steps, now);
   }
 }
 
 void PatternJudging::ask_due(const PolicySet& set, std::size_t index, TimePoint at,
-                             milliseconds lease, Asking& into) const {
+                             milliseconds lease, StoreOps& into) const {
   const SharedPattern& pattern = *set.patterns[index].shared;
   for (unsigned shard = 0; shard < SharedPattern::kShards; ++shard) {
     limiter::PatternAsk ask;
     ask.pattern = &pattern;
     ask.forgets = store_.sharing()->forgets;
-    Asking::Item& item =
+    StoreOps::Item& item =
         into.add_pattern(SharedVerb::due, store_.sharing()->prefix + pattern.tag(shard), ask, {});
     item.op.at = at;
     item.op.lifetime = lease;
@@ -235,7 +235,7 @@ void PatternJudging::take_due(std::size_t index, const limiter::SharedReply& rep
   shared_due_ = std::min(shared_due_, reply.pattern.next);
   const std::string tag = store_.sharing()->prefix + pattern.shared->tag(shard);
   const std::string* key = nullptr;
-  Telling* done = nullptr;
+  PatternMessage* done = nullptr;
   for (const limiter::PatternMatch& match : reply.pattern.matches) {
     limiter::PatternMatch& out = due_.emplace_back(match);
     out.pattern = pattern.id;
@@ -244,7 +244,7 @@ void PatternJudging::take_due(std::size_t index, const limiter::SharedReply& rep
     if (!lent) continue;
     if (key == nullptr || *key != match.key) {  // those of a key stand together
       key = &match.key;
-      done = &new_telling();
+      done = &new_message();
       done->verb = SharedVerb::done;
       done->pattern = static_cast<std::uint16_t>(index);
       done->key = tag;

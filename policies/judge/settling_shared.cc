@@ -16,14 +16,14 @@ using limiter::SharedVerb;
 void Settling::settle_in_store(PlannedCounter& counter, bool looks_back) {
   Judgement& judgement = *work_.judgement;
   counter.in_store = false;
-  const Asking::Item& from = judgement.asked[counter.asked];
+  const StoreOps::Item& from = judgement.asked[counter.asked];
   const limiter::SharedReply& reply = judgement.asked.reply(counter.asked);
   const limiter::SharedPart part{
       store_.part_of(counter, judgement.asked).counter, {}, reply.parts[counter.part].undo};
-  const auto close = [&](SharedVerb verb, const limiter::Amount& event) -> Asking::Item& {
-    Asking::Item& item = judgement.closing.add(verb, from.key, event, from.op.id);
+  const auto close = [&](SharedVerb verb, const limiter::Amount& event) -> StoreOps::Item& {
+    StoreOps::Item& item = judgement.closing.add(verb, from.key, event, from.op.id);
     item.op.place = from.op.place;
-    Asking::add_part(item, part);
+    StoreOps::add_part(item, part);
     return item;
   };
   if (looks_back) close(SharedVerb::look, counter.amount);  // what it says is of before the event
@@ -40,11 +40,11 @@ void Settling::settle_in_store(PlannedCounter& counter, bool looks_back) {
 /// What a rung only reads may have changed since the request.
 void Settling::read_in_store(PlannedCounter& counter) {
   Judgement& judgement = *work_.judgement;
-  const Asking::Item& from = judgement.asked[counter.asked];
-  Asking::Item& item =
+  const StoreOps::Item& from = judgement.asked[counter.asked];
+  StoreOps::Item& item =
       judgement.closing.add(SharedVerb::read, from.key, counter.amount, from.op.id);
   item.op.place = from.op.place;
-  Asking::add_part(item, {store_.part_of(counter, judgement.asked).counter, {}, 0});
+  StoreOps::add_part(item, {store_.part_of(counter, judgement.asked).counter, {}, 0});
   counter.asked = static_cast<std::uint16_t>(judgement.closing.size() - 1);
   counter.part = 0;
   counter.closing = true;
@@ -104,11 +104,11 @@ void Settling::closed(Instant at) {
 void Settling::renew() {
   const Judgement& judgement = *work_.judgement;
   for (const PlannedCounter& counter : judgement.in_flight) {
-    if (counter.in_store) store_.errand_for(counter, SharedVerb::add, judgement.asked);
+    if (counter.in_store) store_.add_best_effort_for(counter, SharedVerb::add, judgement.asked);
   }
   for (const PlannedCounter& counter : judgement.plan.counters) {
     if (counter.in_store && counter.reserves)
-      store_.errand_for(counter, SharedVerb::reserve, judgement.asked);
+      store_.add_best_effort_for(counter, SharedVerb::reserve, judgement.asked);
   }
 }
 

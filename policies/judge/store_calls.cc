@@ -42,62 +42,63 @@ void StoreCalls::touch_synced(const Counter& counter, const limiter::CounterKey&
   forget_last_key();
 }
 
-/// An operation that nobody waits for. Its parts are counters of the set in use, which lives at
-/// least until the store has answered.
-Asking::Item& StoreCalls::errand(SharedVerb verb, std::string_view key,
-                                 const limiter::Amount& event, const limiter::SharedId& id) {
-  errands_.keep(work_.loaded);
-  return errands_.add(verb, key, event, id);
+/// An operation that nobody waits for. Its parts are counters of the set in use, which it keeps
+/// alive until the store has replied.
+StoreOps::Item& StoreCalls::add_best_effort(SharedVerb verb, std::string_view key,
+                                            const limiter::Amount& event,
+                                            const limiter::SharedId& id) {
+  best_effort_.keep(work_.loaded);
+  return best_effort_.add(verb, key, event, id);
 }
 
 /// The part of an operation that asked for this counter. The counter must be one of the set in use:
 /// an operation of a set that a reload has replaced is continued under SetInUse alone.
 const limiter::SharedPart& StoreCalls::part_of(const PlannedCounter& planned,
-                                               const Asking& asked) const {
+                                               const StoreOps& asked) const {
   WEIR_ASSERT(planned.asked < asked.size() && planned.counter < work_.set->counters.size());
   const limiter::SharedPart& part = asked[planned.asked].op.parts[planned.part];
   WEIR_ASSERT(part.counter == work_.counter_of(planned).shared.get());
   return part;
 }
 
-/// An errand for the same event, key and counter as the operation that asked for the counter.
-Asking::Item& StoreCalls::errand_for(const PlannedCounter& planned, SharedVerb verb,
-                                     const Asking& asked) {
+/// The same for the event, key and counter of the operation that asked for the counter.
+StoreOps::Item& StoreCalls::add_best_effort_for(const PlannedCounter& planned, SharedVerb verb,
+                                                const StoreOps& asked) {
   const limiter::SharedPart& part = part_of(planned, asked);
   const limiter::SharedOp& from = asked[planned.asked].op;
-  Asking::Item& item = errand(verb, from.key, from.event, from.id);
+  StoreOps::Item& item = add_best_effort(verb, from.key, from.event, from.id);
   item.op.lifetime = from.lifetime;
   item.op.place = from.place;
-  Asking::add_part(item, {part.counter, {}, 0});
+  StoreOps::add_part(item, {part.counter, {}, 0});
   return item;
 }
 
 /// A reply that never came leaves open whether the store holds a place for the event. Nobody will
 /// settle that one, and a few of them would refuse others until its lifetime ends: it is given up.
-void StoreCalls::give_up_place(const PlannedCounter& planned, const Asking& asked) {
-  const Asking::Item& from = asked[planned.asked];
+void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& asked) {
+  const StoreOps::Item& from = asked[planned.asked];
   const SharedError error = asked.reply(planned.asked).error;
   if (error != SharedError::timed_out && error != SharedError::lost) return;
   const bool flies = work_.counter_of(planned).spec.window == limiter::Window::none;
   const bool holds = from.op.verb == SharedVerb::reserve;
   if (!holds && !(flies && from.op.verb == SharedVerb::add)) return;
-  errand_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
+  add_best_effort_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
 }
 
 /// Ends what the store holds of an event, without waiting: release, take_back, or settle at once.
-void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb, const Asking& asked) {
+void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb, const StoreOps& asked) {
   if (!planned.in_store) return;
   planned.in_store = false;
   const limiter::SharedReply& reply = asked.reply(planned.asked);
-  Asking::Item& item = errand_for(planned, verb, asked);
+  StoreOps::Item& item = add_best_effort_for(planned, verb, asked);
   item.op.at = reply.at;
   item.parts[0].undo = reply.parts[planned.part].undo;
 }
 
 void StoreCalls::reset_in_store(const Counter& counter, std::string_view key, const Place& place) {
-  Asking::Item& item = errand(SharedVerb::reset, key, {}, next_id());
+  StoreOps::Item& item = add_best_effort(SharedVerb::reset, key, {}, next_id());
   item.op.place = place;
-  Asking::add_part(item, {counter.shared.get(), {}, 0});
+  StoreOps::add_part(item, {counter.shared.get(), {}, 0});
 }
 
 }  // namespace weir::policies

@@ -6,55 +6,54 @@
 #include <vector>
 
 #include "policies/judge/event_keys.h"
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 #include "policies/set/sharing.h"
 
 namespace weir::policies {
 
-/// What a judgement asks of the shared store, and the operations that nobody waits for: what ends
-/// reservations, takes back, empties.
+/// Makes the operations for the shared store: what a judgement asks, and what is best effort, for
+/// nobody waits for it (the ends of reservations, undo, resets).
 class StoreCalls final {
  public:
   StoreCalls(Judging& work, EventKeys& keys) noexcept : work_(work), keys_(keys) {}
 
   /// The name of the next event of this worker in the store.
   limiter::SharedId next_id() noexcept { return {sharing_->origin, ++sequence_}; }
-  void use_replies_of(const Asking& asking) noexcept { asked_ = &asking; }
+  void use_replies_of(const StoreOps& operations) noexcept { asked_ = &operations; }
   void forget_keys() noexcept { shared_keys_used_ = 0; }
   void forget_last_key() noexcept { --shared_keys_used_; }
   /// Null: nothing is shared.
   const Sharing* sharing() const noexcept { return sharing_; }
   /// What PlannedCounter::asked means now.
-  const Asking& asked() const noexcept { return *asked_; }
+  const StoreOps& asked() const noexcept { return *asked_; }
   const std::string& key(std::uint16_t spelled) const noexcept { return shared_keys_[spelled]; }
   /// Counters with `share: redis` are asked of the shared store, by these names; without it they
   /// are counted here alone, as if nobody else were there. Must outlive the use.
   void share(const Sharing& sharing) noexcept { sharing_ = &sharing; }
   /// What the judgement under way asks.
-  Asking& asking() noexcept { return work_.judgement->asked; }
-  /// Operations that nobody waits for: what ends reservations, takes back, empties. To be submitted
-  /// after every call, and cleared.
-  Asking& errands() noexcept { return errands_; }
+  StoreOps& ops() noexcept { return work_.judgement->asked; }
+  /// What is best effort: the driver sends it after every call.
+  StoreOps& best_effort() noexcept { return best_effort_; }
   std::uint16_t spell_key(const std::vector<KeySlot>& key);
   void touch_synced(const Counter& counter, const limiter::CounterKey& key,
                     const std::vector<KeySlot>& key_slots);
-  Asking::Item& errand_for(const PlannedCounter& planned, limiter::SharedVerb verb,
-                           const Asking& asked);
-  const limiter::SharedPart& part_of(const PlannedCounter& planned, const Asking& asked) const;
-  void give_up_place(const PlannedCounter& planned, const Asking& asked);
-  void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const Asking& asked);
+  StoreOps::Item& add_best_effort_for(const PlannedCounter& planned, limiter::SharedVerb verb,
+                                      const StoreOps& asked);
+  const limiter::SharedPart& part_of(const PlannedCounter& planned, const StoreOps& asked) const;
+  void give_up_place(const PlannedCounter& planned, const StoreOps& asked);
+  void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const StoreOps& asked);
   void reset_in_store(const Counter& counter, std::string_view key, const Place& place);
 
  private:
-  Asking::Item& errand(limiter::SharedVerb verb, std::string_view key, const limiter::Amount& event,
-                       const limiter::SharedId& id);
+  StoreOps::Item& add_best_effort(limiter::SharedVerb verb, std::string_view key,
+                                  const limiter::Amount& event, const limiter::SharedId& id);
 
   Judging& work_;
   EventKeys& keys_;
   const Sharing* sharing_ = nullptr;
   std::uint64_t sequence_ = 0;  // of this worker's events in the store
-  Asking errands_;
-  const Asking* asked_ = nullptr;  // what PlannedCounter::asked means now
+  StoreOps best_effort_;
+  const StoreOps* asked_ = nullptr;  // what PlannedCounter::asked means now
   std::vector<std::string> shared_keys_;
   std::size_t shared_keys_used_ = 0;
 };

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "policies/judgement/asking.h"
 #include "policies/judgement/loaded.h"
 #include "policies/judgement/plan.h"
+#include "policies/judgement/store_ops.h"
 #include "policies/lang/frame.h"
 
 namespace weir::policies {
@@ -38,9 +38,9 @@ struct Judgement {
   Instant at{};          ///< when it was judged: the events' ts
   TimePoint happened{};  ///< the event, to patterns and views
   std::uint64_t line = 0;
-  Asking asked;       ///< what the judgement asks of the store, and what holds its reservations and
+  StoreOps asked;     ///< what the judgement asks of the store, and what holds its reservations and
                       ///< places in flight there
-  Asking closing;     ///< ends those of them whose readings are judged
+  StoreOps closing;   ///< ends those of them whose readings are judged
   Captured captured;  ///< what the answer side reads of the event
   std::vector<PlannedCounter> in_flight;
 

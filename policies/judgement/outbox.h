@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/clock.h"
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 
 namespace weir::policies {
 
@@ -17,12 +17,12 @@ class Outbox {
   /// Awaited: submits what the judgement asks (`asked`), or what its settlement asks (`closing`).
   /// True: all replies are there. False: they will be; whoever owns the judgement then calls
   /// Driver::resume(), or Driver::replied() for `closing`.
-  virtual bool ask(Judgement& judgement, Asking& operations, TimePoint now) = 0;
+  virtual bool ask(Judgement& judgement, StoreOps& operations, TimePoint now) = 0;
 
   /// Best effort: nobody waits for the replies. Leaves `operations` empty.
-  virtual void send(Asking& operations, TimePoint now) = 0;
+  virtual void send(StoreOps& operations, TimePoint now) = 0;
 
-  /// Must arrive, in this order: takes PatternJudging::tellings().
+  /// Must arrive, in this order: takes PatternJudging::messages(), and what else it has to say.
   virtual void deliver(PatternJudging& patterns, TimePoint now) = 0;
 
   /// After every call that may have counted something: what is exchanged, and due, goes its way.

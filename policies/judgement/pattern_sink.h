@@ -24,7 +24,7 @@ struct MatchedPattern {
   std::span<const Event> events;  ///< in the order of the steps
 };
 
-/// Who wants to see every match of a pattern (replay). Called on the evaluator's thread within
+/// Who wants to see every match of a pattern (replay). Called on the driver's thread within
 /// judge(), answered() and advance(); those of one advance() come in the order of time.
 class PatternSink {
  public:

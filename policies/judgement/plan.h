@@ -55,10 +55,10 @@ struct PlannedCounter {
   // Of a counter that all replicas share.
   static constexpr std::uint16_t kNone = 0xffff;
   std::uint16_t shared_key = kNone;  ///< its key's spelling; kNone: it is counted here alone
-  std::uint16_t asked = kNone;       ///< the operation that asks for it, in an Asking
+  std::uint16_t asked = kNone;       ///< the operation that asks for it, in Judgement::asked
   std::uint8_t part = 0;             ///< and its part there
   bool in_store = false;             ///< the store has counted it, or holds its reservation
-  bool closing = false;              ///< settled; `asked` is into Settlement::closing
+  bool closing = false;              ///< settled; `asked` is into Judgement::closing
 
   bool counted() const noexcept { return undo.what != limiter::Undo::What::nothing || in_store; }
 

@@ -10,7 +10,7 @@
 namespace weir::policies {
 
 /// Takes what every judgement reads and finds, for replay: the hot path has none. Called on the
-/// evaluator's thread, within judge() and, for outcome policies, within answered(); all views end
+/// driver's thread, within start() and, for outcome policies, within answer(); all views end
 /// with the call.
 class RowSink {
  public:

@@ -20,7 +20,7 @@ namespace weir::policies {
 class BodyReader;
 class Expression;
 
-/// Answers inList(), for the evaluator that runs a PolicySet.
+/// Answers inList(), for the driver that runs a PolicySet.
 class ListOracle {
  public:
   virtual ~ListOracle() = default;

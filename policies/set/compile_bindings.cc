@@ -169,7 +169,7 @@ void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Bindin
 }
 
 /// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`. A place
-/// that counts within a radius is one text of both degrees, which the evaluator reads again.
+/// that counts within a radius is one text of both degrees, which the driver reads again.
 void Compiler::bind_place(const config::NearDef& near, const Event& event, Binding& binding) {
   Scope scope(*this, event);
   const auto degrees = [&](const config::Text& field) -> std::optional<Expression> {

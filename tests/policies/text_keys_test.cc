@@ -66,7 +66,7 @@ TEST_F(TextKeys, AreSpelledInTheStoreAsEventsSpellThem) {
     World world(with_share("redis"));
     const Sharing sharing{7, "", readable, milliseconds{60'000}, milliseconds{60'000}};
     std::string spelled;
-    ImmediateOutbox outbox([&](Asking& operations, TimePoint) {
+    ImmediateOutbox outbox([&](StoreOps& operations, TimePoint) {
       ASSERT_EQ(operations.size(), 1u);
       spelled = operations[0].key;
       operations.replies()[0] = {};

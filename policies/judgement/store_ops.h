@@ -20,9 +20,9 @@ inline bool is_same(const limiter::Amount& a, const limiter::Amount& b) {
   return a.amount == b.amount && a.member == b.member && a.datum == b.datum;
 }
 
-/// What an event asks of the shared store, an operation for each key, and what the store answered.
+/// Operations for the shared store, one for each key, and the replies of the store.
 /// Reused: keeps its memory. Movable by swap; the operations stay where they are.
-class Asking {
+class StoreOps {
  public:
   /// One operation, and the memory behind its views.
   struct Item {
@@ -34,9 +34,9 @@ class Asking {
     limiter::PatternAsk pattern;
     std::string place, payload;
   };
-  Asking() = default;
-  Asking(Asking&&) = default;
-  Asking& operator=(Asking&&) = default;
+  StoreOps() = default;
+  StoreOps(StoreOps&&) = default;
+  StoreOps& operator=(StoreOps&&) = default;
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }

@@ -6,18 +6,18 @@
 
 #include "core/key.h"
 #include "limiter/exchange/shared_op.h"
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 
 namespace weir::policies {
 
 struct Loaded;
 struct Instant;
 
-/// What the store must hear of a shared pattern: that an event has happened, or that what was due
-/// has been seen to. Nobody waits for it, but it must not be lost: an order of which nobody has
-/// heard raises no alarm, a payment of which nobody has heard a false one. With it goes what to do
-/// if the store says that the event completes a match, for the request will be gone by then.
-struct Telling {
+/// What the store must know of a shared pattern: that an event has happened, or that a due deadline
+/// has been acted on. Nobody waits for it, but it must not be lost: an order that the store does
+/// not know raises no alarm, a payment that it does not know raises a false one. The message
+/// carries what to do if the event completes a match, because the request will be gone by then.
+struct PatternMessage {
   std::shared_ptr<const Loaded> loaded;
   std::uint16_t pattern = 0;  ///< index into PolicySet::patterns
   std::uint16_t binding = 0;  ///< of its first part
@@ -43,7 +43,7 @@ struct Telling {
   void clear();
 };
 
-/// The operation that tells it. `forgets`: as PatternAsk.
-void append(const Telling& telling, Instant now, bool forgets, Asking& out);
+/// The operation that delivers it. `forgets`: as PatternAsk.
+void append(const PatternMessage& message, Instant now, bool forgets, StoreOps& out);
 
 }  // namespace weir::policies

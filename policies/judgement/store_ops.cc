@@ -1,11 +1,11 @@
-#include "policies/judgement/asking.h"
+#include "policies/judgement/store_ops.h"
 
 #include "core/assert.h"
 
 namespace weir::policies {
 
-Asking::Item& Asking::add(limiter::SharedVerb verb, std::string_view key,
-                          const limiter::Amount& event, const limiter::SharedId& id) {
+StoreOps::Item& StoreOps::add(limiter::SharedVerb verb, std::string_view key,
+                              const limiter::Amount& event, const limiter::SharedId& id) {
   if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
   Item& item = *items_[size_++];
   item.op = {};
@@ -23,8 +23,8 @@ Asking::Item& Asking::add(limiter::SharedVerb verb, std::string_view key,
   return item;
 }
 
-Asking::Item& Asking::add_pattern(limiter::SharedVerb verb, std::string_view key,
-                                  const limiter::PatternAsk& ask, const limiter::SharedId& id) {
+StoreOps::Item& StoreOps::add_pattern(limiter::SharedVerb verb, std::string_view key,
+                                      const limiter::PatternAsk& ask, const limiter::SharedId& id) {
   Item& item = add(verb, key, {}, id);
   item.pattern = ask;
   item.place = ask.key;
@@ -35,24 +35,24 @@ Asking::Item& Asking::add_pattern(limiter::SharedVerb verb, std::string_view key
   return item;
 }
 
-void Asking::add_part(Item& item, const limiter::SharedPart& part) noexcept {
+void StoreOps::add_part(Item& item, const limiter::SharedPart& part) noexcept {
   const std::size_t size = item.op.parts.size();
   WEIR_ASSERT(size < item.parts.size());
   item.parts[size] = part;
   item.op.parts = {item.parts.data(), size + 1};
 }
 
-void Asking::keep(const std::shared_ptr<const void>& owner) {
+void StoreOps::keep(const std::shared_ptr<const void>& owner) {
   if (owners_.empty() || owners_.back() != owner) owners_.push_back(owner);
 }
 
-std::span<const limiter::SharedOp> Asking::ops() {
+std::span<const limiter::SharedOp> StoreOps::ops() {
   ops_.clear();
   for (std::size_t i = 0; i < size_; ++i) ops_.push_back(items_[i]->op);
   return ops_;
 }
 
-std::span<limiter::SharedReply> Asking::replies() {
+std::span<limiter::SharedReply> StoreOps::replies() {
   if (replies_.size() < size_) replies_.resize(size_);
   return {replies_.data(), size_};
 }
