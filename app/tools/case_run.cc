@@ -64,6 +64,10 @@ std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) 
   set->attach_views(views_);
   set_ = set;
   driver_.use(policies::load_on_worker(set_, stats_, 0));
+  if (CaseStore::is_needed_by(*set_)) {
+    const config::Server::Limits& limits = configuration_.model().server.limits;
+    store_.emplace(limiter::BankLimits{limits.memory, limits.keys}, bank_).serve(driver_);
+  }
   trace_.use(*set_);
   start_ = now_ = start;
   if (!schedule(one, start)) return std::move(failures_);
@@ -111,6 +115,7 @@ void CaseRun::next() {
   now_ = first->first.first;
   const Due due = std::move(first->second);
   due_.erase(first);
+  if (store_) store_->advance(now_);
   driver_.advance(now_ - milliseconds{1});  // an event at the very deadline is in time
   switch (due.what) {
     case Due::What::send:

@@ -2,11 +2,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/support/configuration.h"
 #include "app/support/request_draft.h"
+#include "app/tools/case_store.h"
 #include "app/tools/case_trace.h"
 #include "config/cases.h"
 #include "limiter/counters/bank.h"
@@ -27,7 +29,8 @@ struct CaseFailure {
 
 /// Runs one case: its own counters and lists, a time that the steps move, and the driver that the
 /// proxy uses. What the app does takes its time too: requests are in flight until it answers,
-/// and those that are over only because of others' reservations wait as they do in the proxy.
+/// and those that are over only because of others' reservations wait as they do in the proxy. What
+/// replicas share is asked of a store of the case's own.
 class CaseRun final : private policies::Observer, private policies::PatternSink {
  public:
   /// `configuration` is good and outlives this.
@@ -90,6 +93,7 @@ class CaseRun final : private policies::Observer, private policies::PatternSink 
   };
   std::map<std::string, std::vector<Match>, std::less<>> matches_;  // by policy
   policies::Driver driver_;
+  std::optional<CaseStore> store_;  // none: no policy shares
   policies::ViewBank views_{false};
   std::map<std::string, std::vector<std::string>> windows_;  // of views, complete: as JSON
   policies::VerdictText text_;

@@ -49,6 +49,39 @@ TEST_F(CasesTest, VerdictsValuesAndListsAreThoseOfTheProxy) {
               HasSubstr("1 passed, 0 failed\n"));
 }
 
+/// What each of them reads would be the same without a store: case_store_test.cc says that they
+/// ask.
+TEST_F(CasesTest, SharedPoliciesTakeTheSharedPath) {
+  scratch.write("weir.yaml", R"(weir: 1
+redis: {url: "redis://127.0.0.1:1", secret: s}
+notify: {pager: {log: true}}
+events:
+  login: {match: POST /login, fields: {user: body.user}}
+  wrong: {is: login, when: status == 401}
+  order: {match: POST /order, fields: {user: body.user}}
+  pay: {match: POST /pay, fields: {user: body.user}}
+policies:
+  - {name: wrong-per-user, watch: wrong, key: user, window: 1h, share: redis, on_error: deny, then: [{over: 1, do: deny, for: 10m}]}
+  - {name: open, watch: login, key: user, metric: in_flight, share: redis, then: [{over: 1, do: deny}]}
+  - {name: calls, watch: request, key: ip, window: 1m, share: {redis: {sync: 100ms}}, then: [{over: 6, do: flag}]}
+  - {name: fast-pay, sequence: [order, pay], within: 5s, key: user, share: redis, then: [{do: flag, notify: pager}]}
+  - {name: unpaid, sequence: [order, no pay], within: 15m, key: user, share: redis, then: [{do: graylist, for: 1d}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {request: POST /login, json: {user: anna}, answer: {status: 401, after: 2s}, expect: {verdict: pass, values: {wrong-per-user: 1, open: 1, calls: 1}}}
+      - {at: 1s, request: POST /login, json: {user: anna}, expect: {verdict: deny, by: open, value: 2}}
+      - {at: 3s, request: POST /login, json: {user: anna}, answer: 401, expect: {verdict: deny, by: wrong-per-user, value: 2, limit: 1, listed: {wrong-per-user: anna}}}
+      - {at: 3s, request: POST /login, json: {user: b<n>}, repeat: 4, expect: {verdict: pass, values: {open: 1}}}
+      - {at: 4s, request: POST /login, json: {user: carl}, expect: {verdict: pass, values: {calls: 6}}}
+      - {at: 5s, request: POST /login, json: {user: carl}, expect: {verdict: flag, by: calls, value: 7}}
+      - {at: 5m, request: POST /order, json: {user: dora}, expect: pass}
+      - {at: 5m1s, request: POST /pay, json: {user: dora}, expect: {verdict: flag, by: fast-pay, notified: {pager: 1}, patterns: {fast-pay: 1}}}
+      - {at: 10m, request: POST /order, json: {user: emil}, expect: {verdict: pass, patterns: {unpaid: 0}}}
+      - {at: 25m1s, expect: {listed: {unpaid: emil}, not_listed: {unpaid: dora}, patterns: {unpaid: 1}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
 TEST_F(CasesTest, GetCoversHead) {
   scratch.write("weir.yaml", R"(weir: 1
 events: {page: {match: GET /p}, probe: {match: HEAD /p}}
