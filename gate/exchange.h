@@ -18,11 +18,12 @@ struct Shared;
 /// No judgement waits for it. One timer for all keys; the worker's thread alone.
 class Exchange final : private net::Timer {
  public:
-  /// What one round of an interval carries at most; the rest goes with the next interval, so that a
-  /// store that is slow is not buried. The hottest keys go first.
+  /// The most keys that one round of an interval carries; the rest goes with the next interval, so
+  /// that a slow store is not flooded. The hottest keys go first.
   static constexpr std::size_t kKeysMost = 4096;
   static constexpr std::size_t kKeysOfBatch = 256;
-  /// Nobody waits: longer than the store takes to find out that it is away.
+  /// No request waits for an exchange: this is longer than the store needs to notice that it is
+  /// away.
   static constexpr milliseconds kPatience{2'000};
 
   /// `origin`: random, of this worker's exchanges alone. All must outlive it.
@@ -31,7 +32,7 @@ class Exchange final : private net::Timer {
 
   limiter::SyncedBank& bank() noexcept { return bank_; }
 
-  /// After judgements and settlements: sends what is due or can't wait, and sets the timer.
+  /// After judgements and settlements: sends keys that are due or urgent, and sets the timer.
   void run(TimePoint now);
   /// Before the end: sends all that is queued, whatever its interval.
   void flush(TimePoint now);
@@ -60,7 +61,7 @@ class Exchange final : private net::Timer {
   const Shared& shared_;
   net::Wheel& wheel_;
   limiter::SharedId id_;  // of the last push
-  TimePoint now_{};       // as last told: an answer comes a round trip after that, at most
+  TimePoint now_{};       // at the last call: an answer comes at most a round trip later
   Spares<Batch> batches_;
 };
 

@@ -11,7 +11,8 @@ using telemetry::Metric;
 
 namespace {
 
-// How often who waits for reservations that other replicas may hold looks again.
+// The interval at which a request looks again, if other replicas may hold the reservations that it
+// waits for.
 constexpr milliseconds kPoll{25};
 
 }  // namespace
@@ -156,7 +157,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
 /// Whose reservations are in the way of an event that waits.
 void Gate::note_crowd(const policies::Plan& plan) {
   crowded_key_ = {};
-  crowded_elsewhere_ = plan.provisional;  // nobody announces verdicts either
+  crowded_elsewhere_ = plan.provisional;  // other workers do not announce verdicts either
   for (const policies::PlannedCounter& counter : plan.counters) {
     const limiter::Reading& reading = counter.reading;
     const bool reserved = counter.reserves || counter.provisional;
@@ -175,7 +176,7 @@ bool Gate::record(const Ticket& ticket, const Request* request, const policies::
   return recorder_ != nullptr && recorder_->begin(driver_, ticket, request, record, now, row_);
 }
 
-/// After a verdict that passes the event. False: nothing is left to observe.
+/// Call it after a verdict that passes the event. False: nothing is left to observe.
 bool Gate::keep(Ticket& ticket, bool recorded, TimePoint now) {
   if (recorded) std::swap(ticket.row, row_);
   if (recorded || ticket.observes) return true;
@@ -263,8 +264,8 @@ bool Gate::park(Waiter& waiter, TimePoint now) {
     return false;
   }
   polls_ = polls_ || crowded_elsewhere_;
-  // Another worker may have settled before it could know that somebody waits here, and has told
-  // nobody: the first one looks again once.
+  // Another worker may have settled before it could know about this waiter, and then has notified
+  // nobody: the first waiter looks again once.
   if (!poll_at_ && (polls_ || waiters_.size() == 1)) poll_at_ = now + kPoll;
   note_waiting();
   return true;
@@ -281,13 +282,13 @@ void Gate::note_waiting() {
 
 TimePoint Gate::waiting_until(const Waiter& waiter) const {
   const TimePoint deadline = WaitQueue::deadline(waiter);
-  return deadline == TimePoint{} ? TimePoint::max() : deadline;  // it has waited for the store only
+  return deadline == TimePoint{} ? TimePoint::max() : deadline;  // it has waited only for the store
 }
 
 void Gate::unpark(Waiter& waiter) {
   // Its replies are on their way, or there: then tick() takes the judgement back.
   if (waiter.suspended_ != nullptr) std::exchange(waiter.suspended_, nullptr)->waiter = nullptr;
-  // Whoever was resumed and need not wait any more tells the next: perhaps all of them are refused
+  // A resumed waiter that does not wait any more wakes the next: perhaps all of them are refused
   // now.
   if (WaitQueue::resumed(waiter) && waiters_.size() != 0) wake_.push_back(WaitQueue::key(waiter));
   waiters_.unpark(waiter);
@@ -389,8 +390,7 @@ void Gate::tick(TimePoint now) {
     take_replies(now);
     driver_.flush(now);
   }
-  // A resumed waiter judges on the spot, and a refusal there asks for the next one: wake_ grows
-  // meanwhile.
+  // A resumed waiter judges at once, and a refusal wakes the next one: wake_ grows during the loop.
   for (std::size_t i = 0; i < wake_.size(); ++i) {
     const Hash128 key = wake_[i];
     waiters_.wake(key, now);

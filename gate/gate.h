@@ -22,7 +22,7 @@
 
 namespace weir::gate {
 
-/// What all gates of the process share.
+/// State that all gates of the process share.
 struct Shared {
   limiter::Bank& counters;
   limiter::ListBank& lists;
@@ -55,9 +55,10 @@ class Gate final : public Judge {
   /// the worker's thread, like everything here.
   void use(std::shared_ptr<const policies::PolicySet> set);
   const policies::PolicySet& set() const noexcept { return driver_.set(); }
-  /// Counters with `share: redis` are asked of this store, which lives on the worker's thread and
-  /// stops before the gate ends; a request waits for it at most `budget`. Before any judgement.
-  /// `wheel`: null in tests; then what patterns have to tell is not tried again by itself.
+  /// Sets the store for counters with `share: redis`. The store lives on the worker's thread and
+  /// stops before the gate ends. A request waits for it at most `budget`. Call this before any
+  /// judgement. `wheel`: null in tests; then failed messages of patterns are not retried by a
+  /// timer.
   void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
              net::Wheel* wheel = nullptr);
   /// On one worker of the process, after share(): fires what is due of shared patterns.
@@ -74,20 +75,21 @@ class Gate final : public Judge {
     return outbox_ ? outbox_->exchange_stats() : limiter::SyncedBank::Stats{};
   }
 
-  /// What came of an event that is told of. Lives until the next judgement.
+  /// The result of a reported event. Valid until the next judgement.
   struct Judged {
     const policies::Verdict& verdict;
     const policies::Plan& plan;
     int status = 0;  ///< of the answer that a door would give; 0: it would pass the request
-    Effect effect;   ///< what a door would do
+    Effect effect;   ///< the effect at a door
   };
-  /// Judges an event that did not come through a door, and settles it at once with what is known of
-  /// its answer (status 0: nothing; then what only an answer could tell is not counted). Nothing
-  /// waits for others' reservations, and nothing stays in flight. None: the shared store is asked;
-  /// park the waiter, and give the same event when it is resumed.
+  /// Judges an event that did not come through a door, and settles it at once with the known parts
+  /// of its answer (status 0: none; policies that need the answer then do not count). Does not wait
+  /// for reservations of others, and leaves nothing in flight. None: the shared store is asked;
+  /// park the waiter, and pass the same event when it is resumed.
   std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
                               Waiter& waiter);
-  /// What judge() would say; counts and remembers nothing. With the same trace when it is resumed.
+  /// The result that judge() would give; counts and remembers nothing. Pass the same trace when the
+  /// waiter is resumed.
   std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,
                               Waiter& waiter);
 
@@ -106,11 +108,12 @@ class Gate final : public Judge {
   }
   void tick(TimePoint now) override;
 
-  /// Nobody will give the event again that this waiter waits with, or was resumed for.
+  /// The caller will not pass the event of this waiter again, whether the waiter waits or has been
+  /// resumed.
   void give_up(Waiter& waiter, TimePoint now);
 
-  /// Gives every reading and verdict of policies, and every match of patterns, to these as well;
-  /// null: nobody. The way to compare doors with each other and with replay.
+  /// Also reports every reading and verdict of policies, and every match of patterns, to these
+  /// sinks (null: none), in order to compare doors with each other and with replay.
   void report_to(policies::RowSink* rows, policies::PatternSink* matches) {
     rows_ = rows;
     driver_.use_patterns(shared_.patterns, matches);
@@ -127,7 +130,7 @@ class Gate final : public Judge {
   /// comes.
   void advance_patterns(TimePoint now) { driver_.advance(now - milliseconds{1}); }
 
-  /// What a judgement at that time sees.
+  /// The time that a judgement at `now` uses.
   policies::Instant instant(TimePoint now) const noexcept;
 
  private:
@@ -159,8 +162,8 @@ class Gate final : public Judge {
   Recorder* recorder_ = nullptr;
   Recorder::Row row_;  // of the event under judgement
   WaitQueue waiters_;
-  Hash128 crowded_key_;             // of the last judgement that was `wait`
-  bool crowded_elsewhere_ = false;  // perhaps by other replicas: nobody announces their settlements
+  Hash128 crowded_key_;               // of the last judgement that was `wait`
+  bool crowded_elsewhere_ = false;    // perhaps by other replicas: they do not announce settlements
   std::optional<TimePoint> poll_at_;  // when all waiters look again
   bool polls_ = false;                // and then once more, for as long as there are any
   std::uint32_t waiting_noted_ = 0;
@@ -169,7 +172,7 @@ class Gate final : public Judge {
   std::vector<std::uint8_t> routes_;  // class of each event of the set
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;
-  std::optional<StoreOutbox> outbox_;  // none: nothing is shared
+  std::optional<StoreOutbox> outbox_;  // none: no shared policies
   std::optional<PatternClock> clock_;
   Ticket* asked_ = nullptr;    // of the last judgement, to be parked
   std::vector<Hash128> wake_;  // keys whose first waiter is to be resumed by the next tick()

@@ -10,8 +10,8 @@
 
 namespace weir::gate {
 
-/// What must still happen for a request: reservations to settle, a place in flight to give back.
-/// Owned by the Judge that made it, until finish().
+/// The remaining work for a request: reservations to settle, a place in flight to return. Owned by
+/// the Judge that made it, until finish().
 class Ticket;
 
 struct Judgement {
@@ -36,11 +36,11 @@ enum class End : std::uint8_t {
   unacceptable,  ///< the app answered, and the door cannot accept the answer: it counts as aborted
 };
 
-/// Somebody who waits for reservations of others to settle, or for the shared store. Lives in the
-/// door's session; linked into the Judge's queue between park() and resume() or unpark().
+/// A request that waits for reservations of others to settle, or for the shared store. Lives in the
+/// session of the door; linked into the Judge's queue between park() and resume() or unpark().
 class Waiter {
  public:
-  /// Judge again now; the Waiter is no longer parked. Called from within tick() only.
+  /// Judge again now; the Waiter is no longer parked. Called only from within tick().
   virtual void resume(TimePoint now) = 0;
 
  protected:
@@ -72,10 +72,10 @@ class Judge {
   /// `limits.body`) before judge(). Looks at method, path and headers only; body_state is not_read.
   virtual bool wants_body(const Request& request) = 0;
 
-  /// Judges. With `may_wait` false nobody waits for others' reservations any more (the wait is over
-  /// or the queue full): the request is refused instead. The shared store is waited for all the
-  /// same, for `redis.budget` at most. Views in the effect live until the next call of judge().
-  /// `waiter`: the session's, the same for every judgement of a request.
+  /// Judges a request. With `may_wait` false the request does not wait for reservations of others
+  /// (its wait is over, or the queue is full): it is refused instead. It still waits for the shared
+  /// store, for `redis.budget` at most. Views in the effect are valid until the next call of
+  /// judge(). `waiter`: the session's own, the same for every judgement of a request.
   virtual Judgement judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
 
   /// Parks a session whose effect was `wait`; at once, before anything else is judged. False: the

@@ -47,7 +47,7 @@ void PatternClock::on_timer(TimePoint now) {
 }
 
 void PatternClock::ask(Round& round, TimePoint now) {
-  // Nothing is due at the beginning of time: that is how to ask whether anybody is there.
+  // Nothing is due at the beginning of time: this question only tests whether the store answers.
   const TimePoint at = round.away ? TimePoint{} : instant(now).wall - kGrace;
   round.operations.clear();
   patterns_.ask_due(*round.loaded->set, round.pattern, at, kLease, round.operations);
@@ -60,7 +60,7 @@ void PatternClock::ask(Round& round, TimePoint now) {
 void PatternClock::take_in(Round& round, bool late) {
   round.asking_now = false;
   if (round.retired || &patterns_.set() != round.loaded->set.get()) {
-    // What it was lent the next one gets, who knows what it means now.
+    // The leased deadlines go to the next asker, which knows what they mean now.
     std::erase_if(rounds_, [&](const auto& each) { return each.get() == &round; });
     return;
   }

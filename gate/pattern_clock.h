@@ -10,20 +10,21 @@
 
 namespace weir::gate {
 
-/// Asks the store what is due of the patterns that all replicas share, and fires it: whoever asks
-/// first is lent it, says when it has acted, and if it dies before that the next one gets it.
+/// Asks the store for due deadlines of the patterns that all replicas share, and fires them. The
+/// first asker leases a deadline and confirms when it has acted; if it dies before that, the next
+/// asker gets the deadline.
 ///
-/// The store says how long ago somebody asked before. So replicas share the work: together they ask
-/// about twice a second, however many they are, each at least every ten seconds. One worker of a
-/// process has one; its thread alone.
+/// The store says how long ago the last replica asked. So replicas share the work: together they
+/// ask about twice a second, however many they are, each at least every ten seconds. One worker of
+/// a process has a PatternClock; used by its thread alone.
 class PatternClock final : private net::Timer {
  public:
   static constexpr milliseconds kEvery{500};
   static constexpr milliseconds kSeldom{10'000};
-  /// What is on its way when its time ends counts.
+  /// Grace for events that are on their way at the deadline: they count.
   static constexpr milliseconds kGrace{300};
-  /// After an outage: until the replicas, who find out within two seconds that it is over, have
-  /// told what they kept meanwhile.
+  /// After an outage: time for the replicas, which notice the end of the outage within two seconds,
+  /// to send the events that they kept.
   static constexpr milliseconds kRecovery{5'000};
   static constexpr milliseconds kLease{10'000};
 
@@ -44,7 +45,7 @@ class PatternClock final : private net::Timer {
   void use(std::shared_ptr<const policies::Loaded> loaded);
 
  private:
-  /// One pattern of the set in use; those of former sets stay until their answers are there.
+  /// One pattern of the set in use. Patterns of former sets stay until their answers are there.
   struct Round final : store::Batch {
     explicit Round(PatternClock& c) : clock(c) {}
     void on_replies() override { clock.take_in(*this, true); }

@@ -60,7 +60,7 @@ void PatternPost::send(TimePoint now) {
     batch.replies = batch.operations.replies();
     if (!store_.submit(batch, now + kPatience)) continue;
     take_in(batch);
-    if (now < again_) break;  // it is away: then the others need not be tried
+    if (now < again_) break;  // the store is away: do not try the others
   }
   metrics_.set(Metric::patterns_untold, static_cast<std::int64_t>(kept_.size()));
 }
@@ -68,7 +68,7 @@ void PatternPost::send(TimePoint now) {
 void PatternPost::take_in(Batch& batch) {
   const policies::Instant now = instant(now_);
   bool away = false;
-  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // what goes back keeps its order
+  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // returned messages keep their order
     const limiter::SharedReply& reply = batch.replies[i];
     const limiter::SharedRetry retry = limiter::row_of(reply.error).retry;
     if (retry == limiter::SharedRetry::none || retry == limiter::SharedRetry::never) continue;

@@ -14,27 +14,28 @@ namespace weir::gate {
 
 struct Shared;
 
-/// Tells the store what has happened to patterns that all replicas share, in its order, with the
-/// turn in which it happened; what the store answers goes back to them. While the store is
-/// away it is kept and told later, with its time: so an order and its payment find each other
-/// although there was nobody to tell. The worker's thread alone.
+/// Sends the events of patterns that all replicas share to the store, in order, once per turn, and
+/// passes the store's answers back to the patterns. While the store is away, events are kept and
+/// sent later with their times: so an order and its payment still match after an outage. Used by
+/// the worker's thread alone.
 class PatternPost final : private net::Timer {
  public:
-  /// What is kept while the store is away; then the oldest goes, and counts as dropped.
+  /// The most events that are kept while the store is away; then the oldest is dropped, and
+  /// counted.
   static constexpr std::size_t kKeptMost = 10'000;
   static constexpr std::size_t kPerBatch = 256;
   static constexpr milliseconds kAgain{100};
   /// Longer than the store takes to find out that it is away.
   static constexpr milliseconds kPatience{2'000};
 
-  /// All must outlive it, and the store has stopped before it ends. Without a wheel what is kept is
-  /// told again with the next event.
+  /// All arguments must outlive it, and the store must have stopped before it ends. Without a
+  /// wheel, kept events are sent again with the next event.
   PatternPost(store::SharedStore& store, policies::PatternJudging& patterns, const Shared& shared,
               telemetry::MetricCells& metrics, net::Wheel* wheel)
       : store_(store), patterns_(patterns), shared_(shared), metrics_(metrics), wheel_(wheel) {}
   ~PatternPost() { net::Wheel::disarm(*this); }
 
-  /// Takes what patterns have to tell, and sends it.
+  /// Takes the messages of the patterns, and sends them.
   void run(TimePoint now);
   bool is_busy() const noexcept { return !kept_.empty() || batches_.is_any_lent(); }
 
@@ -63,7 +64,7 @@ class PatternPost final : private net::Timer {
   Spares<Batch> batches_;
 };
 
-/// What the matches of an answer are called in metrics.
+/// Counts the matches of an answer in the metrics.
 void count(const limiter::PatternReply& reply, telemetry::MetricCells& metrics);
 
 }  // namespace weir::gate

@@ -103,7 +103,7 @@ bool Recorder::sampled(policies::Driver& driver, const policies::Judgement& judg
     const auto& slot = fields_->subject[event];
     found = found || (slot && append_canonical(canonical_, driver.value(judgement, *slot)));
   };
-  // What a named event calls so goes before what every request does.
+  // The fields of a named event win over the fields of every request.
   for (const auto* events : {&plan.events, &plan.open_events}) {
     for (const policies::EventIndex event : *events) {
       if (event != policies::kRequestEvent) look_at(event);
@@ -184,7 +184,7 @@ bool Recorder::begin(policies::Driver& driver, const policies::Judgement& judgem
   if (request != nullptr) {
     for (const auto& [name, text] :
          {std::pair{",\"method\":", request->method}, std::pair{",\"path\":", request->path}}) {
-      if (text.data() == nullptr) continue;  // the app has not told
+      if (text.data() == nullptr) continue;  // the app has not reported this field
       out += name;
       append_json(out, text);
     }
@@ -203,7 +203,7 @@ bool Recorder::begin(policies::Driver& driver, const policies::Judgement& judgem
       first = false;
     }
   }
-  // What the app told by the name of a field, of which nothing can be computed.
+  // A field that the app reported by its name, and that no expression computes from.
   if (record != nullptr) {
     for (const policies::Preset& preset : record->values) {
       if (!std::binary_search(fields_->told.begin(), fields_->told.end(), preset.slot)) continue;

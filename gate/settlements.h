@@ -14,9 +14,9 @@ inline constexpr std::size_t kSettlementGroups = 1024;
 /// Groups of keys in which something has settled.
 using SettledGroups = std::bitset<kSettlementGroups>;
 
-/// How the workers of a process tell each other which keys have settled: a count of settlements for
-/// each group of keys. A key falls into one group, for good. Thread-safe; told while somebody waits
-/// only.
+/// Lets the workers of a process see which keys have settled: a count of settlements for each group
+/// of keys. A key always belongs to the same group. Thread-safe; written only while a request
+/// waits.
 class Settlements {
  public:
   static constexpr std::size_t kGroups = kSettlementGroups;
@@ -33,10 +33,10 @@ class Settlements {
   std::array<std::atomic<std::uint32_t>, kGroups> counts_{};
 };
 
-/// What one worker has seen of them. Not thread-safe.
+/// The counts that one worker has seen. Not thread-safe.
 class SettlementReader {
  public:
-  /// A settlement of this worker, noted as well: it needs no telling.
+  /// Also notes a settlement of this worker, which needs no message.
   void note_own(const Hash128& key) noexcept {
     ++counts_[Settlements::group_of(key)];
     ++all_;

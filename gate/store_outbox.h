@@ -12,16 +12,17 @@
 
 namespace weir::gate {
 
-/// What one worker's gate has at the shared store, whose replies come later. Keeps its objects: no
-/// allocation after warm-up. The worker's thread alone.
+/// The open operations of one worker's gate at the shared store, whose replies come later. Reuses
+/// its objects: no allocation after warm-up. The worker's thread alone.
 class StoreOutbox final : public policies::Outbox {
  public:
-  /// Nobody waits for a settlement, nor for what is best effort; what finds the store away is tried
-  /// for so long.
+  /// No request waits for a settlement or for best-effort operations. While the store is away, they
+  /// are retried for this long.
   static constexpr milliseconds kPatience{5'000};
 
-  /// All must outlive it, and the store has stopped before it ends. A request waits for the store
-  /// at most `budget`. Without a wheel what patterns have to tell is not tried again by itself.
+  /// All arguments must outlive it, and the store must have stopped before it ends. A request waits
+  /// for the store at most `budget`. Without a wheel, failed messages of patterns are not retried
+  /// by a timer.
   StoreOutbox(store::SharedStore& store, milliseconds budget, policies::PatternJudging& patterns,
               const Shared& shared, telemetry::MetricCells& metrics, net::Wheel* wheel)
       : store_(store), budget_(budget), post_(store, patterns, shared, metrics, wheel) {}
@@ -60,11 +61,11 @@ class StoreOutbox final : public policies::Outbox {
   void note_taken() noexcept { --asking_; }
 
  private:
-  /// Operations that nobody waits for.
+  /// Operations whose replies nobody awaits.
   struct BestEffort final : store::Batch {
     explicit BestEffort(StoreOutbox& o) : outbox(o) {}
     void on_replies() override {
-      operations.clear();  // it may have been the last to need policies that were replaced
+      operations.clear();  // this may have been the last user of replaced policies
       outbox.best_effort_.take_back(*this);
     }
 

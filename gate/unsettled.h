@@ -15,10 +15,10 @@
 
 namespace weir::gate {
 
-/// Requests that a door has let pass and whose answers it does not see. Each has an id, by which
-/// the app may tell of its answer (`POST /v1/events`); what nobody tells of within its time is
-/// released uncounted. At most `most`, a power of two, are kept: the oldest goes first. One per
-/// worker, on its thread.
+/// Requests that a door has let pass and whose answers the door does not see. Each has an id, with
+/// which the app may report its answer (`POST /v1/events`). A request without a report in time is
+/// released uncounted. At most `most`, a power of two, are kept: the oldest is released first. One
+/// per worker, on its thread.
 class Unsettled final : net::Timer {
  public:
   static constexpr std::size_t kMost = 16'384;
@@ -29,15 +29,15 @@ class Unsettled final : net::Timer {
             telemetry::MetricCells& metrics, std::size_t most = kMost);
   ~Unsettled();  ///< everything must have been released
 
-  /// The id of the request that is kept next. Ids of other processes and workers differ, and nobody
-  /// can guess one.
+  /// The id of the next request that is kept. Ids of other processes and workers differ, and nobody
+  /// can guess an id.
   Id next_id() const noexcept;
   /// Keeps it under next_id(), which is another one from now on.
   void keep(Ticket& ticket, TimePoint now);
 
   /// The worker that made this id; nullopt: no id of ours.
   static std::optional<std::size_t> worker_of(std::string_view id) noexcept;
-  /// What the app answered. False: there is no such request (any more).
+  /// The answer of the app. False: there is no such request (any more).
   bool settle(std::string_view id, const Answer& answer, TimePoint now);
   void release_all(TimePoint now);
   std::size_t size() const noexcept { return open_; }
@@ -64,7 +64,7 @@ class Unsettled final : net::Timer {
   std::size_t most_;
   telemetry::MetricCells& metrics_;
   HashSecret secret_;
-  std::uint64_t first_ = 0, next_ = 0;  // the oldest, which ends first; who comes next
+  std::uint64_t first_ = 0, next_ = 0;  // the oldest, which ends first; the next one
   std::size_t open_ = 0;                // of them, those that are not settled
   std::vector<Entry> ring_;
 };

@@ -12,14 +12,14 @@
 
 namespace weir::gate {
 
-/// Who waits for reservations to settle, first come first served per key. Intrusive: parking
-/// allocates nothing. Used by one worker's thread. Within Waiter::resume() only that waiter may
-/// park or unpark.
+/// Requests that wait for reservations to settle, first come first served per key. Intrusive:
+/// parking allocates nothing. Used by one worker's thread. Within Waiter::resume() only that waiter
+/// may park or unpark.
 ///
-/// A settlement frees at most one place, so it wakes one waiter of its key. That one parks again at
-/// the front, and all stay as they were; or it takes the place or is refused, and wakes the next
-/// (Gate::unpark). So the cost of a settlement does not grow with the queue: 1,000 parked guesses
-/// are not judged anew at each answer, whether they wait for one key or for a thousand.
+/// A settlement frees at most one place, so it wakes one waiter of its key. That waiter parks again
+/// at the front, and all others stay as they were; or it takes the place or is refused, and wakes
+/// the next (Gate::unpark). So the cost of a settlement does not grow with the queue: 1,000 parked
+/// guesses are not judged again at each answer, whether they wait for one key or for a thousand.
 class WaitQueue {
  public:
   explicit WaitQueue(std::size_t most) : most_(most) {}
@@ -34,13 +34,13 @@ class WaitQueue {
   void wake_groups(const SettledGroups& groups, TimePoint now);
   /// Resumes the first waiter of every key.
   void wake_all(TimePoint now);
-  /// Resumes who is past the deadline. Looks at all waiters only when one is.
+  /// Resumes waiters whose deadline has passed. Looks at all waiters only if there is one.
   void expire(TimePoint now);
 
   std::size_t size() const noexcept { return size_; }
   static TimePoint deadline(const Waiter& waiter) noexcept { return waiter.deadline_; }
   static const Hash128& key(const Waiter& waiter) noexcept { return waiter.key_; }
-  /// It waits, but is not parked: it is being judged again.
+  /// The waiter waits, but is not parked: it is being judged again.
   static bool resumed(const Waiter& waiter) noexcept {
     return !waiter.parked_ && waiter.deadline_ != TimePoint{};
   }
@@ -61,7 +61,7 @@ class WaitQueue {
   std::size_t most_;
   std::size_t size_ = 0;  // parked
   std::array<Group, Settlements::kGroups> groups_{};
-  TimePoint soonest_{};       // nobody's deadline is before that, if somebody is parked
+  TimePoint soonest_{};       // no deadline is before this, if a waiter is parked
   std::vector<Waiter*> due_;  // of the call under way
 };
 

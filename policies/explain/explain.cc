@@ -196,7 +196,7 @@ Explanation explain(Driver& driver, const Request& request, Instant at) {
     line.event = set.events[binding.event].name;
     line.key = key_of(policy, binding, frame);
   }
-  // A defect ends judging: who was not asked any more says so.
+  // A defect ends the judgement: policies after it say that they were not asked.
   for (auto& line : out.policies) {
     if (line.event.empty() && line.skipped.empty()) {
       const auto& defect = judgement.plan.defect;

@@ -50,7 +50,7 @@ struct Explanation {
   std::vector<PolicyLine> policies;
   std::string
       verdict;  ///< "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused"
-  std::string decided_by;  ///< a policy or list; empty: nobody
+  std::string decided_by;  ///< a policy or list; empty: none
   int status = 0;          ///< if it is answered by weir
   std::string upstream_headers, response_headers;
 
@@ -60,10 +60,10 @@ struct Explanation {
 
 /// "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused" or "wait".
 std::string verdict_word(const Verdict& verdict);
-/// The policy or list whose word the verdict is; empty: nobody's.
+/// The policy or list that decided; empty: none.
 std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict);
 
-/// Judges the request without changing anything (JudgeOptions::dry) and tells how.
+/// Judges the request without changing anything (JudgeOptions::dry) and explains the result.
 Explanation explain(Driver& driver, const Request& request, Instant at);
 
 }  // namespace weir::policies

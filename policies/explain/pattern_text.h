@@ -7,7 +7,7 @@
 
 namespace weir::policies {
 
-/// What an event is to a pattern: `step 2 of 2; its key has 1 open match; it completes one`.
+/// The role of an event in a pattern: `step 2 of 2; its key has 1 open match; it completes one`.
 std::string pattern_part_text(const Pattern& pattern, const PlannedPattern& planned,
                               const limiter::PatternView& view);
 

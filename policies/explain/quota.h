@@ -6,7 +6,7 @@
 #include "policies/explain/rate_headers.h"
 #include "policies/judgement/plan.h"
 
-/// What is left of a policy's quota, for header lines and for answers of the rate limit service.
+/// The rest of a policy's quota, for header lines and for answers of the rate limit service.
 namespace weir::policies {
 
 /// How many a threshold admits: `over: 5` admits 5, `at: 5` admits 4.

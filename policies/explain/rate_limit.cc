@@ -7,7 +7,7 @@
 namespace weir::policies {
 namespace {
 
-/// The unit whose windows are so long; of calendars a month and a year are no fixed length.
+/// The unit with windows of this length; calendar months and years have no fixed length.
 RateUnit unit_of(const Counter& counter, milliseconds window) noexcept {
   if (counter.spec.window == limiter::Window::calendar) {
     switch (counter.spec.unit) {
@@ -92,7 +92,7 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
       found.what != nullptr && found.what->rule && !found.replaced ? &*found.what->rule : nullptr;
   for (const PlannedPolicy& planned : plan.policies) {
     const Policy& policy = set.policies[planned.policy];
-    // A rule in shadow mode still tells its limit, as envoyproxy/ratelimit does.
+    // A rule in shadow mode still reports its limit, as in envoyproxy/ratelimit.
     if (!planned.applies || planned.blind || (policy.shadow && rule == nullptr)) continue;
     const auto quota = quota_of(set, plan, planned, at, rule != nullptr);
     if (!quota) continue;
@@ -118,7 +118,7 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
       out.unit = rule->unit;
     }
   }
-  // Who is on a list, or refused by a policy without a number, has nothing left either.
+  // A caller on a list, or refused by a policy without a number, has nothing left either.
   if (out.over) {
     out.remaining = 0;
     if (verdict.retry_after > out.reset) out.reset = verdict.retry_after;

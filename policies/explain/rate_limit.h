@@ -18,7 +18,7 @@ namespace weir::policies {
 
 /// Which event a descriptor is.
 struct FoundDescriptor {
-  std::optional<std::uint16_t> event;  ///< none: nothing is judged
+  std::optional<std::uint16_t> event;  ///< none: no policy judges it
   std::optional<std::uint16_t> also;   ///< the event of its whole domain
   const DescriptorEvent* what = nullptr;
   bool known = false;     ///< the domain is
@@ -29,18 +29,18 @@ struct FoundDescriptor {
 void find_events(const PolicySet& set, std::span<const Descriptor> descriptors,
                  std::vector<FoundDescriptor>& out);
 
-/// What judges one descriptor. The descriptor must outlive the use.
+/// The record for one descriptor. The descriptor must outlive the use.
 Record record_of(const FoundDescriptor& found, const Descriptor& descriptor,
                  TimePoint now) noexcept;
 
 struct DescriptorStatus {
   bool over = false;       ///< refused
   bool unlimited = false;  ///< an event that no policy limits
-  bool has_limit = false;  ///< then what follows is known; of several limits the scarcest
+  bool has_limit = false;  ///< the next members are known; of several limits the scarcest
   bool is_quota = false;
   std::int64_t requests = 0;
-  RateUnit unit = RateUnit::unknown;  ///< unknown: the window is no whole unit
-  std::string_view name;              ///< the policy's, or what its rule is called
+  RateUnit unit = RateUnit::unknown;  ///< unknown: the window is not a whole unit
+  std::string_view name;              ///< of the policy, or of its rule
   std::int64_t remaining = 0;
   milliseconds reset{0};
   /// Of a rule of envoyproxy/ratelimit: what its counter shows with this call's hits.
@@ -57,8 +57,8 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
 /// Of a descriptor that nothing judges.
 DescriptorStatus status_of(const FoundDescriptor& found) noexcept;
 
-/// What the whole call is answered: over, if one that is no quota is over, or all quotas are.
-/// `all_quota`: every event is taken for a quota.
+/// The answer to the whole call: over, if a descriptor that is not a quota is over, or all quotas
+/// are. `all_quota`: every event counts as a quota.
 bool is_over(std::span<const DescriptorStatus> statuses, bool all_quota) noexcept;
 
 /// Whole seconds, rounded up: 0.9 s is 1.

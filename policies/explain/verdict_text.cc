@@ -23,7 +23,7 @@ std::string_view title_of(int status) {
   return phrase.empty() ? "Refused" : phrase;
 }
 
-/// What the caller could mend, in words that tell nothing of the policies.
+/// What the caller can correct, in words that reveal nothing of the policies.
 std::string_view detail_of(MissReason why) {
   switch (why) {
     case MissReason::ambiguous:
@@ -56,7 +56,7 @@ std::pair<std::string_view, std::string_view> body_of(const PolicySet& set,
   return {rung.body, rung.content_type};
 }
 
-/// Of a request that passes it is the first who has a say.
+/// For a request that passes, the first standing with an effect.
 Effect::Cause cause_of(const PolicySet& set, const Verdict& verdict) {
   Effect::Cause cause;
   const Standing* who = nullptr;
@@ -116,7 +116,7 @@ void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effe
   for (auto at = verdict.standings.begin(); at != verdict.standings.end(); ++at) {
     const Standing& standing = *at;
     if (standing.shadow) continue;
-    // Who has a say by several of its keys or events is named once.
+    // A policy with an effect through several of its keys or events is named once.
     const bool named = std::any_of(verdict.standings.begin(), at, [&](const Standing& other) {
       return !other.shadow && same(other, standing);
     });
@@ -156,8 +156,8 @@ void VerdictText::append_violation(const PolicySet& set, const Standing& standin
   append_quota(quota_policies_, quota_limits_, quota);
 }
 
-/// What is wrong with the request itself. `tell: retry` says how it should be, `full` also who asks
-/// for which field.
+/// Renders the defect of the request itself. `tell: retry` says what the request must be like,
+/// `full` also which policy asks for which field.
 void VerdictText::render_defect(const PolicySet& set, const Standing& standing,
                                 const Verdict& verdict, Effect& effect) {
   if (standing.tell == config::Tell::nothing) return;

@@ -38,12 +38,12 @@ bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter
       const MissReason reason = work_.frame.why(slot);
       if (reason != MissReason::none) return reason;
     }
-    // It is there, and nothing that can be counted: an application may read it all the same.
+    // The value is there, and cannot be counted; an application may read it all the same.
     return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
   };
   using Kind = config::MetricDef::Kind;
   if (binding.late_amount) {
-    // Only the answer tells: until then it is what `reserve` expects.
+    // Known only with the answer: until then, the estimate of `reserve` counts.
     amount.amount = 0;
     if (!binding.reserve) return true;
     const Value value = binding.reserve->eval(work_.frame);

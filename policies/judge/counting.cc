@@ -6,7 +6,7 @@
 namespace weir::policies {
 namespace {
 
-/// A counter that can't take the amount counts nothing, and refuses nobody.
+/// A counter that cannot take the amount counts nothing, and refuses nobody.
 bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
   return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
          planned.ceiling.broken_by(planned.reading.value);
@@ -15,7 +15,7 @@ bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
 [[gnu::always_inline]] inline bool charge_counter(Counts& counts, const Counter& counter,
                                                   PlannedCounter& planned, const Instant& at,
                                                   bool refused, const JudgeOptions& options) {
-  // With the answer in hand nothing comes between a reservation and its end.
+  // If the answer is known already, nothing happens between a reservation and its end.
   const bool foreseen = options.answer != nullptr && planned.reserves && !counter.always;
   const limiter::Moment now = at.moment(counter);
   if (!planned.counts) {
@@ -23,8 +23,8 @@ bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
     const bool asks = counter.spec.metric == limiter::Metric::exists;
     planned.reading = counts.peek(counter, planned.key, now, asks ? &planned.amount : nullptr);
   } else if (options.dry || foreseen || (refused && !counter.always)) {
-    // Refused already: what is not passed is not counted, but its reading still tells the severest
-    // rung.
+    // Refused already: an event that does not pass is not counted, but its reading still decides
+    // the severest rung.
     planned.reading = counts.peek(counter, planned.key, now, &planned.amount);
     planned.reading.refused =
         foreseen && planned.has_ceiling && planned.ceiling.broken_by(planned.reading.value);
@@ -69,11 +69,11 @@ bool Counting::charge(Instant at, const JudgeOptions& options) {
   return asks;
 }
 
-/// The store is asked, and while its answer is awaited other requests are judged. What this one is
-/// counted for in the meantime, and another policy then refuses, would ban or refuse them by counts
-/// that never were. So what somebody is banned for is reserved in the store until the verdict, and
-/// counted here only then, as is what goes to other replicas by itself. All else is counted at
-/// once: it may refuse, and what it refuses is not asked for.
+/// The store is asked, and other requests are judged while its answer is awaited. If this event
+/// were counted meanwhile, and another policy then refused it, others would be banned or refused by
+/// counts that never were. So counts that ban are reserved in the store until the verdict, and
+/// counted locally only then, like counts that go to other replicas by themselves. All other counts
+/// count at once: such a counter may refuse, and then the rest is not asked.
 void Counting::plan_asked() {
   std::size_t refusing = 0;
   const auto refuses_by = [&](const Policy& policy) { return policy.can_refuse && !policy.shadow; };
@@ -98,7 +98,7 @@ void Counting::plan_asked() {
   }
 }
 
-/// What a deferred counter will say. If it refuses, it has said so: nothing is asked for then.
+/// The result of a deferred counter. If it refuses, it counts as decided: the rest is not asked.
 bool Counting::foretell(PlannedCounter& planned, Instant at) {
   const Counter& counter = work_.counter_of(planned);
   planned.reading = work_.counts.peek(counter, planned.key, at.moment(counter), &planned.amount);
@@ -149,7 +149,7 @@ void Counting::take_back(bool all, Instant at) {
       const Counter& counter = work_.counter_of(planned);
       const bool flies = counter.spec.window == limiter::Window::none;
       if (counter.always && planned.reserves) {
-        // Tries count too: nobody will ever see an answer, so it is settled as one.
+        // Tries count too: no answer will ever come, so the try is settled as one.
         work_.counts.settle(counter, planned.key, at.of(counter), at.moment(counter),
                             planned.amount, planned.undo, true);
         store_.end_in_store(planned, limiter::SharedVerb::settle, store_.ops());
@@ -164,7 +164,7 @@ void Counting::take_back(bool all, Instant at) {
   for (PlannedCounter& planned : work_.plan().counters) {
     bool back = all;
     if (!back && work_.counter_of(planned).shadow && !work_.counter_of(planned).always) {
-      // What a shadow policy would have refused it would not have counted either.
+      // An event that a shadow policy would have refused would not have been counted by it either.
       for (const Won& won : ladder_.won()) {
         const PlannedPolicy& policy = work_.plan().policies[won.planned];
         const bool would_refuse = policy.applies && refuses(won.shadow.effect);
@@ -190,7 +190,7 @@ void Counting::take_back(PlannedCounter& planned) {
                       store_.ops());
 }
 
-/// What was reserved until the verdict, and not taken back by it, is counted.
+/// Counts what was reserved until the verdict, unless the verdict has taken it back.
 void Counting::settle_provisional(Instant at) {
   for (PlannedCounter& planned : work_.plan().counters) {
     if (!planned.provisional || !planned.counted()) continue;

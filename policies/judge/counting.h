@@ -8,11 +8,11 @@
 
 namespace weir::policies {
 
-/// Counts what was planned: charges or reserves here, asks the store about counters of all
-/// replicas, takes its replies, and takes back what a refused event is not counted for.
+/// Counts the planned counters: charges or reserves local ones, asks the store about counters of
+/// all replicas, takes its replies, and takes back the counts of a refused event.
 ///
-/// What the store has counted is counted here as well, without limit: this replica's own part,
-/// which `on_error: local` goes on with while the store is away (counting_shared.cc).
+/// Counts of the store are also counted locally, without limit: this is the part of this replica,
+/// which `on_error: local` continues with while the store is away (counting_shared.cc).
 class Counting final {
  public:
   Counting(Judging& work, ListChecks& lists, StoreCalls& store, Planning& planning, Ladder& ladder,
@@ -28,7 +28,7 @@ class Counting final {
   void take_replies(const JudgeOptions& options);
   void settle_provisional(Instant at);
   void take_back(bool all, Instant at);
-  /// Nobody waits for the verdict any more, and the store has replied: all is taken back.
+  /// The verdict is no longer needed, and the store has replied: takes everything back.
   void drop();
   void take_back(PlannedCounter& planned);
 

@@ -14,8 +14,8 @@ Number scaled(Number limit, double part) { return Number::real(limit.as_real() *
 
 }  // namespace
 
-/// One operation for each policy and key, with the windows of its rungs as parts: all or none
-/// count.
+/// Makes one operation for each policy and key, with the windows of its rungs as parts: all of them
+/// count, or none.
 void Counting::ask(bool refused, const JudgeOptions& options) {
   store_.ops().clear();
   const limiter::SharedId id = store_.next_id();
@@ -91,7 +91,7 @@ void Counting::take_replies(const JudgeOptions& options) {
   if (options.trace != nullptr) trace_counters(*options.trace);
 }
 
-/// This replica's own part of what the store has counted; the reading stays the store's.
+/// Counts this replica's own part of the store's count; the reading stays the store's.
 void Counting::mirror(PlannedCounter& planned, Instant at) {
   const Counter& counter = work_.counter_of(planned);
   if (planned.reserves) {

@@ -92,8 +92,8 @@ void Driver::plan_policies(Instant at, const Options& options) {
       if (!candidate) trace->skipped(policy, Skip::not_watched, {}, MissReason::none);
     }
   }
-  // Of several events that a policy watches the first named one counts for which `when` holds; if
-  // it holds for none, the first one for which nobody can tell.
+  // If a policy watches several events, the first named event for which `when` holds counts; if it
+  // holds for none, the first event whose `when` cannot be decided.
   int done = -1;
   const PolicySet::Watcher* unread = nullptr;
   const PolicySet::Watcher* candidate = matching_.candidates().data();
@@ -136,9 +136,9 @@ const Verdict* Driver::resume(Judgement& judgement, const Occurrence& occurrence
     counting_.take_replies(options);
     return finish(occurrence, now, options);
   }
-  // Other policies are in force by now. What was counted for the old ones is taken back before the
-  // new ones ask, or they would find the event there already. It may have waited its budget, and
-  // the store may count it still.
+  // Other policies are in force now. Counts for the old policies are taken back before the new
+  // policies ask: they would find the event already counted otherwise. If the budget is used up,
+  // the store may still count the event.
   const auto replies = judgement.asked.replies();
   const bool out_of_time = std::any_of(replies.begin(), replies.end(), [](const auto& reply) {
     return reply.error == SharedError::timed_out;
@@ -183,7 +183,8 @@ void Driver::conclude(Instant at, const Options& options) {
     return;
   }
   if (!options.dry) {
-    // What became of the event first: a rung that clears empties the counter of this event too.
+    // First the fate of the event itself: a rung that clears also empties the counter of this
+    // event.
     counting_.take_back(false, at);
     if (work_.plan().provisional) counting_.settle_provisional(at);
     memory_.write_memory(at);
@@ -213,7 +214,7 @@ void Driver::abort(Judgement& judgement, Instant now) {
   settle(judgement, now);
 }
 
-/// What the rungs remember of shared counters rests on what the store says of them now.
+/// Memory that depends on shared counters rests on their current values in the store.
 void Driver::settle(Judgement& judgement, Instant now) {
   if (judgement.closing.empty()) return;
   judgement.settling = true;

@@ -24,21 +24,20 @@ class Driver final {
   Driver(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& secret,
          Observer* observer = nullptr);
 
-  /// Judges by this set from now on. Judgements that are suspended are judged anew by it; open ones
-  /// are settled by the set that judged them.
+  /// Judges by this set from now on. Suspended judgements are judged again by it; open ones are
+  /// settled by the set that judged them.
   void use(std::shared_ptr<const Loaded> loaded) { matching_.use(std::move(loaded)); }
   /// Where the patterns' open matches are; without it they never match. `sink` may be null.
   void use_patterns(limiter::PatternBank* bank, PatternSink* sink = nullptr) {
     patterns_.use_patterns(bank, sink);
   }
-  /// Counters with `share: redis` are asked of the store behind this outbox, by these names;
-  /// without it they are counted here alone, as if nobody else were there. Both must outlive the
-  /// use.
+  /// Sets the store behind `outbox` for counters with `share: redis`, and their names; without it
+  /// they are counted locally, as in a single process. Both must outlive the use.
   void share(const Sharing& sharing, Outbox& outbox) noexcept {
     store_.share(sharing);
     outbox_ = &outbox;
   }
-  /// Those with `sync` are exchanged by this bank; without it they are asked of the store as well.
+  /// Sets the bank that exchanges counters with `sync`; without it they ask the store each time.
   /// Must outlive the use.
   void exchange(limiter::SyncedBank& synced) noexcept { work_.counts.exchange(synced); }
 
@@ -48,9 +47,9 @@ class Driver final {
   /// the judgement is not started again.
   const Verdict* start(Judgement& judgement, const Occurrence& occurrence, Instant now,
                        const Options& options);
-  /// The store has replied to a suspended judgement; the same event must be given again. If another
-  /// set is in use by now, what was counted by the old one is taken back, and the event is judged
-  /// anew: null, as start().
+  /// The store has replied to a suspended judgement; pass the same event again. If another set is
+  /// in use by now, counts of the old set are taken back, and the event is judged again: null, as
+  /// start().
   const Verdict* resume(Judgement& judgement, const Occurrence& occurrence, Instant now,
                         const Options& options);
   /// The store has replied to what the judgement's settlement asked (Judgement::settling).
@@ -69,14 +68,14 @@ class Driver final {
   }
   /// The client left after its request had reached the app: counts as a match, never for `reset`.
   void abort(Judgement& judgement, Instant now);
-  /// Open: the app gave no good answer, or got no request: reservations are released. Suspended,
-  /// and the store has replied: nobody waits for the verdict any more, all is taken back.
+  /// Open: the app gave no good answer, or got no request; releases the reservations. Suspended,
+  /// and the store has replied: the verdict is no longer needed; takes everything back.
   void release(Judgement& judgement, Instant now);
   /// Exactly once for an open judgement, last: gives back the place in flight. The judgement is
   /// closed now, or when replied() has been called if its settlement waits for the store.
   void end(Judgement& judgement, Instant now);
-  /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any
-  /// more. Cheap if there are none. What they list is listed at the time of their deadline.
+  /// Fires the deadlines of patterns at or before the watermark: no event as old as that will come
+  /// any more. Cheap if there are none. Entries begin at the time of their deadline.
   void advance(TimePoint watermark);
 
   /// After the last event of all files: see PatternBank::end_of_input.
@@ -88,17 +87,17 @@ class Driver final {
   void flush(TimePoint now);
 
   const PolicySet& set() const noexcept { return *work_.set; }
-  /// What `inList()` asks, as of the event judged last.
+  /// The lists that `inList()` asks, at the event judged last.
   const ListOracle& lists() const noexcept { return lists_; }
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request) { return matching_.wants_body(request); }
   /// The value of a slot, of the event that was judged last or of the answer that is looked at; a
   /// view until the next call that judges or settles. `judgement`: of that event or answer.
   Value value(const Judgement& judgement, SlotId slot);
-  /// While an answer is looked at: why the body that policies asked for could not be read; none if
-  /// it could, or nobody asked.
+  /// While an answer is handled: why the body that policies need could not be read; none if it
+  /// could, or no policy needs it.
   MissReason unread_answer() const noexcept { return work_.frame.unread_answer(); }
-  /// What goes between patterns and the store.
+  /// The connection between patterns and the store.
   PatternJudging& patterns() noexcept { return patterns_; }
 
  private:
@@ -113,7 +112,7 @@ class Driver final {
   void conclude_settlement(Judgement& judgement, Instant now);
 
   Judging work_;
-  Outbox* outbox_ = nullptr;  // null: nothing is shared
+  Outbox* outbox_ = nullptr;  // null: no shared policies
   EventKeys keys_{work_};
   EventMatching matching_{work_, keys_};
   ListChecks lists_{work_, keys_, matching_};

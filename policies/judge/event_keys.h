@@ -12,15 +12,15 @@
 
 namespace weir::policies {
 
-/// Makes keys of an event's fields: their values, their hash, and their text for people. What was
-/// loaded last is parts(); what was hashed last is hash().
+/// Makes keys of an event's fields: their values, their hash, and their text for people. parts()
+/// are the values loaded last, hash() is the hash made last.
 class EventKeys final {
  public:
   explicit EventKeys(Judging& work) noexcept : work_(work) {}
 
   /// Another policy set is in use.
   void use_keys();
-  /// Another event: what was hashed of the last one is forgotten.
+  /// Another event: forgets the hashes of the last one.
   void begin_event() noexcept { ++round_; }
   void hash_loaded_key() { hash_ = key_hash(); }
   void set_hash(const Hash128& hash) noexcept { hash_ = hash; }
@@ -37,7 +37,7 @@ class EventKeys final {
   // in bad_).
   bool load_key(const std::vector<KeySlot>& key);
   void load_key_with_gaps(const std::vector<KeySlot>& key);  ///< missing parts are null
-  Hash128 key_hash();                                        ///< of parts_, nobody's yet
+  Hash128 key_hash();                                        ///< of parts_, without an owner
   /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
   bool hash_key(const std::vector<KeySlot>& key, KeyId id) {
@@ -67,7 +67,7 @@ class EventKeys final {
   static constexpr std::size_t kNoPart = ~std::size_t{0};
   Place place_;
   std::vector<HashedKey> hashed_;  // by KeyId
-  std::uint64_t round_ = 0;        // of planning: what has another one is of a former event
+  std::uint64_t round_ = 0;        // of planning: another number marks a former event
   Hash128 no_parts_;               // the hash of a key without parts: one counter for all
   Hash128 hash_;
   KeyBuilder builder_;

@@ -59,9 +59,9 @@ void EventMatching::match_record(const Record& record, Trace* trace) {
     }
   }
   if (work_.plan().bases.empty() || base != kRequestEvent) work_.plan().bases.push_back(base);
-  // What was reported by its own name happened, and what it is besides, whatever could not be told;
-  // and nobody will tell what else the base event might have been. Rows of a source are told apart
-  // by its own `when`.
+  // An event that was reported by its own name happened, and so did its parents, whatever could not
+  // be decided. Nobody will report which other children of the base event happened. Rows of a
+  // source are distinguished by its own `when`.
   for (EventIndex event = record.event; event != base; event = work_.set->events[event].parent) {
     mark_happened(event);
   }
@@ -152,12 +152,13 @@ void EventMatching::match_family(EventIndex base, Trace* trace) {
 
 void EventMatching::gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers) {
   candidates_.clear();
-  // Those of one event stand in the order of the file already, and mostly those of several.
+  // The watchers of one event are in the order of the file already, and mostly those of several
+  // events too.
   bool ordered = true;
   int last = -1;
   for (const auto* events : {&work_.plan().events, &work_.plan().open_events}) {
     for (const EventIndex event : *events) {
-      // One by one: they are few, and copying a range costs a call.
+      // One by one: there are few, and copying a range costs a call.
       for (const PolicySet::Watcher& watcher : watchers.data()[event]) {
         ordered = ordered && last < watcher.policy;
         last = watcher.policy;
@@ -171,7 +172,7 @@ void EventMatching::gather(const std::vector<std::vector<PolicySet::Watcher>>& w
   });
 }
 
-/// Of what reads the name of the event, what it is made of: each event is told by its own name.
+/// If a field reads the name of the event, notes its parts instead: each event has its own name.
 void EventMatching::note_capture(SlotId id) {
   const Slot& slot = work_.set->slots[id];
   if (slot.varies) {

@@ -12,14 +12,14 @@
 
 namespace weir::policies {
 
-/// Says which events a request or a record is: what has happened for certain, what only the answer
-/// can tell, and, once it is here, what it told.
+/// Finds the events that a request or a record is: events that happened for certain, events that
+/// only the answer decides, and, once the answer is here, its decision.
 class EventMatching final {
  public:
   EventMatching(Judging& work, EventKeys& keys) noexcept : work_(work), keys_(keys) {}
 
   const std::shared_ptr<const Loaded>& loaded() const noexcept { return work_.loaded; }
-  /// What gather() found.
+  /// The result of gather().
   const std::vector<PolicySet::Watcher>& candidates() const noexcept { return candidates_; }
   /// The slots to be kept for the answer.
   std::vector<SlotId>& captures() noexcept { return captures_; }
@@ -33,7 +33,7 @@ class EventMatching final {
   void turn_to(Judgement* judgement) noexcept { work_.judgement = judgement; }
   void mark_happened(EventIndex event) noexcept;
   void happen(const std::vector<EventIndex>& open_events);
-  void mark_planned();  ///< what the plan says has happened
+  void mark_planned();  ///< marks the events of the plan
   bool happened(EventIndex event) const noexcept {
     return event_marks_.data()[event] == epoch_ * 4 + kHappened;
   }
@@ -44,7 +44,8 @@ class EventMatching final {
   bool may_happen(EventIndex event) const noexcept {
     return happened(event) || event_marks_.data()[event] == epoch_ * 4 + kOpen;
   }
-  /// Who watches what has happened, or may have, into candidates_, in the order of the file.
+  /// Collects the watchers of events that happened, or may have, in candidates_, in the order of
+  /// the file.
   void gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
   void note_capture(SlotId id);
 
@@ -55,7 +56,7 @@ class EventMatching final {
 
   Judging& work_;
   EventKeys& keys_;
-  // What a mark says of an event, besides the epoch in which it was set.
+  // The meaning of a mark, besides the epoch in which it was set.
   static constexpr std::uint32_t kHappened = 1, kOpen = 2, kUntold = 3;
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
   std::uint32_t epoch_ = 0;
@@ -63,10 +64,10 @@ class EventMatching final {
   std::vector<SlotId> captures_;
 };
 
-/// The way into everything that continues or ends an earlier judgement: while it lives, the driver
+/// The guard for everything that continues or ends an earlier judgement: while it lives, the driver
 /// works with the set that judged, which a reload may have replaced since. Operations that are made
 /// meanwhile belong to that set, and keep it alive until the store has replied
-/// (StoreCalls::add_best_effort()). Indices of a Plan mean nothing in another set.
+/// (StoreCalls::add_best_effort()). Indices of a Plan have no meaning in another set.
 class SetInUse {
  public:
   /// Makes it the judgement under way as well.

@@ -44,7 +44,7 @@ void ImmediateOutbox::fire_due(PatternJudging& patterns, TimePoint watermark) {
       ask_(operations_, watermark);
       for (unsigned shard = 0; shard < operations_.size(); ++shard) {
         const limiter::SharedReply& reply = operations_.reply(shard);
-        if (reply.error != limiter::SharedError::none) return;  // who asks has noted it
+        if (reply.error != limiter::SharedError::none) return;  // the caller has noted it
         patterns.take_due(i, reply, shard, at, false);
       }
     }

@@ -19,7 +19,7 @@
 
 namespace weir::policies {
 
-/// What the parts of a Driver work on: one judgement, at the event or at its answer. One per
+/// The shared state of a Driver's parts: one judgement, at the event or at its answer. One per
 /// worker; the parts hold references to it, and to the parts below them that they use.
 struct Judging {
   Judging(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& hash_secret,
@@ -38,7 +38,7 @@ struct Judging {
   Verdict verdict;
   RowSink* rows = nullptr;  // of the judgement under way, or before: its answer gives rows too
   Instant at{};             // now: of the event under judgement, or of its answer
-  const ListOracle* oracle = nullptr;  // what `inList()` asks
+  const ListOracle* oracle = nullptr;  // the lists for `inList()`
 
   Plan& plan() noexcept { return judgement->plan; }
   const Plan& plan() const noexcept { return judgement->plan; }

@@ -23,8 +23,7 @@ inline bool compares(config::Rung::Compare compare, Number value, Number limit) 
   }
   return true;
 }
-/// Whether the threshold of a rung, if it has one, is broken; `limit`: none, if it could not be
-/// told.
+/// Whether the threshold of a rung, if it has one, is exceeded; `limit`: none, if it is unknown.
 inline bool breaks(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
   if (rung.compare == config::Rung::Compare::none) return true;
   return limit && value.is_number() && compares(rung.compare, value.as_number(), *limit);
@@ -60,8 +59,8 @@ bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& pl
   }
   return false;
 }
-/// Whether some reading has what is not settled: reservations of others, also where the policy only
-/// reads, or what other replicas may have no more. Then what is remembered is judged by itself.
+/// Whether some reading contains unsettled parts: reservations of others, also where the policy
+/// only reads, or counts of other replicas that may have expired. Then memory is judged separately.
 bool is_open(const Plan& plan) {
   return plan.provisional ||
          std::any_of(plan.counters.begin(), plan.counters.end(), [](const PlannedCounter& counter) {
@@ -114,11 +113,11 @@ bool Ladder::rung_holds(const Policy& policy, const Binding& binding, std::size_
   work_.frame.set_rung(value, limit ? Value::number(*limit) : Value::null());
   const Value holds = condition->eval(work_.frame);
   if (holds.is_true()) return true;
-  // What nobody can read of the request is no way around a refusal.
+  // An unreadable part of the request is no way around a refusal.
   return holds.is_error() && refuses(rung.effect) && unread_in(work_.frame, *work_.set, *condition);
 }
 
-/// What the names of a policy's `metrics` mean in its rungs.
+/// Sets the values of a policy's `metrics` for its rungs.
 void Ladder::set_metrics(const Policy& policy, bool settled) {
   const std::vector<PlannedPolicy>& policies = work_.plan().policies;
   for (std::size_t k = 0; k < policy.meters.size(); ++k) {

@@ -21,7 +21,7 @@ struct Winner {
 /// with a winner are kept, and all that follows from winners is free for the others.
 struct Won {
   std::size_t planned = 0;  // index into Plan::policies
-  Winner enforced;          // what judges this request
+  Winner enforced;          // decides this request
   Winner settled;           // the same without others' reservations: what is remembered
   Winner shadow;
   Winner shadow_settled;  // as `settled` is to `enforced`
@@ -58,12 +58,12 @@ class Ladder final {
   void set_metrics(const Policy& policy, bool settled);
   void decide(const JudgeOptions& options);
   void finish_verdict(Instant at);
-  /// The rung that wins by what is settled when the answer is here.
+  /// The rung that wins by the settled counts, when the answer is here.
   Winner settled_winner(const PlannedPolicy& planned, bool shadow);
 
  private:
-  /// What the rungs that won give the request: enforced ones, and enforced and shadow ones
-  /// together; each also by what has settled.
+  /// The scores of the winning rungs: enforced ones, and enforced and shadow ones together; each
+  /// also by the settled counts.
   struct Scores {
     std::int64_t enforced = 0, settled = 0, all = 0, all_settled = 0;
   };

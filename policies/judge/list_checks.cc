@@ -5,7 +5,7 @@
 
 namespace weir::policies {
 
-/// Whoever solves the captcha must get through to it.
+/// A caller that solves the captcha must be able to reach it.
 bool ListChecks::may_release(const List& list) const noexcept {
   return list.kind != config::ListKind::allow && refuses(list.effect) &&
          std::any_of(list.releases.begin(), list.releases.end(), [&](const List::Binding& release) {
@@ -20,7 +20,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
     if (list.fixed.empty() && work_.list_bank.size(list.id) == 0) return std::nullopt;
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
     if (!keys_.hash_key(slots, list.bindings[use.binding].key_id)) {
-      // Nobody can tell whether a list that refuses has an entry for this request.
+      // It is unknown whether a list that refuses has an entry for this request.
       const SlotId slot = slots[keys_.bad_part()].slot;
       const MissReason why = work_.frame.why(slot);
       const bool acts = list.kind != config::ListKind::allow && refuses(list.effect);
@@ -68,7 +68,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
       }
     }
   }
-  if (denied) work_.plan().defect.reset();  // it is certain
+  if (denied) work_.plan().defect.reset();  // certain now
   return !denied && !work_.plan().defect;
 }
 
@@ -105,7 +105,7 @@ bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
         work_.list_bank.find(list.id, keys_.hash().owned_by(list.identity), at.now);
     if (!listed.listed) continue;
     work_.plan().lists.push_back({index, listed.until});
-    // What a shadow list would refuse still counts for the enforced rungs of the same policy.
+    // A refusal by a shadow list does not stop the enforced rungs of the same policy.
     if (refuses(list.effect) && list.shadow == policy.shadow) refused = true;
   }
   return refused;

@@ -27,10 +27,10 @@ void Memory::write_memory(Instant at) {
             work_.plan().counters[work_.plan().counter_refs[planned.first_counter + rung.counter]];
         work_.bank.pin(work_.counter_of(counter).id, counter.key);
       }
-      // Memory rests on what is counted for good: now if nothing is reserved and the request
-      // passes, at the answer if it is reserved, and at a refusal if this rung itself refuses the
-      // request. A rung whose policy guards other requests refuses none of these.
-      // A pattern of all replicas: when the store has heard of the event.
+      // Memory rests on final counts: now if nothing is reserved and the request passes, at the
+      // answer if it is reserved, and at a refusal if this rung itself refuses the request. A rung
+      // whose policy guards other requests refuses none of these. For a pattern of all replicas:
+      // when the store knows the event.
       if (refused && lists_again(rung)) continue;
       const bool counted = refused ? always : !planned.reserves && !is_delivered_later(policy);
       const bool refuses_itself =
@@ -71,8 +71,8 @@ void Memory::remember(const Policy& policy, const PlannedPolicy& planned, const 
               list == nullptr ? Hash128{} : keys_.key_hash().owned_by(list->identity), at);
 }
 
-/// The key that a rung lists, or tells of, into parts_. False: the event lacks a part of it. All
-/// that lack one are one key of a policy that counts them so (`missing: same`).
+/// Loads the key that a rung lists or notifies into parts_. False: the event lacks a part of it.
+/// With `missing: same`, all events that lack a part share one key.
 bool Memory::load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung) {
   const auto& list = policy.rungs[rung].list;
   work_.frame.set_event(work_.set->events[policy.bindings[binding].event].name);

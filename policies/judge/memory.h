@@ -9,7 +9,7 @@
 
 namespace weir::policies {
 
-/// What a judgement leaves behind: list entries, pins, cleared counters, statistics, news for
+/// The lasting effects of a judgement: list entries, pins, cleared counters, statistics, news for
 /// observers.
 class Memory final {
  public:

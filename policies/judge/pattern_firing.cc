@@ -87,7 +87,7 @@ void PatternJudging::fire_rungs(const Policy& policy, const limiter::PatternMatc
   });
 }
 
-/// What a rung remembers of an event that is gone.
+/// Lists the key of an event that is gone.
 void PatternJudging::list_from_payload(const Policy& policy, std::size_t r, std::string_view bytes,
                                        std::uint8_t events, Instant at) {
   const Rung& rung = policy.rungs[r];

@@ -164,7 +164,7 @@ void PatternJudging::feed_patterns() {
     const Policy& policy = work_.set->policies[pattern.policy];
     const bool own = own_rung_refuses(planned);
     if (pattern.always || !(refused || (policy.shadow && own))) {
-      if (planned.deferred() && !refused) continue;  // the answer tells
+      if (planned.deferred() && !refused) continue;  // the answer decides
       if (is_shared(pattern)) {
         const bool remembered = refused || (planned.away && planned.completes);
         tell(planned, planned.steps, planned.among, work_.judgement->happened,
@@ -179,7 +179,7 @@ void PatternJudging::feed_patterns() {
   }
 }
 
-/// Tells the pattern; matches_ are those that it completes.
+/// Passes the event to the pattern; matches_ are the matches that it completes.
 void PatternJudging::feed(const PlannedPattern& planned, std::uint8_t steps, bool among,
                           TimePoint time, std::uint64_t line) {
   const Pattern& pattern = work_.set->patterns[planned.pattern];
@@ -206,8 +206,8 @@ void PatternJudging::keep_patterns() {
   }
 }
 
-/// What waited for the answer. told: it is here; else only what was certain without it has
-/// happened.
+/// Passes events that waited for the answer. told: the answer is here; otherwise only the events
+/// that were certain without it happened.
 void PatternJudging::feed_answered(Instant now, bool told) {
   Judgement& judgement = *work_.judgement;
   if (!std::exchange(judgement.open_patterns, false) || pattern_bank_ == nullptr) return;
@@ -236,7 +236,7 @@ void PatternJudging::feed_answered(Instant now, bool told) {
       continue;
     }
     feed(planned, steps, among, judgement.happened, judgement.line);
-    // What was certain has been judged, and remembered, at the request.
+    // Certain events were judged, and remembered, at the request.
     if (matches_.empty() || planned.completes) continue;
     const std::uint16_t binding = is_pair(pattern) ? planned.binding : pattern.steps.back().binding;
     const Value value = Value::integer(matches_.front().count);

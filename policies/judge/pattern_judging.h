@@ -27,12 +27,12 @@ class Reader;
 
 namespace weir::policies {
 
-/// Patterns in a judgement: what the request is to each, whether it completes a match, and, once it
-/// is known to be passed, that the pattern hears of it. Where the answer tells part of it, the
-/// whole of it waits for the answer: one event has all its parts at once.
+/// Patterns in a judgement: the role of the request in each pattern, whether it completes a match,
+/// and, once it is known to pass, its delivery to the pattern. If the answer decides a part of the
+/// event, the whole event waits for the answer: one event has all its parts at once.
 ///
-/// pattern_judging.cc is about the event at hand, pattern_messages.cc about patterns of all
-/// replicas, pattern_firing.cc about matches that no request completes: deadlines.
+/// pattern_judging.cc handles the current event, pattern_messages.cc patterns of all replicas, and
+/// pattern_firing.cc matches that no request completes: deadlines.
 class PatternJudging final {
  public:
   PatternJudging(Judging& work, EventKeys& keys, EventMatching& matching, ListChecks& lists,
@@ -53,8 +53,8 @@ class PatternJudging final {
     pattern_bank_ = bank;
     pattern_sink_ = sink;
   }
-  /// Events of shared patterns that the store must know, in their order: Outbox::deliver() takes
-  /// them. Whoever has delivered one calls delivered() and gives it back.
+  /// Events of shared patterns for the store, in order: Outbox::deliver() takes them. After the
+  /// delivery of a message, call delivered() and return the message.
   std::vector<std::unique_ptr<PatternMessage>>& messages() noexcept { return messages_; }
   /// How many matches of shared patterns their own rungs have refused since the last call. The
   /// store was only asked and does not know them; the bank counts those of other patterns.
@@ -68,20 +68,21 @@ class PatternJudging final {
   /// The store has the message. here: the event is still the one that was judged or answered last.
   void delivered(const PatternMessage& message, const limiter::PatternReply& reply, Instant now,
                  bool here);
-  /// The store is away. True: meanwhile its pattern knows of it here (`on_error: local`).
+  /// The store is away. True: the local pattern counts the event meanwhile (`on_error: local`).
   bool keep_here(PatternMessage& message, Instant now);
   void give_back(std::unique_ptr<PatternMessage> message);
   /// Asks all shards of a shared pattern what is due at `at`; with a lease, as PatternAsk says.
   void ask_due(const PolicySet& set, std::size_t pattern, TimePoint at, milliseconds lease,
                StoreOps& into) const;
-  /// One shard's answer, of a pattern of the set in use; when all have been taken, fire_due().
+  /// Takes one shard's answer, for a pattern of the set in use; after the last one, call
+  /// fire_due().
   void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
                 bool lent);
   void fire_due();
   /// At or before the earliest deadline of shared patterns that a reply has named.
   TimePoint& shared_due() noexcept { return shared_due_; }
-  /// Fires the patterns' deadlines at or before the watermark: no event as old is waited for any
-  /// more. Cheap if there are none. What they list is listed at the time of their deadline.
+  /// Fires the deadlines of patterns at or before the watermark: no event as old as that will come
+  /// any more. Cheap if there are none. Entries begin at the time of their deadline.
   void advance(TimePoint watermark);
   /// After the last event of all files: see PatternBank::end_of_input.
   void end_of_input(TimePoint last, bool flush);

@@ -37,7 +37,7 @@ bool PatternJudging::must_ask(const Pattern& pattern, PlannedPattern& planned, b
   return planned.looks;
 }
 
-/// What the store is asked about patterns, beside what it is asked about counters.
+/// Adds the questions about patterns to the questions about counters.
 void PatternJudging::ask_about_patterns() {
   for (PlannedPattern& planned : work_.plan().patterns) {
     if (!planned.looks) continue;
@@ -239,10 +239,10 @@ void PatternJudging::take_due(std::size_t index, const limiter::SharedReply& rep
   for (const limiter::PatternMatch& match : reply.pattern.matches) {
     limiter::PatternMatch& out = due_.emplace_back(match);
     out.pattern = pattern.id;
-    // By our own clock: what it lists is listed from then on.
+    // By this worker's clock: entries begin at this time.
     out.fires = now.now - (reply.at - match.fires);
     if (!lent) continue;
-    if (key == nullptr || *key != match.key) {  // those of a key stand together
+    if (key == nullptr || *key != match.key) {  // the matches of one key stand together
       key = &match.key;
       done = &new_message();
       done->verb = SharedVerb::done;

@@ -15,7 +15,7 @@ bool lower(const limiter::Ceiling& a, const limiter::Ceiling& b) {
 
 }  // namespace
 
-/// Policies that watch an event of which nobody can tell whether it happened.
+/// Plans policies that watch an event of which it is unknown whether it happened.
 void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
   for (const EventIndex event : work_.plan().unread_events) {
     for (const PolicySet::Watcher& watcher : work_.set->watchers[event]) {
@@ -25,7 +25,7 @@ void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
                       [&](const PlannedPolicy& other) { return other.policy == watcher.policy; });
       const bool counts = policy.bindings[watcher.binding].counts;
       if (planned) continue;
-      if (!policy.pattern) {  // what is only guarded is read all the same
+      if (!policy.pattern) {  // policies that only guard the event are read too
         if (!counts &&
             plan_policy(policy, watcher.binding, true, false, at, options) != Part::unread)
           continue;
@@ -41,7 +41,7 @@ void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
                    [](const auto& a, const auto& b) { return a.policy < b.policy; });
 }
 
-/// What plan_policy() does for most policies, when all that it asks of them is known at load.
+/// The short form of plan_policy() for most policies, whose demands are all known at load.
 void Planning::plan_plain(const Policy& policy, const Binding& binding,
                           std::uint16_t binding_index) {
   if (!load_policy_key(policy, binding, nullptr)) return;
@@ -81,9 +81,9 @@ bool Planning::in_time(const Policy& policy, bool counts, Instant at, bool dry) 
   return in_time;
 }
 
-/// Whether the policy takes this event. none: `when` does not hold for it, and another that the
-/// policy watches may count, unless this is the last; unread: nobody can tell. `as_if`: nobody can,
-/// and the policy must do with this event what it does with those.
+/// Whether the policy takes this event. none: `when` does not hold for it, and another event that
+/// the policy watches may count, unless this is the last; unread: undecidable. `as_if`: the event
+/// itself is undecidable, and the policy must treat it so.
 Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last,
                            bool as_if, Instant at, const JudgeOptions& options) {
   Trace* const trace = options.trace;
@@ -171,7 +171,8 @@ bool Planning::hash_with_gaps(const Policy& policy, const Binding& binding, Trac
   const std::size_t first = keys_.bad_part();
   MissReason reason = work_.frame.why(binding.key[first].slot);
   if (reason == MissReason::none) {
-    // It is there, and no place; or a list or object, of which an application may make a text.
+    // The value is there, and is not a place; or it is a list or object, which an application may
+    // convert to a text.
     const bool nested = work_.frame.load(binding.key[first].slot).is(Type::json);
     reason = nested ? MissReason::unreadable : MissReason::failed;
   }
@@ -193,9 +194,9 @@ bool Planning::missing(const Policy& policy, std::size_t field, std::string_view
   return false;
 }
 
-/// A policy that can refuse refuses what it cannot read, and one with `missing: deny` what is
-/// missing. True: the request is refused for it; or would be if the policy were not in shadow mode,
-/// and then it does no more with the event than it would do.
+/// A policy that can refuse refuses unreadable fields, and a policy with `missing: deny` refuses
+/// missing ones. True: the request is refused for that reason. In shadow mode it would be, and the
+/// policy does nothing more with the event.
 bool Planning::refuses_unread(const Policy& policy, std::string_view name, MissReason reason) {
   const auto status_of = [&](bool strict, bool denies) {
     const int status = strict ? defect_status(reason) : 0;

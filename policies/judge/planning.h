@@ -14,15 +14,15 @@
 
 namespace weir::policies {
 
-/// What `last` remembers of a value; none: null, an error, a list, or a text that is too long.
+/// The value that `last` remembers; none: null, an error, a list, or a text that is too long.
 limiter::Datum datum_of(const Value& value);
 /// An address as its canonical text, which `last` can remember; other values as they are.
 Value spelled(Frame& frame, const Value& value);
 
 enum class Part : std::uint8_t { none, takes, unread };
 
-/// Plans what a policy counts of an event: its key, its amount, its limits, and the counters that
-/// it charges or reads. Says what is missing.
+/// Plans the counting of an event for a policy: its key, its amount, its limits, and the counters
+/// that it charges or reads. Reports missing parts.
 class Planning final {
  public:
   Planning(Judging& work, EventKeys& keys, EventMatching& matching, ListChecks& lists,

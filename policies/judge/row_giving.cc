@@ -2,8 +2,8 @@
 
 namespace weir::policies {
 
-/// A row and its key, for one policy after the other: most rows are only counted, and made in vain
-/// but for a few fields.
+/// A row and its key, reused for one policy after the other: most rows are only counted, and need
+/// only a few fields.
 class RowGiving::RowMaker final : public RowSink::Key {
  public:
   explicit RowMaker(RowGiving& giving) : giving_(giving) { row_.key = this; }

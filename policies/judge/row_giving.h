@@ -8,8 +8,8 @@
 
 namespace weir::policies {
 
-/// What judgements tell a RowSink. A policy that waits for the answer gives its rows when it is
-/// settled, unless it refuses the request itself: then there will be no answer.
+/// Reports judgements to a RowSink. A policy that waits for the answer gives its rows at its
+/// settlement, unless it refuses the request itself: then there will be no answer.
 class RowGiving final {
  public:
   RowGiving(Judging& work, EventKeys& keys, Ladder& ladder) noexcept

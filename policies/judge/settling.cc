@@ -113,7 +113,7 @@ void Settling::answered(const Answer& answer, Instant at) {
   keep_for_closing();
 }
 
-/// Whether the answer says that what a policy reserved for has happened.
+/// Whether the event that a policy reserved for has happened, by the answer.
 Settling::Told Settling::came_true(const PlannedPolicy& planned) {
   const Policy& policy = work_.policy_of(planned);
   const Binding& judged = policy.bindings[planned.binding];
@@ -137,7 +137,7 @@ Settling::Told Settling::came_true(const PlannedPolicy& planned) {
   return told;
 }
 
-/// The amount that only the answer tells.
+/// Loads an amount that only the answer contains.
 Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
   const Policy& policy = work_.policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
@@ -165,10 +165,10 @@ Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter:
   return Told::yes;
 }
 
-/// Whether an answer makes what was reserved a count. What it does not tell follows `missing`, and
-/// what the client has made unreadable in its request counts where the policy can refuse; an
-/// amount that stands in a body which cannot be read counts what was reserved for it in any case,
-/// for the client has that body.
+/// Whether an answer turns a reservation into a count. Unknown parts of the answer follow
+/// `missing`. Parts of the request that the client has made unreadable count if the policy can
+/// refuse. An amount in an unreadable body always counts as reserved, because the client has that
+/// body.
 bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known) {
   const Policy& policy = work_.policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
@@ -180,7 +180,8 @@ bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, b
   if (!binding.late_amount) return true;
   const Told amount = load_late_amount(planned, late);
   late_known = amount == Told::yes;
-  // Only a sum has an estimate: an average or a smallest value would be somebody else's.
+  // Only a sum has an estimate: for an average or an extreme, it would be the value of another
+  // request.
   const bool has_estimate = policy.metric == config::MetricDef::Kind::sum;
   return late_known || (has_estimate && (counts_missing || amount == Told::unread));
 }
@@ -194,7 +195,7 @@ void Settling::settle_reserved(bool every_one_matches) {
   for (PlannedPolicy& planned : judgement.plan.policies) {
     const Policy& policy = work_.policy_of(planned);
     if (!planned.reserves) {
-      // What an open policy's rungs only read may have changed since the request.
+      // Counters that an open policy only reads may have changed since the request.
       for (std::size_t k = 0; policy.is_meter && k < policy.counters.size(); ++k) {
         PlannedCounter& counter = work_.planned_counter(planned, k);
         const Counter& of = work_.counter_of(counter);
@@ -213,7 +214,7 @@ void Settling::settle_reserved(bool every_one_matches) {
     limiter::Amount late;
     bool late_known = false;
     if (every_one_matches) {
-      // What `last` remembers of the request is known all the same.
+      // The value of the request that `last` remembers is known all the same.
       late_known = binding.late_amount && load_late_amount(planned, late) == Told::yes;
       planned.matched = is_sum || late_known || !binding.late_amount;
     } else {
@@ -229,7 +230,7 @@ void Settling::settle_reserved(bool every_one_matches) {
       counter.counts = planned.matched;
       if (late_known) counter.amount = late;
       const Counter& of = work_.counter_of(counter);
-      // What looks at the events before this one reads them before this one is among them.
+      // Metrics over earlier events are read before this event joins them.
       const bool looks_back =
           of.spec.metric == limiter::Metric::exists || of.spec.metric == limiter::Metric::last;
       if (looks_back && planned.matched) {

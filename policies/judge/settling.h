@@ -12,8 +12,8 @@
 
 namespace weir::policies {
 
-/// The answer side of the judgement under way: reservations become counts or nothing, settled
-/// readings write memory, resets. settling_shared.cc is about what the store holds of it.
+/// The answer side of the current judgement: reservations become counts or nothing, settled
+/// readings write memory, resets. settling_shared.cc handles the counts in the store.
 class Settling final {
  public:
   Settling(Judging& work, EventKeys& keys, EventMatching& matching, StoreCalls& store,
@@ -32,8 +32,9 @@ class Settling final {
 
   /// After a verdict that passes the event: whether anything is left to observe.
   bool must_observe() const noexcept;
-  /// After a judgement with JudgeOptions::answer: this answer changes nothing, so that it need not
-  /// be observed. False: open() and answered(), as ever. The event must still be there.
+  /// After a judgement with JudgeOptions::answer: whether this answer changes nothing, so that it
+  /// need not be observed. False: call open() and answered() as usual. The event must still be
+  /// there.
   bool settled_by(const Answer& answer);
   /// After a verdict that passes the event: the judgement holds all that its answer needs.
   void open();
@@ -43,7 +44,7 @@ class Settling final {
   void aborted(Instant now);
   /// The app gave no good answer, or got no request: reservations are released.
   void released(Instant now);
-  /// The replies to Judgement::closing are there: what rests on them is judged.
+  /// The replies to Judgement::closing are there: judges the rungs that depend on them.
   void closed(Instant now);
   /// Moves the end of the reservations and places in flight that the store holds for it.
   void renew();
@@ -51,12 +52,12 @@ class Settling final {
   void ended();
 
  private:
-  /// What the answer says of something.
+  /// What is known from the answer.
   enum class Told : std::uint8_t {
     no,
     yes,
-    unread,   ///< it cannot be read
-    unclear,  ///< it hangs on something of the request that cannot be read
+    unread,   ///< unreadable
+    unclear,  ///< depends on an unreadable part of the request
   };
   void look_at(const Answer& answer, Instant at);
   void settle_in_store(PlannedCounter& counter, bool looks_back);

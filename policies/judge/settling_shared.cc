@@ -26,7 +26,7 @@ void Settling::settle_in_store(PlannedCounter& counter, bool looks_back) {
     StoreOps::add_part(item, part);
     return item;
   };
-  if (looks_back) close(SharedVerb::look, counter.amount);  // what it says is of before the event
+  if (looks_back) close(SharedVerb::look, counter.amount);  // the reply is about earlier events
   const std::size_t first = judgement.closing.size() - (looks_back ? 1 : 0);
   if (!is_same(from.op.event, counter.amount)) {  // reserved was what it had been expected to be
     close(SharedVerb::release, from.op.event);
@@ -37,7 +37,7 @@ void Settling::settle_in_store(PlannedCounter& counter, bool looks_back) {
   counter.closing = true;
 }
 
-/// What a rung only reads may have changed since the request.
+/// A counter that a rung only reads may have changed since the request.
 void Settling::read_in_store(PlannedCounter& counter) {
   Judgement& judgement = *work_.judgement;
   const StoreOps::Item& from = judgement.asked[counter.asked];
@@ -50,7 +50,8 @@ void Settling::read_in_store(PlannedCounter& counter) {
   counter.closing = true;
 }
 
-/// What the rungs read of request and answer is copied: both will be gone when the store replies.
+/// Copies the values of request and answer that the rungs read: both are gone when the store
+/// replies.
 void Settling::keep_for_closing() {
   Judgement& judgement = *work_.judgement;
   if (judgement.closing.empty()) return;
@@ -61,7 +62,7 @@ void Settling::keep_for_closing() {
       if (std::find(matching_.captures().begin(), matching_.captures().end(), id) ==
           matching_.captures().end())
         matching_.captures().push_back(id);
-    } else if (slot.program) {  // what it is made of, for it is another thing by then
+    } else if (slot.program) {  // its parts, because its own value differs by then
       for (const SlotId part : slot.program->slots) again(again, part);
     }
   };
@@ -89,7 +90,7 @@ void Settling::closed(Instant at) {
     if (!counter.closing) counter.asked = PlannedCounter::kNone;
     if (counter.asked == PlannedCounter::kNone) continue;
     const limiter::SharedReply& reply = judgement.closing.reply(counter.asked);
-    if (reply.error != SharedError::none) continue;  // then what is known here must do
+    if (reply.error != SharedError::none) continue;  // then the local counts decide
     counter.reading = reply.parts[counter.part].reading;
     planning_.keep_datum(counter);
   }

@@ -11,8 +11,8 @@ using limiter::SharedVerb;
 
 }  // namespace
 
-/// The key just loaded (hash_), as it is spelled in the store: an index into shared_keys_. A place
-/// that counts within a radius is no part of it.
+/// Spells the key just loaded (hash_) for the store; returns an index into shared_keys_. The place
+/// of a radius key is not part of it.
 std::uint16_t StoreCalls::spell_key(const std::vector<KeySlot>& key_slots) {
   if (shared_keys_used_ == shared_keys_.size()) shared_keys_.emplace_back();
   std::string& out = shared_keys_[shared_keys_used_];
@@ -33,7 +33,7 @@ std::uint16_t StoreCalls::spell_key(const std::vector<KeySlot>& key_slots) {
   return static_cast<std::uint16_t>(shared_keys_used_++);
 }
 
-/// This judgement will read or charge the key: it is exchanged at its next interval.
+/// This judgement will read or charge the key: queues it for its next interval.
 void StoreCalls::touch_synced(const Counter& counter, const limiter::CounterKey& key,
                               const std::vector<KeySlot>& key_slots) {
   if (work_.counts.synced().touch(counter.synced, key)) return;
@@ -42,8 +42,8 @@ void StoreCalls::touch_synced(const Counter& counter, const limiter::CounterKey&
   forget_last_key();
 }
 
-/// An operation that nobody waits for. Its parts are counters of the set in use, which it keeps
-/// alive until the store has replied.
+/// Adds an operation whose reply nobody awaits. Its parts are counters of the set in use, which it
+/// keeps alive until the store has replied.
 StoreOps::Item& StoreCalls::add_best_effort(SharedVerb verb, std::string_view key,
                                             const limiter::Amount& event,
                                             const limiter::SharedId& id) {
@@ -73,8 +73,9 @@ StoreOps::Item& StoreCalls::add_best_effort_for(const PlannedCounter& planned, S
   return item;
 }
 
-/// A reply that never came leaves open whether the store holds a place for the event. Nobody will
-/// settle that one, and a few of them would refuse others until its lifetime ends: it is given up.
+/// Without a reply, it is unknown whether the store holds a place for the event. Nobody would
+/// settle that place, and a few of them would refuse others until they expire: so the place is
+/// given up.
 void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& asked) {
   const StoreOps::Item& from = asked[planned.asked];
   const SharedError error = asked.reply(planned.asked).error;
@@ -85,7 +86,7 @@ void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& as
   add_best_effort_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
 }
 
-/// Ends what the store holds of an event, without waiting: release, take_back, or settle at once.
+/// Ends the store's part of an event, without waiting: release, take_back, or settle at once.
 void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb, const StoreOps& asked) {
   if (!planned.in_store) return;
   planned.in_store = false;

@@ -11,8 +11,8 @@
 
 namespace weir::policies {
 
-/// Makes the operations for the shared store: what a judgement asks, and what is best effort, for
-/// nobody waits for it (the ends of reservations, undo, resets).
+/// Makes the operations for the shared store: the questions of a judgement, and best-effort
+/// operations whose replies nobody awaits (the ends of reservations, undo, resets).
 class StoreCalls final {
  public:
   StoreCalls(Judging& work, EventKeys& keys) noexcept : work_(work), keys_(keys) {}
@@ -22,17 +22,17 @@ class StoreCalls final {
   void use_replies_of(const StoreOps& operations) noexcept { asked_ = &operations; }
   void forget_keys() noexcept { shared_keys_used_ = 0; }
   void forget_last_key() noexcept { --shared_keys_used_; }
-  /// Null: nothing is shared.
+  /// Null: no shared policies.
   const Sharing* sharing() const noexcept { return sharing_; }
-  /// What PlannedCounter::asked means now.
+  /// The operations that PlannedCounter::asked refers to now.
   const StoreOps& asked() const noexcept { return *asked_; }
   const std::string& key(std::uint16_t spelled) const noexcept { return shared_keys_[spelled]; }
-  /// Counters with `share: redis` are asked of the shared store, by these names; without it they
-  /// are counted here alone, as if nobody else were there. Must outlive the use.
+  /// Sets the names of counters with `share: redis` in the store; without it they are counted
+  /// locally, as in a single process. Must outlive the use.
   void share(const Sharing& sharing) noexcept { sharing_ = &sharing; }
-  /// What the judgement under way asks.
+  /// The questions of the current judgement.
   StoreOps& ops() noexcept { return work_.judgement->asked; }
-  /// What is best effort: the driver sends it after every call.
+  /// The best-effort operations: the driver sends them after every call.
   StoreOps& best_effort() noexcept { return best_effort_; }
   std::uint16_t spell_key(const std::vector<KeySlot>& key);
   void touch_synced(const Counter& counter, const limiter::CounterKey& key,
@@ -53,7 +53,7 @@ class StoreCalls final {
   const Sharing* sharing_ = nullptr;
   std::uint64_t sequence_ = 0;  // of this worker's events in the store
   StoreOps best_effort_;
-  const StoreOps* asked_ = nullptr;  // what PlannedCounter::asked means now
+  const StoreOps* asked_ = nullptr;  // the operations that PlannedCounter::asked refers to
   std::vector<std::string> shared_keys_;
   std::size_t shared_keys_used_ = 0;
 };

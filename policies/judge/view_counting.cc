@@ -10,7 +10,7 @@ constexpr double kAmountMost = 1e290;
 
 }  // namespace
 
-/// What has happened for certain counts now; what the answer must tell is noted in the plan.
+/// Counts certain events now; notes in the plan the events that the answer decides.
 void ViewCounting::observe_views(Instant at) {
   if (work_.set->views.empty()) return;
   matching_.gather(work_.set->view_watchers);

@@ -6,7 +6,7 @@
 
 namespace weir::policies {
 
-/// What this replica alone has counted of a counter of all.
+/// This replica's own part of a shared count.
 inline limiter::Reading own_part(const limiter::Bank& bank, const Counter& counter,
                                  const limiter::CounterKey& key, limiter::Moment now) noexcept {
   const auto* const average = counter.synced.average.get();
@@ -15,8 +15,8 @@ inline limiter::Reading own_part(const limiter::Bank& bank, const Counter& count
                              bank.peek(average->ones.id, key, now));
 }
 
-/// What counters have counted, as this worker judges by it: the bank, and for counters whose counts
-/// are exchanged the others' part as well. The one place that knows the difference.
+/// The counts by which this worker judges: the bank, plus the others' part for exchanged counters.
+/// The one place that knows the difference.
 class Counts {
  public:
   explicit Counts(limiter::Bank& bank) noexcept : bank_(bank) {}

@@ -20,17 +20,16 @@ struct JudgeOptions {
   bool keep_open = false;
   Trace* trace = nullptr;
   RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
-  /// When the event happened, to patterns and views; none: now. Live their deadlines and windows
-  /// end by the clock, so what is told late happens when it is told; files have their rows'
-  /// times.
+  /// The time of the event for patterns and views; none: now. Live, their deadlines and windows end
+  /// by the clock, so an event happens when it is reported; files have the times of their rows.
   std::optional<TimePoint> happened;
   /// When the event says itself that it happened, to policies of `clock: event`; none: it does
   /// not, so that it happens now. Nothing happens later than now.
   std::optional<TimePoint> own_time;
   std::uint64_t line =
       0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
-  /// The app's answer, where it is in hand already, as in a log: nothing needs to be reserved for
-  /// what it decides, and most answers leave nothing to observe.
+  /// The app's answer, if it is known already, as in a log: nothing needs to be reserved for it,
+  /// and most answers leave nothing to observe.
   const Answer* answer = nullptr;
 };
 

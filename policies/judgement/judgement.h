@@ -31,7 +31,7 @@ struct Judgement {
   bool reserved = false;       ///< open: reservations have to be settled
   bool open_patterns = false;  ///< open: patterns wait for the answer
   bool settling = false;       ///< open: the store has been asked about `closing`
-  bool ended = false;          ///< nothing is left but the replies to `closing`
+  bool ended = false;          ///< only the replies to `closing` are missing
 
   std::shared_ptr<const Loaded> loaded;  ///< while suspended or open; else null
   Plan plan;
@@ -41,7 +41,7 @@ struct Judgement {
   StoreOps asked;     ///< what the judgement asks of the store, and what holds its reservations and
                       ///< places in flight there
   StoreOps closing;   ///< ends those of them whose readings are judged
-  Captured captured;  ///< what the answer side reads of the event
+  Captured captured;  ///< values of the event for the answer side
   std::vector<PlannedCounter> in_flight;
 
   bool is_closed() const noexcept { return phase == Phase::closed; }

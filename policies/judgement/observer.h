@@ -10,9 +10,8 @@
 
 namespace weir::policies {
 
-/// Who wants to hear of verdicts and list entries: the audit log, notifications, the live view of
-/// `weir dev`. Called on the worker's thread within a judgement: must be quick and copy what it
-/// keeps.
+/// Receives verdicts and list entries: the audit log, notifications, the live view of `weir dev`.
+/// Called on the worker's thread within a judgement: must be quick and copy what it keeps.
 class Observer {
  public:
   virtual ~Observer() = default;

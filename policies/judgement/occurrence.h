@@ -7,8 +7,8 @@
 
 namespace weir::policies {
 
-/// What happened, as a Driver is given it: a request that came through a door, or a record of an
-/// event. A view, alive for one call.
+/// An event for a Driver: a request that came through a door, or a record. A view, alive for one
+/// call.
 class Occurrence {
  public:
   Occurrence(const Request& request) noexcept : request_(&request) {}  // NOLINT: is one
@@ -17,7 +17,7 @@ class Occurrence {
 
   /// Null: it came as a request.
   const Record* record() const noexcept { return record_; }
-  /// Of a record: what is told of its request; null if nothing is.
+  /// For a record: the reported parts of its request; null if there are none.
   const Request* request() const noexcept { return request_; }
   /// Where it stands in its file; 0: nowhere.
   std::uint64_t line() const noexcept { return record_ != nullptr ? record_->line : 0; }

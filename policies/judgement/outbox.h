@@ -14,15 +14,15 @@ class Outbox {
  public:
   virtual ~Outbox() = default;
 
-  /// Awaited: submits what the judgement asks (`asked`), or what its settlement asks (`closing`).
-  /// True: all replies are there. False: they will be; whoever owns the judgement then calls
+  /// Awaited: submits the questions of the judgement (`asked`), or of its settlement (`closing`).
+  /// True: all replies are there. False: they will come; the owner of the judgement then calls
   /// Driver::resume(), or Driver::replied() for `closing`.
   virtual bool ask(Judgement& judgement, StoreOps& operations, TimePoint now) = 0;
 
-  /// Best effort: nobody waits for the replies. Leaves `operations` empty.
+  /// Best effort: the replies are not awaited. Leaves `operations` empty.
   virtual void send(StoreOps& operations, TimePoint now) = 0;
 
-  /// Must arrive, in this order: takes PatternJudging::messages(), and what else it has to say.
+  /// Must arrive, in this order: takes PatternJudging::messages().
   virtual void deliver(PatternJudging& patterns, TimePoint now) = 0;
 
   /// After every call that may have counted something: what is exchanged, and due, goes its way.

@@ -13,10 +13,10 @@ namespace weir::policies {
 struct Loaded;
 struct Instant;
 
-/// What the store must know of a shared pattern: that an event has happened, or that a due deadline
-/// has been acted on. Nobody waits for it, but it must not be lost: an order that the store does
-/// not know raises no alarm, a payment that it does not know raises a false one. The message
-/// carries what to do if the event completes a match, because the request will be gone by then.
+/// A message to the store about a shared pattern: an event has happened, or a due deadline has been
+/// handled. No request waits for it, but it must not be lost: an unknown order raises no alarm, and
+/// an unknown payment raises a false one. The message carries the actions for the case that the
+/// event completes a match, because the request will be gone by then.
 struct PatternMessage {
   std::shared_ptr<const Loaded> loaded;
   std::uint16_t pattern = 0;  ///< index into PolicySet::patterns
@@ -38,7 +38,7 @@ struct PatternMessage {
   bool was_certain = false;  ///< its match was foreseen when the request was judged
   // How it is getting on.
   bool again = false;  ///< the store may have heard of it
-  bool kept = false;   ///< it is known here, for the store was away
+  bool kept = false;   ///< counted locally, because the store was away
 
   void clear();
 };

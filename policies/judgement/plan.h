@@ -18,7 +18,7 @@ struct Instant {
   TimePoint now;      ///< Clock::now(): windows over the past, lists
   TimePoint wall;     ///< Clock::wall(): `every` windows
   TimePoint event{};  ///< the event's own time, to counters of `clock: event`
-  bool told = false;  ///< it says so itself; else it is not earlier than any other
+  bool told = false;  ///< the event brings its time; otherwise it is not earlier than any other
   TimePoint of(const Counter& counter) const noexcept {
     return counter.spec.late ? event : counter.wall_clock ? wall : now;
   }
@@ -36,16 +36,17 @@ struct Instant {
   milliseconds window_length(const Counter& counter) const noexcept;
 };
 
-/// One counter of a request. Policies that ask for the same number share it: it is charged once.
+/// One counter of a request. Policies that need the same number share it: it is charged once.
 struct PlannedCounter {
   std::uint16_t counter = 0;  ///< index into PolicySet::counters
   limiter::CounterKey key;
   limiter::Amount amount;
   bool counts = true;     ///< false: only read (guarded, not watched)
   bool reserves = false;  ///< outcome: settled by the answer
-  /// Others have yet to decide, elsewhere, and what they refuse must be nobody's count meanwhile.
+  /// Other policies have yet to decide elsewhere; an event that they refuse must not be counted
+  /// meanwhile.
   bool provisional = false;  ///< counted by the store: reserved, settled at the verdict
-  bool deferred = false;     ///< counted here: when the others have been told
+  bool deferred = false;     ///< counted locally, after the others have decided
   bool has_ceiling = false;
   limiter::Ceiling ceiling;  ///< the lowest threshold that refuses
   limiter::Undo undo;
@@ -62,8 +63,8 @@ struct PlannedCounter {
 
   bool counted() const noexcept { return undo.what != limiter::Undo::What::nothing || in_store; }
 
-  /// What a rung compares and `value` means; null: no value. `settled`: without what others have
-  /// in flight.
+  /// The value that a rung compares, and the meaning of `value`; null: no value. `settled`: without
+  /// the reservations of others.
   Value value(bool settled) const noexcept {
     if (!reading.has_value) return Value::null();
     if (reading.datum != nullptr) return datum;
@@ -78,9 +79,9 @@ struct PlannedPolicy {
   bool applies = true;  ///< the verdict is for this request (guard)
   bool counts = true;   ///< false: only reads
   bool reserves = false;
-  bool matched = false;             ///< after settlement: what was reserved for has happened
-  bool rowed = false;               ///< a RowSink has its rows already
-  bool blind = false;               ///< the shared store is away, and then the policy says nothing
+  bool matched = false;  ///< after settlement: the event that it reserved for has happened
+  bool rowed = false;    ///< a RowSink has its rows already
+  bool blind = false;    ///< the shared store is away, and then the policy says nothing
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };
@@ -91,7 +92,7 @@ struct PlannedPattern {
   std::uint16_t binding = 0;  ///< of the first part; the key is by it
   Hash128 key;
   std::uint8_t steps = 0;       ///< bit k: it is step k for certain
-  std::uint8_t open_steps = 0;  ///< bit k: the answer tells
+  std::uint8_t open_steps = 0;  ///< bit k: the answer decides step k
   bool among = false;
   bool open_among = false;
   bool completes = false;  ///< for certain, when it was judged
@@ -115,7 +116,7 @@ struct Defect {
   std::optional<PolicyIndex> policy;  ///< whose it is; or a list
   std::optional<ListIndex> list;
   int status = 0;
-  std::string_view field;  ///< what could not be read, as the policy names it; lives with the set
+  std::string_view field;  ///< the unreadable field, as the policy names it; lives with the set
   MissReason why = MissReason::none;  ///< none: `field` says it all
   config::Tell tell = config::Tell::retry;
 };
@@ -141,24 +142,25 @@ inline Defect store_defect(const Policy& policy) noexcept {
   return {policy.index, {}, 503, "the shared store", MissReason::none, policy.refusal_tell};
 }
 
-/// Whether the rung's caller may not lose the count by a flood of new keys: whoever it refuses, and
-/// whoever it lists. One that flags alone costs a request per key, which anybody may send.
+/// Whether a flood of new keys must not evict the counts of this rung's callers: callers that it
+/// refuses or lists. Reaching a rung that only flags costs one request per key, which anybody can
+/// send.
 inline bool holds_caller(const Rung& rung, Action effect) noexcept {
   return refuses(effect) || (effect != Action::none && rung.list.has_value());
 }
 
-/// What begin() has found out about a request. Reused: keeps its memory.
+/// The findings of begin() about a request. Reused: keeps its memory.
 struct Plan {
   std::vector<EventIndex> bases;        ///< `request` and the base events whose routes match
-  std::vector<EventIndex> events;       ///< what the request is for certain
-  std::vector<EventIndex> open_events;  ///< what only the answer can tell
+  std::vector<EventIndex> events;       ///< the events that happened for certain
+  std::vector<EventIndex> open_events;  ///< the events that only the answer decides
   std::vector<PlannedPolicy> policies;
   std::vector<PlannedCounter> counters;
   std::vector<std::uint16_t> counter_refs;
   std::vector<std::optional<Number>> limits;
   std::vector<PlannedPattern> patterns;
   std::vector<ListHit> lists;
-  std::vector<std::uint16_t> open_views;  ///< what they count only the answer can tell
+  std::vector<std::uint16_t> open_views;  ///< the answer decides what they count
   std::optional<ListHit> allowed;         ///< an allow list ended judging
   std::optional<Defect> defect;
   std::vector<Defect> would_refuse;       ///< the same, of what is in shadow mode

@@ -32,7 +32,7 @@ class RowSink {
     Key* key = nullptr;
     Value value;  ///< null: the metric has no value; also of a policy without a metric
   };
-  /// This policy may give a reading under this key: what stands for it can be fetched meanwhile.
+  /// This policy may give a reading for this key: data for it can be prefetched meanwhile.
   virtual void expect(const Policy& policy, const Hash128& key) {
     static_cast<void>(policy);
     static_cast<void>(key);

@@ -47,7 +47,7 @@ class StatsBank {
     std::uint64_t events = 0, missing = 0, amounts_refused = 0, late = 0, listed = 0;
   };
   Totals totals(std::string_view kind, std::string_view name) const;
-  /// Calls told(name, totals) for everything of a kind, under the mutex.
+  /// Calls told(name, totals) for each item of a kind, under the mutex.
   void each(std::string_view kind,
             const std::function<void(const std::string&, const Totals&)>& told) const;
 

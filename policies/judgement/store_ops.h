@@ -45,8 +45,8 @@ class StoreOps {
     owners_.clear();
   }
 
-  /// What the counters of its operations belong to lives at least until clear(): for operations
-  /// that may outlive the policies that asked for them.
+  /// Keeps the owner of the operations' counters alive until clear(): for operations that may
+  /// outlive their policies.
   void keep(const std::shared_ptr<const void>& owner);
 
   /// A new operation on this key, without parts. Copies the event's datum.
@@ -55,7 +55,7 @@ class StoreOps {
   /// A new operation on a pattern. Copies its texts.
   Item& add_pattern(limiter::SharedVerb verb, std::string_view key, const limiter::PatternAsk& ask,
                     const limiter::SharedId& id);
-  /// One more counter for an operation that has room.
+  /// Adds a counter to an operation that has room.
   static void add_part(Item& item, const limiter::SharedPart& part) noexcept;
   Item& operator[](std::size_t i) noexcept { return *items_[i]; }
   const Item& operator[](std::size_t i) const noexcept { return *items_[i]; }

@@ -17,27 +17,27 @@ enum class Skip : std::uint8_t {
   not_watched,     ///< no event that it watches or guards happened
   when_false,      ///< its `when` is false
   when_null,       ///< its `when` reads something missing, or failed
-  when_unread,     ///< nobody can tell whether its `when`, or its event's, holds
+  when_unread,     ///< it is unknown whether its `when`, or its event's, holds
   key_missing,     ///< a key part is missing
   amount_missing,  ///< the amount or a member is missing
   amount_refused,  ///< a negative or non-finite amount
   exempt,          ///< an allow list ended judging
-  late,            ///< it comes later than `late` allows: uncounted
+  late,            ///< later than `late` allows: not counted
   listed,          ///< its own list refuses the key: uncounted
   denied,          ///< a deny list ended judging
 };
 std::string_view skip_text(Skip skip) noexcept;
 
-/// Follows one judgement, for `explain`: the hot path has none. Called in the order in which things
-/// are decided, with what the decision was taken from.
+/// Follows one judgement, for `explain`: the hot path has none. Called in the order of the
+/// decisions, with the data of each decision.
 class Trace {
  public:
   virtual ~Trace() = default;
   enum class Happened : std::uint8_t {
     yes,
     no,
-    open,    ///< the answer tells
-    unread,  ///< nobody can tell: its `when` hangs on what cannot be read
+    open,    ///< the answer decides
+    unread,  ///< undecidable: its `when` depends on an unreadable value
   };
   virtual void event(const Event& event, Happened happened) = 0;
   virtual void list(const List& list, std::optional<TimePoint> until, std::string_view why) = 0;
@@ -47,7 +47,7 @@ class Trace {
                        const limiter::Reading& reading) = 0;
   virtual void rung(const Policy& policy, std::size_t rung, const Value& value,
                     std::optional<Number> limit, bool holds) = 0;
-  /// What the event is to a pattern, and what its key has waiting.
+  /// The role of the event in a pattern, and the open matches of its key.
   virtual void pattern(const Policy& policy, const PlannedPattern& planned,
                        const limiter::PatternView& view) = 0;
 };

@@ -2,9 +2,9 @@
 
 namespace weir::policies {
 
-/// What this expression, which has just failed, could not read of the request.
+/// The part of the request that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
-  Unread part;  // at the answer only what was computed of a field may have been kept
+  Unread part;  // at the answer, only values computed from a field may be kept
   for (const SlotId slot : expression.slots()) {
     const Slot& of = set.slots[slot];
     if (of.side != Side::request) continue;
@@ -27,7 +27,7 @@ Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit) {
   return {};
 }
 
-/// Of an event of which nobody can tell whether it happened.
+/// The same for an event of which it is unknown whether it happened.
 Unread unread_in(Frame& frame, const PolicySet& set, EventIndex event) {
   for (EventIndex at = event;; at = set.events[at].parent) {
     const Event& of = set.events[at];
@@ -41,7 +41,7 @@ Unread unread_in(Frame& frame, const PolicySet& set, EventIndex event) {
   }
 }
 
-/// Whether a condition that nobody can answer hangs on something of the request.
+/// Whether an undecidable condition depends on a part of the request.
 bool is_unclear(Frame& frame, const PolicySet& set, const Binding& binding) {
   const auto fails_by_request = [&](const std::optional<Expression>& when) {
     return when && when->eval(frame).is_error() &&

@@ -12,7 +12,7 @@
 
 namespace weir::policies {
 
-/// What one policy or list says of a request: the rung that won within it.
+/// The result of one policy or list for a request: the rung that won within it.
 struct Standing {
   std::optional<PolicyIndex> policy;  ///< or a list
   std::optional<ListIndex> list;
@@ -47,9 +47,10 @@ struct Verdict {
   config::Tell tell = config::Tell::nothing;
   milliseconds hold{0};
   milliseconds retry_after{0};
-  bool crowded = false;     ///< refused only because of others' reservations, or of a full queue
-  std::string_view defect;  ///< what could not be read, so that the request itself was refused
-  int decider = -1;         ///< index into standings
+  bool crowded = false;  ///< refused only because of others' reservations, or of a full queue
+  std::string_view
+      defect;        ///< the unreadable field, if the request itself was refused because of it
+  int decider = -1;  ///< index into standings
   std::int64_t score = 0;
   std::vector<Standing>
       standings;  ///< enforced ones that hold, in the order of the file, then shadows
