@@ -135,6 +135,12 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
                    ? "ok"
                    : "is not written, and lost with the process: " + *status.state);
   }
+  for (const SourceFacts& source : status.sources) {
+    if (source.problem.empty()) continue;
+    checks.add(
+        true, source.kind + " " + source.name,
+        (source.loaded == TimePoint{} ? "is not there: " : "is not the newest: ") + source.problem);
+  }
   return checks.reply("readyz", verbose);
 }
 

@@ -110,11 +110,44 @@ void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicyS
       out.append("\"} ").append(std::to_string(value)).append("\n");
     }
   };
-  family(
-      "weir_list_entries", "gauge", "Entries of a list, those of the configuration included.",
-      [&](const policies::List& list) { return stores.lists.size(list.id) + list.fixed.size(); });
+  family("weir_list_entries", "gauge", "Entries of a list, those of the configuration included.",
+         [&](const policies::List& list) {
+           return stores.lists.size(list.id) + list.fixed.size() +
+                  (list.bulk != nullptr ? list.bulk->size() : 0);
+         });
   family("weir_list_refused_total", "counter", "New entries refused because the list was full.",
          [&](const policies::List& list) { return stores.lists.refused(list.id); });
+}
+
+// Of files and URLs that lists and includes come from: as many as the configuration names.
+void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& status,
+                   TimePoint now) {
+  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
+                          auto value_of) {
+    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+    out.append(name).append(" ").append(kind).append("\n");
+    for (const SourceFacts& source : status.sources) {
+      const std::uint64_t value = value_of(source);
+      if (!budget.take(value, status.sources.size())) continue;
+      out.append(name).append("{kind=\"").append(source.kind).append("\",name=\"");
+      out.append(telemetry::escape_label(source.name)).append("\"} ");
+      out.append(std::to_string(value)).append("\n");
+    }
+  };
+  family("weir_source_entries", "gauge", "Entries in force of a list's file or URL.",
+         [](const SourceFacts& source) { return source.entries; });
+  family("weir_source_memory_bytes", "gauge", "Memory of those entries.",
+         [](const SourceFacts& source) { return source.bytes; });
+  family("weir_source_age_seconds", "gauge", "How long ago what is in force was loaded.",
+         [now](const SourceFacts& source) {
+           const auto age = source.loaded == TimePoint{} ? milliseconds{0} : now - source.loaded;
+           return static_cast<std::uint64_t>(std::max<std::int64_t>(0, age.count() / 1000));
+         });
+  family("weir_source_loads_total", "counter", "Texts that were put in force.",
+         [](const SourceFacts& source) { return source.loads; });
+  family("weir_source_failures_total", "counter",
+         "Texts that could not be had, or were refused; what was in force stayed.",
+         [](const SourceFacts& source) { return source.failures; });
 }
 
 // The views of the set in use: their names come from the configuration, as those of lists.
@@ -167,6 +200,7 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   if (const auto set = operations.policies()) {
     write_lists(more, budget, *set, stores);
     if (!set->ratelimit.files.empty()) write_rate_limits(more, stores.metrics);
+    if (!status.sources.empty()) write_sources(more, budget, status, operations.instant().wall);
     if (!set->views.empty()) write_views(more, budget, *set);
   }
   stores.stats.write(out, budget.dropped);

@@ -10,6 +10,7 @@
 
 #include "admin/audit.h"
 #include "config/override.h"
+#include "config/table_edit.h"
 #include "core/clock.h"
 #include "core/key.h"
 #include "core/number.h"
@@ -102,6 +103,17 @@ struct LoadRecord {
   static constexpr std::size_t kDiffBytes = 16 << 10;  ///< of all diffs of a load
 };
 
+/// A file, URL or key of Redis that is read beside the configuration's files.
+struct SourceFacts {
+  std::string kind;                      ///< `list` or `include`
+  std::string name;                      ///< of the list; of an include where it comes from
+  std::string from;                      ///< the file, the URL, `redis:KEY`
+  std::uint64_t entries = 0, bytes = 0;  ///< in force; of a list
+  TimePoint loaded{};                    ///< what is in force; epoch: nothing is
+  std::string problem;                   ///< why there is nothing newer; empty: all is well
+  std::uint64_t loads = 0, failures = 0;
+};
+
 struct StatusFacts {
   std::string upstream;  ///< why nobody knows where the app is; empty: it is known
   std::string version;
@@ -116,6 +128,48 @@ struct StatusFacts {
   std::optional<RedisFacts> redis;   ///< none: nothing is shared
   std::optional<std::string> state;  ///< why state.dir is not written, empty: it is; none: none
   std::optional<SharedListFacts> shared_lists;  ///< none: no list is shared
+  std::vector<SourceFacts> sources;             ///< of lists and includes
+};
+
+/// A change of a table, as its history keeps it.
+struct TableRecord {
+  static constexpr const char* kApplied = "applied";  ///< it holds
+  static constexpr const char* kPending = "pending";  ///< it waits for somebody else
+  static constexpr const char* kRejected = "rejected";
+  static constexpr const char* kUndone = "undone";  ///< it was taken back
+  static constexpr const char* kUndo = "undo";      ///< it holds, and has taken another back
+
+  struct Change {
+    std::vector<std::string> path;
+    std::optional<Number> before, after;  ///< none: there was, or is, no limit
+  };
+  std::string id, table, state, reason;
+  std::string by, decided_by;  ///< who asked; who approved, rejected or took back
+  TimePoint at{}, decided{};   ///< decided: epoch, nobody has
+  std::vector<Change> changes;
+};
+
+/// A table as it is in force.
+struct TableFacts {
+  config::TableDef def;
+  std::vector<config::TableCell> cells;  ///< what people have set over the files
+  std::vector<std::string> policies;     ///< whose rungs ask it
+  std::vector<TableRecord> records;      ///< the oldest first
+  bool approval = false;                 ///< a change waits for somebody else
+};
+
+/// What an operator wants of a table.
+struct TableWish {
+  enum class Verb : std::uint8_t { set, approve, reject, undo };
+  Verb verb = Verb::set;
+  std::string table, id, reason, by;  ///< `id`: of a change; empty: the only one, or the last
+  std::vector<config::TableCell> cells;
+};
+struct TableAnswer {
+  int status = 500;   ///< 200: it is done
+  std::string why;    ///< for people, also what was done
+  std::string id;     ///< of the change
+  LoadReport report;  ///< of a change that does not compile
 };
 
 /// What operators ask the shared store about the counters of a policy, for a key.
@@ -146,6 +200,10 @@ class Operations {
   virtual boost::asio::awaitable<LoadReport> override_policy(config::Override change) = 0;
   /// Ends all overrides of a policy now.
   virtual boost::asio::awaitable<LoadReport> end_overrides(std::string policy) = 0;
+  /// All tables, as they are in force.
+  virtual std::vector<TableFacts> tables() const = 0;
+  /// Changes a table, or decides about a change. What holds then is compiled like the files.
+  virtual boost::asio::awaitable<TableAnswer> change_table(TableWish wish) = 0;
   /// The texts of the configuration in force.
   virtual std::vector<ConfigText> configuration() const = 0;
   /// The last loads, the newest first.

@@ -58,6 +58,11 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call);
 boost::asio::awaitable<net::HttpReply> end_override(Call& call);
 boost::asio::awaitable<net::HttpReply> get_replicas(Call& call);  // operator/replicas_route.cc
 net::HttpReply get_config(Call& call);                            // operator/config_route.cc
+net::HttpReply get_tables(Call& call);                            // operator/tables_route.cc
+net::HttpReply get_table(Call& call);
+boost::asio::awaitable<net::HttpReply> put_table(Call& call);
+boost::asio::awaitable<net::HttpReply> approve_table(Call& call);
+boost::asio::awaitable<net::HttpReply> undo_table(Call& call);
 net::HttpReply get_reloads(Call& call);
 net::HttpReply get_metrics(Call& call);
 net::HttpReply get_hash(Call& call);                              // operator/hash_route.cc

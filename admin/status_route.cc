@@ -24,6 +24,29 @@ json::object shared_lists_view(const SharedListFacts& facts) {
   return out;
 }
 
+json::array sources_view(const StatusFacts& status) {
+  json::array out;
+  for (const SourceFacts& source : status.sources) {
+    json::object row;
+    row["kind"] = source.kind;
+    row["name"] = source.name;
+    row["from"] = source.from;
+    row["entries"] = source.entries;
+    row["memory_bytes"] = source.bytes;
+    if (source.loaded == TimePoint{}) {
+      row["loaded"] = nullptr;
+    } else {
+      put_time(row, "loaded", source.loaded);
+    }
+    row["problem"] =
+        source.problem.empty() ? json::value() : json::value(utf8_text(source.problem));
+    row["loads"] = source.loads;
+    row["failures"] = source.failures;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
 }  // namespace
 
 net::HttpReply get_status(Call& call) {
@@ -74,6 +97,7 @@ net::HttpReply get_status(Call& call) {
   body["overrides"] = overrides_view(call);
   body["shared_lists"] =
       status.shared_lists ? json::value(shared_lists_view(*status.shared_lists)) : json::value();
+  body["sources"] = sources_view(status);
   return json_reply(body);
 }
 

@@ -144,7 +144,32 @@ json::object list_view(const Call& call, const policies::List& list) {
   out["entries"] = call.stores.lists.size(list.id);
   out["static_entries"] = list.fixed.size();
   out["refused"] = call.stores.lists.refused(list.id);
+  out["source"] = list.bulk == nullptr ? json::value() : json::value(source_text(list));
+  out["source_entries"] = list.bulk == nullptr ? 0 : list.bulk->size();
   out["share"] = list.shared ? "redis" : "local";
+  return out;
+}
+
+std::string source_text(const policies::List& list) {
+  return list.file ? *list.file : list.url ? list.url->name() : std::string();
+}
+
+std::optional<json::object> source_entry_view(const Call& call, const policies::List& list,
+                                              const Hash128& key, const Address* address,
+                                              const std::vector<std::string>& parts) {
+  const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
+  if (bulk == nullptr) return std::nullopt;
+  const auto found = bulk->find(key, address, call.at.now);
+  if (!found) return std::nullopt;
+  json::object out;
+  out["list"] = list.name;
+  out["effect"] = policies::action_row(list.effect).name;
+  out["static"] = true;
+  const std::string range = found->text();
+  out["key"] = range.empty() ? texts(parts) : json::array{json::value(range)};
+  put_until(out, found->until, call.at.now);
+  out["why"] = utf8_text("from " + source_text(list));
+  out["by"] = "source";
   return out;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "admin/call.h"
 #include "limiter/lists/static_list.h"
@@ -21,6 +24,13 @@ boost::json::object static_entry_view(const Call& call, const policies::List& li
                                       const limiter::StaticList::Entry& entry);
 /// A verdict, or a key that was listed.
 boost::json::object verdict_view(const VerdictRow& from);
+/// The file or URL that a list's further entries come from.
+std::string source_text(const policies::List& list);
+/// An entry that comes from there and matches; none: there is none in force. `address` as of
+/// StaticList::find.
+std::optional<boost::json::object> source_entry_view(const Call& call, const policies::List& list,
+                                                     const Hash128& key, const Address* address,
+                                                     const std::vector<std::string>& parts);
 /// Over which window a counter counts: `the last 10m`; null if there is none.
 boost::json::value window_value(const policies::Counter& counter);
 

@@ -253,6 +253,35 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
   }
 }
 
+/// Makes the paths of lists and of what is fetched such as can be opened from here, and sees that
+/// the lists' files are there. Their content is no part of the configuration: it is read by whoever
+/// runs it, however large it is, and read again when it changes.
+void place_files(Model& model, const std::string* directory, Problems& problems) {
+  const auto place = [&](std::optional<Text>& path) {
+    if (path && directory != nullptr) path->value = join(*directory, path->value);
+  };
+  for (ListDef& list : model.lists) {
+    if (list.url) {
+      place(list.url->token_file);
+      place(list.url->ca_file);
+    }
+    if (!list.file || directory == nullptr) continue;
+    place(list.file);
+    struct stat status {};
+    const bool there = ::stat(list.file->value.c_str(), &status) == 0;
+    const std::string why = !there                     ? std::strerror(errno)
+                            : !S_ISREG(status.st_mode) ? "it is no regular file"
+                            : ::access(list.file->value.c_str(), R_OK) != 0 ? std::strerror(errno)
+                                                                            : "";
+    if (!why.empty())
+      problems.error(list.file->where, "cannot read " + quoted(list.file->value) + ": " + why);
+  }
+  for (RemoteDef& remote : model.remotes) {
+    place(remote.token_file);
+    place(remote.ca_file);
+  }
+}
+
 Loaded finish(std::vector<SourceText> texts, const Environment& environment, Problems problems,
               const std::string* directory, Places places) {
   Loaded out;
@@ -269,6 +298,7 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
     out.files.push_back({model.files[i], {}, {}});
   const std::size_t errors = out.problems.errors();
   read_tables(model, directory, out.problems, places, all);
+  place_files(model, directory, out.problems);
   places.tell(out);
   out.hash = content_hash(all);
   if (!out.problems.has_errors()) {
@@ -287,7 +317,8 @@ std::vector<FileView> Loaded::views() const {
   return out;
 }
 
-Loaded load_file(const std::string& path, const Environment& environment) {
+Loaded load_file(const std::string& path, const Environment& environment,
+                 const RemoteReader& remote) {
   Problems problems;
   Places places;
   places.add(path);
@@ -308,6 +339,14 @@ Loaded load_file(const std::string& path, const Environment& environment) {
   include(path, patterns.rate_limits, true, seen, included, places, problems);
   for (const Text& file : patterns.limitador)
     read_limitador(path, file, included, places, problems);
+  for (const RemoteDef& def : patterns.remotes) {
+    RemoteRead read = remote ? remote(def) : RemoteRead{{}, "nothing is fetched here"};
+    if (read.problem.empty()) {
+      included.texts.push_back({def.name(), std::move(read.text), false});
+    } else {
+      problems.error(def.where, "cannot include " + quoted(def.name()) + ": " + read.problem);
+    }
+  }
   std::vector<SourceText> texts;
   texts.push_back(std::move(main));
   std::move(included.texts.begin(), included.texts.end(), std::back_inserter(texts));

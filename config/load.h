@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@ struct SourceFile {
   std::string text;  ///< the text; empty for an environment variable
   std::string hash;  ///< of the content, 32 hex digits; empty for an environment variable
 };
+
+/// How a text that is included from elsewhere is had: the text, or why there is none.
+struct RemoteRead {
+  std::string text, problem;
+};
+using RemoteReader = std::function<RemoteRead(const RemoteDef& remote)>;
 
 /// One pattern of `include:`.
 struct IncludePattern {
@@ -45,7 +52,9 @@ struct Loaded {
 /// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
 /// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files and
 /// `*_test.yaml` (cases of `weir test`) are left out.
-Loaded load_file(const std::string& path, const Environment& environment);
+/// `remote`: for what is included from elsewhere; without it that is an error.
+Loaded load_file(const std::string& path, const Environment& environment,
+                 const RemoteReader& remote = {});
 
 /// The same from memory; `include:` is not followed.
 Loaded load_text(std::string_view name, std::string_view text);

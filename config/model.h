@@ -127,6 +127,23 @@ enum class Missing : std::uint8_t { skip, same, deny };
 enum class Charge : std::uint8_t { when_allowed, always };
 enum class PolicyClock : std::uint8_t { wall, event };
 
+/// A text that is fetched from elsewhere, and again every so often: `url: https://...`, or a map.
+struct RemoteDef {
+  Text url;                        ///< http[s]://...; empty: a key of Redis
+  Text redis_key;                  ///< instead, of `include:` alone
+  milliseconds every{60'000};      ///< 1 s .. 31 d
+  std::optional<Text> sha256;      ///< 64 hex digits, or the URL of a file that begins with them
+  std::optional<Text> signer;      ///< an Ed25519 public key, base64; the signature is at URL.sig
+  std::optional<Text> token_file;  ///< sent as a bearer token
+  std::optional<Text> ca_file;     ///< certificates that are trusted instead of the system's
+  Where where;
+
+  /// How people and files name it: the URL, or `redis:KEY`.
+  std::string name() const {
+    return redis_key.value.empty() ? url.value : "redis:" + redis_key.value;
+  }
+};
+
 struct ListEntryDef {
   std::vector<Text> key;  ///< one text per field of the list; an address or CIDR for `ip`
   std::optional<Located<TimePoint>> until;
@@ -187,7 +204,9 @@ struct ListDef {
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
   std::optional<Where> share;      ///< by all replicas, through Redis
   std::vector<ListEntryDef> entries;
-  std::string spelling;  ///< of the definition (config/text/merge.h)
+  std::optional<Text> file;      ///< more entries, a line each; load() makes it a path to open
+  std::optional<RemoteDef> url;  ///< or from there
+  std::string spelling;          ///< of the definition (config/text/merge.h)
 };
 
 struct MetricDef {
@@ -209,7 +228,7 @@ struct MetricDef {
 };
 
 struct WindowDef {
-  enum class Kind : std::uint8_t { last, every, events, calendar, leaky };
+  enum class Kind : std::uint8_t { last, every, events, calendar, leaky, all };
   Kind kind = Kind::last;
   milliseconds length{0};                 ///< 1 ms .. 31 d; events: 0 = however old
   std::size_t events = 0;                 ///< events: how many
@@ -357,6 +376,7 @@ struct ViewDef {
   Method method = Method::exact;
   std::size_t expect = 1'000'000;  ///< bloom: distinct members of a window
   double error = 0.01;             ///< bloom, hll: relative
+  std::optional<Where> share;      ///< by all replicas, through Redis
 };
 
 struct NotifyDef {
@@ -392,6 +412,7 @@ struct Server {
     std::optional<Text> token_file;
     std::vector<std::string> hosts;     ///< lower case, without port
     std::vector<std::string> replicas;  ///< HOST or HOST:PORT of the other replicas' admin doors
+    bool approval = false;              ///< what one operator changes in a table waits for another
   } admin;
   struct Health {
     Located<Endpoint> listen;
@@ -528,7 +549,8 @@ struct Model {
   std::vector<TableDef> tables;
   PolicyDefaults defaults;
   std::vector<PolicyDef> policies;
-  bool no_policies = false;  ///< `policies: []`: said on purpose
+  bool no_policies = false;        ///< `policies: []`: said on purpose
+  std::vector<RemoteDef> remotes;  ///< of `include:`
   std::vector<ViewDef> views;
   std::vector<NotifyDef> notify;
 };

@@ -45,14 +45,17 @@ constexpr Row<FileDraft> kFile[] = {
        if (word && *word != "1")
          r.error(*m.value, quoted(*word) + " is no version of the language", "write weir: 1");
      }},
-    {{"include", shape::kTexts, "path pattern, or a list of them", "",
+    {{"include",
+      R"({"anyOf":[{"$ref":"#/$defs/texts"},{"$ref":"#/$defs/remote"},{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/remote"}]}}]})",
+      "path pattern, `https://` URL or a map (below), or a list of them", "",
       "More files, relative to the main file; patterns leave out hidden files and `*_test.yaml`. "
       "They hold `fields`, "
       "`events`, `lists`, `tables`, `policies`, `views` and `notify`; what two files define alike "
       "(but policies and views) is one."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (!d.main) return r.error(*m.key, "only the main file includes others");
-       r.texts(m);
+       std::vector<Text> patterns;
+       read_includes(r, m, patterns, d.model->remotes);
      }},
     {{"fields", shape::kFields, "map name: expression", "",
       "Subjects that every request may have, named once."},
@@ -211,7 +214,7 @@ FilePatterns file_patterns(std::string_view main_text) {
   const Tree tree = parse_tree(main_text, 0, ignored);
   if (tree.root() == nullptr || !tree.root()->is_map()) return out;
   for (const Member& m : tree.root()->items) {
-    if (m.key->text == "include") out.included = reader.texts(m);
+    if (m.key->text == "include") read_includes(reader, m, out.included, out.remotes);
     if (m.key->text != "ratelimit" || !m.value->is_map()) continue;
     for (const Member& inner : m.value->items) {
       if (inner.key->text == "files") out.rate_limits = reader.texts(inner);
@@ -229,6 +232,7 @@ const std::vector<TableDoc>& all_tables() {
         doc_of<kFile>("file", "the main file", "The file", "The first line is `weir: 1`."));
     add_event_tables(out);
     add_list_tables(out);
+    add_remote_tables(out);
     add_table_tables(out);
     add_policy_tables(out);
     add_rung_tables(out);

@@ -30,9 +30,10 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
 
 /// The patterns of other files that a main file names, as they stand there, with their places.
 struct FilePatterns {
-  std::vector<Text> included;     ///< `include:`
-  std::vector<Text> rate_limits;  ///< `ratelimit: {files: ...}`
-  std::vector<Text> limitador;    ///< `ratelimit: {limitador: ...}`: one or none
+  std::vector<Text> included;      ///< `include:`
+  std::vector<RemoteDef> remotes;  ///< of `include:`, what is fetched
+  std::vector<Text> rate_limits;   ///< `ratelimit: {files: ...}`
+  std::vector<Text> limitador;     ///< `ratelimit: {limitador: ...}`: one or none
 };
 /// Says nothing about what is wrong with the text: parse() does.
 FilePatterns file_patterns(std::string_view main_text);

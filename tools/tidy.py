@@ -40,10 +40,11 @@ ROOMS = {
     "admin": ["proxy", "gate", "policies", "config", "limiter", "net", *BASE],
     "app/support": ["admin", "proxy", "api", "gate", "store", "policies", "config", "limiter", "net", *BASE],
     "app/observe": ["app/support", "admin", "proxy", "api", "gate", "store", "policies", "config", "limiter", "net", *BASE],
-    "app/serve": ["app/observe", "app/support", "admin", "api", "proxy", "authz", "replay", "gate", "store", "policies", "config", "limiter", "net", *BASE],
-    "app/tools": ["app/serve", "app/observe", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
+    "app/remote": ["app/support", "admin", "proxy", "api", "gate", "store", "policies", "config", "limiter", "net", *BASE],
+    "app/serve": ["app/observe", "app/remote", "app/support", "admin", "api", "proxy", "authz", "replay", "gate", "store", "policies", "config", "limiter", "net", *BASE],
+    "app/tools": ["app/serve", "app/observe", "app/remote", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
                   "net", *BASE],
-    "app/doctor": ["app/serve", "app/observe", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
+    "app/doctor": ["app/serve", "app/observe", "app/remote", "app/support", "admin", "api", "authz", "proxy", "replay", "gate", "store", "policies", "config", "limiter",
                    "net", *BASE],
     "app": ["app/support", "config", *BASE],
 }
@@ -58,6 +59,7 @@ CLASS_FILES_MOST = 3  # sources that define members of one class
 
 # Classes over these limits, with what each may have at most. The numbers may fall; a class that fits leaves the table.
 LARGE_CLASSES = {
+    "Wiring": (61, 3),
     "Session": (82, 6),
     "Compiler": (51, 9),
     "SyncedBank": (47, 5),

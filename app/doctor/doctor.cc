@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/doctor/checks.h"
+#include "app/remote/included_texts.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
@@ -59,7 +60,7 @@ int examine(const DoctorFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment)) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
-  const Configuration configuration = compile(config::load_file(path, environment));
+  const Configuration configuration = load_configuration(path, environment);
   doctor::Findings out;
   look_at_configuration(configuration, path, out);
   const Machine machine = look_at_machine();

@@ -4,20 +4,29 @@
 #include <vector>
 
 #include "app/support/configuration.h"
+#include "app/support/log.h"
 #include "config/override.h"
+#include "config/table_edit.h"
 
 namespace weir::app {
 
-/// The model of the files with overrides over it, compiled. The caller's model stays unchanged. The
-/// errors of an override are in the problems; then there is no set.
+/// The model of the files with tables' edits and overrides over it, compiled. The caller's model
+/// stays unchanged. The errors of an override are in the problems; then there is no set.
 Configuration with_overrides(const config::Model& files, const std::string& hash,
-                             const std::vector<config::Override>& overrides);
+                             const std::vector<config::Override>& overrides,
+                             const std::vector<config::TableEdit>& edits = {});
 
 /// As many of the overrides as compile over this model, tried one after the other; `dropped` gets
 /// the others. With none of them left the result is the model as it is.
 Configuration with_those_that_fit(const config::Model& files, const std::string& hash,
                                   std::vector<config::Override>& overrides,
-                                  std::vector<config::Override>& dropped);
+                                  std::vector<config::Override>& dropped,
+                                  const std::vector<config::TableEdit>& edits = {});
+
+/// The set of the start, with those edits of tables that fit; the log says which do not.
+std::shared_ptr<policies::PolicySet> with_tables(const Configuration& files,
+                                                 const std::vector<config::TableEdit>& edits,
+                                                 Log& log);
 
 /// Puts a change into the list: in the place of one of the same policy and kind (mode, limits).
 void merge_override(std::vector<config::Override>& overrides, config::Override change);

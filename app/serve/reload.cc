@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <new>
 #include <utility>
 
@@ -16,6 +17,10 @@ namespace weir::app {
 
 namespace asio = boost::asio;
 using telemetry::Metric;
+
+namespace {
+constexpr std::chrono::seconds kPrepareLimit{60};
+}
 
 Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
                telemetry::MetricCells& cells)
@@ -42,13 +47,16 @@ Reload::~Reload() {
   if (changes_.is_open()) changes_.release();  // the descriptor is the watch's
 }
 
-void Reload::started_with(const Configuration& configuration) {
+void Reload::started_with(const Configuration& configuration,
+                          std::vector<config::TableEdit> edits) {
   last_ = report_of(configuration, Clock::wall());
   last_tried_hash_ = hash_in_force_ = configuration.loaded.hash;
   watched_ = configuration.loaded.watched;
   in_force_ = InForce::of(configuration);
   if (configuration.loaded.model) files_ = *configuration.loaded.model;
   files_hash_ = configuration.loaded.hash;
+  edits_in_force_ = fitting(edits, {}, files_.tables);
+  edits_ = std::move(edits);
   remember(configuration, last_, "the start");
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
 }
@@ -126,8 +134,23 @@ asio::awaitable<std::shared_ptr<void>> Reload::take_turn() {
   });
 }
 
+// Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
+std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
+  auto& io = static_cast<asio::io_context&>(settle_.get_executor().context());
+  const auto prepared = std::make_shared<asio::steady_timer>(io, kPrepareLimit);
+  prepare_([&io, prepared] {
+    // Expired, not cancelled: whoever begins to wait afterwards goes on as well.
+    asio::post(io, [prepared] { prepared->expires_after(std::chrono::seconds{0}); });
+  });
+  return prepared;
+}
+
 asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
   const std::shared_ptr<void> turn = co_await take_turn();
+  if (prepare_) {
+    const auto prepared = begin_preparing();
+    co_await prepared->async_wait(net::kToken);
+  }
   try {
     co_return co_await load_and_swap(cause, only_if_changed);
   } catch (const std::bad_alloc&) {  // the policies before it stay in force
@@ -164,10 +187,12 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   std::vector<config::Override> dropped;
   if (next.good()) {
     std::vector<config::Override> kept = overrides_;
-    if (kept.empty()) {
+    const std::vector<config::TableEdit> fit = fitting(edits_, {}, next.model().tables);
+    if (kept.empty() && fit.empty()) {
       refusal = co_await use(next);
     } else {
-      const Configuration over = with_those_that_fit(next.model(), next.loaded.hash, kept, dropped);
+      const Configuration over =
+          with_those_that_fit(next.model(), next.loaded.hash, kept, dropped, fit);
       refusal = co_await use(over);
     }
     if (!refusal.empty()) {
@@ -179,6 +204,16 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
       files_ = next.model();
       files_hash_ = hash_in_force_ = next.loaded.hash;
       overrides_ = std::move(kept);
+      for (const config::TableEdit& edit : edits_) {
+        const bool fits = std::any_of(fit.begin(), fit.end(), [&](const config::TableEdit& other) {
+          return other.table == edit.table;
+        });
+        if (!fits)
+          log_.write(Level::warn, LogLine("what was set in a table does not fit the new "
+                                          "configuration; it waits until it does")
+                                      .add("table", edit.table));
+      }
+      edits_in_force_ = fit;
       for (const config::Override& each : dropped) {
         log_.write(Level::warn,
                    LogLine("an override does not fit the new configuration; it has ended")
@@ -218,7 +253,7 @@ asio::awaitable<std::string> Reload::use(const Configuration& next) {
 }
 
 asio::awaitable<admin::LoadReport> Reload::put_overrides(std::vector<config::Override> next) {
-  const Configuration over = with_overrides(files_, files_hash_, next);
+  const Configuration over = with_overrides(files_, files_hash_, next, edits_in_force_);
   admin::LoadReport report = report_of(over, Clock::wall());
   std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
   if (over.good()) {

@@ -53,7 +53,8 @@ class Reload {
   Reload& operator=(const Reload&) = delete;
 
   /// The configuration that weir starts with is one load too.
-  void started_with(const Configuration& configuration);
+  /// `edits`: of tables, which are in force already as far as they fit.
+  void started_with(const Configuration& configuration, std::vector<config::TableEdit> edits = {});
   /// Watches the directories that the loads name, with inotify, and every 5 s where it has none.
   void watch();
   /// Called after each load, with the hash of what was in force before.
@@ -74,6 +75,19 @@ class Reload {
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change);
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy);
   const std::vector<config::Override>& overrides() const noexcept { return overrides_; }
+  /// Puts the tables' edits in force, or says why not; `table`: the one that is changed. Those of
+  /// other tables that do not fit the files wait until they do.
+  boost::asio::awaitable<admin::LoadReport> edit_tables(std::vector<config::TableEdit> next,
+                                                        std::string table);
+  /// The same without putting anything in force.
+  admin::LoadReport try_tables(const std::vector<config::TableEdit>& edits,
+                               std::string_view table) const;
+  std::vector<config::TableDef> tables() const;  ///< as they are in force
+  const std::vector<config::TableDef>& file_tables() const noexcept { return files_.tables; }
+  std::vector<std::string> policies_with(std::string_view table) const;
+  /// What is done before each load, off this thread, such as fetching what it includes.
+  using Prepare = std::function<void(std::function<void()> done)>;
+  void prepare_by(Prepare prepare) { prepare_ = std::move(prepare); }
   /// Ends those that are over; every second.
   void tick(TimePoint now);
 
@@ -88,6 +102,10 @@ class Reload {
   boost::asio::awaitable<void> run_for_nobody(std::string cause, bool only_if_changed);
   boost::asio::awaitable<admin::LoadReport> load_and_swap(std::string cause, bool only_if_changed);
   boost::asio::awaitable<std::shared_ptr<void>> take_turn();
+  std::shared_ptr<boost::asio::steady_timer> begin_preparing();
+  static std::vector<config::TableEdit> fitting(const std::vector<config::TableEdit>& edits,
+                                                std::string_view table,
+                                                const std::vector<config::TableDef>& tables);
   boost::asio::awaitable<admin::LoadReport> put_overrides(std::vector<config::Override> next);
   boost::asio::awaitable<void> end_what_is_over();
   boost::asio::awaitable<std::string> use(const Configuration& next);
@@ -116,6 +134,8 @@ class Reload {
   config::Model files_;
   std::string files_hash_;
   std::vector<config::Override> overrides_;
+  std::vector<config::TableEdit> edits_, edits_in_force_;  // wanted; those of them that fit
+  Prepare prepare_;
   bool ending_some_ = false;
   TimePoint now_{};  // of the last tick
   std::vector<admin::ConfigText> texts_;

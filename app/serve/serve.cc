@@ -69,7 +69,9 @@ int serve(const ServeFlags& flags, const Globals& globals) {
       return compile(config::load_texts({{"(no file)", "weir: 1\n"}}, environment));
     };
   } else {
-    options.load = [path, environment] { return compile(config::load_file(path, environment)); };
+    options.included = std::make_shared<IncludedTexts>(path, environment);
+    options.included->prepare();
+    options.load = [included = options.included] { return included->load(); };
   }
   return Wiring(std::move(options)).run();
 }

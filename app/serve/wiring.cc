@@ -4,12 +4,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <future>
 #include <new>
 
 #include "app/serve/door_settings.h"
+#include "app/serve/overrides.h"
 #include "app/serve/wiring_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
@@ -23,10 +25,6 @@
 /// How weir starts: every step says what is wrong with it in a sentence, and gives the exit code.
 namespace weir::app {
 namespace {
-
-// Longer than a connection takes with TLS and a login to another zone, shorter than a start may
-// seem stuck.
-constexpr milliseconds kMeetRedis{300};
 
 // For the app's name at the start. A resolver without an answer takes many seconds to say so.
 constexpr milliseconds kPatienceForNames{2'000};
@@ -218,13 +216,27 @@ int Wiring::build_stores() {
     shared_->synced = synced_.get();
   }
   shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
+  tables_ =
+      std::make_unique<TableDesk>(log_, directory_ != nullptr ? directory_->path() : std::string());
+  tables_->need_approval(settings_.admin.approval);
+  if (const std::string wrong = tables_->load(); !wrong.empty()) return fail(kNo, wrong);
   set_ = first_.set;
+  if (!tables_->edits().empty()) set_ = with_tables(first_, tables_->edits(), log_);
   if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     return fail(kNo, "the counters do not fit into limits.memory, " +
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
                          "); \"weir check\" says what each needs");
   }
   set_->attach_views(views_);
+  feeds_ = std::make_unique<ListFeeds>(
+      control_, secret_, directory_ != nullptr ? directory_->path() : std::string(), clock_, log_,
+      [this](const std::shared_ptr<const limiter::BulkList>& list) {
+        // Each drops its share after the event that it is at: then nobody reads the list any more.
+        for (const auto& worker : workers_) worker->thread.post([list] {});
+        boost::asio::post(control_, [list] {});
+      });
+  feeds_->attach(*set_);
+  if (const std::string refusal = feeds_->load_new(); !refusal.empty()) return fail(kNo, refusal);
   if (directory_ != nullptr) {
     state_ = std::make_unique<State>(*directory_, *counters_, *lists_, log_,
                                      metrics_->cells(threads + kStateWriter));
@@ -418,27 +430,6 @@ int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endp
   return kOk;
 }
 
-/// Connects the workers to Redis, and gives them some time for it: a request's budget is too short
-/// for a connection to be made, so that the first ones would be judged as if there were no Redis.
-/// Where there is none, weir starts without it.
-void Wiring::meet_redis() {
-  if (!redis_) return;
-  std::vector<std::future<void>> met;
-  for (const auto& worker : workers_) {
-    const auto up =
-        std::make_shared<std::promise<void>>();  // it may come when nobody waits any more
-    met.push_back(up->get_future());
-    worker->thread.post([up, redis = &*worker->redis] {
-      redis->start();
-      redis->when_up([up] { up->set_value(); });
-    });
-  }
-  const TimePoint end = clock_.now() + kMeetRedis;
-  for (const std::future<void>& up : met) {
-    up.wait_for(std::max(milliseconds{0}, end - clock_.now()));
-  }
-}
-
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
@@ -535,7 +526,7 @@ void Wiring::begin_service() {
   loaded_ = Clock::wall();
   Swap& swap = *this;
   reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
-  reload_->started_with(first_);
+  reload_->started_with(first_, tables_->edits());
   reload_->tell_to(
       [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
         if (cause == kByApi) return;  // whose door says who asked
@@ -553,11 +544,23 @@ void Wiring::begin_service() {
     entry.problem = problem;
     audit_->tell(std::move(entry));
   });
+  tables_->serve(*reload_);
+  if (options_.included != nullptr) {
+    reload_->prepare_by([included = options_.included](std::function<void()> done) {
+      included->prepare(std::move(done));
+    });
+    options_.included->start([this] {
+      boost::asio::post(control_, [this] {
+        if (!ending_) reload_->ask("an included text has changed", true);
+      });
+    });
+  }
   if (options_.watch_files) reload_->watch();
   report_->start();
   if (access_log_ != nullptr) access_log_->start();
   if (tracing_ != nullptr) tracing_->start();
   if (sharing_ != nullptr) sharing_->use(*set_);
+  feeds_->use(*set_);
   if (state_ != nullptr) state_->start(clock_);
   if (recording_ != nullptr) {
     recording_->tell(*set_);

@@ -16,6 +16,8 @@
 #include "app/observe/access_log.h"
 #include "app/observe/audit.h"
 #include "app/observe/tracing.h"
+#include "app/remote/included_texts.h"
+#include "app/remote/list_feeds.h"
 #include "app/serve/full_lists.h"
 #include "app/serve/grpc_door.h"
 #include "app/serve/list_sharing.h"
@@ -26,6 +28,7 @@
 #include "app/serve/report.h"
 #include "app/serve/service_manager.h"
 #include "app/serve/state.h"
+#include "app/serve/table_desk.h"
 #include "app/serve/upstream_names.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
@@ -49,6 +52,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
  public:
   struct Options {
     Loader load;
+    /// Where that takes texts from which are included from elsewhere; null: there are none.
+    std::shared_ptr<IncludedTexts> included;
     bool watch_files = true;
     /// `weir dev`: told of every verdict, instead of the log.
     std::function<void(const News&)> viewer;
@@ -97,6 +102,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::vector<config::Override> overrides() const override;
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override;
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy) override;
+  std::vector<admin::TableFacts> tables() const override;
+  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableWish wish) override;
   std::vector<admin::ConfigText> configuration() const override;
   std::vector<admin::LoadRecord> loads() const override;
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
@@ -178,8 +185,10 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   net::TaskGroup tasks_;
   std::unique_ptr<Report> report_;
   std::unique_ptr<ListSharing> sharing_;  // null: no redis; goes after the workers, who list
+  std::unique_ptr<ListFeeds> feeds_;
   std::unique_ptr<Recording> recording_;  // null: nothing is recorded
   std::unique_ptr<Reload> reload_;
+  std::unique_ptr<TableDesk> tables_;
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;
   authz::DoorSettings door_settings_;

@@ -32,6 +32,12 @@ asio::awaitable<admin::LoadReport> Wiring::end_overrides(std::string policy) {
   return reload_->end_overrides(std::move(policy));
 }
 
+std::vector<admin::TableFacts> Wiring::tables() const { return tables_->tables(); }
+
+asio::awaitable<admin::TableAnswer> Wiring::change_table(admin::TableWish wish) {
+  return tables_->change_table(std::move(wish));
+}
+
 std::vector<admin::ConfigText> Wiring::configuration() const {
   return reload_ != nullptr ? reload_->texts() : std::vector<admin::ConfigText>{};
 }

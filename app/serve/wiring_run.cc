@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <csignal>
+#include <future>
 
 #include "admin/pulse.h"
 #include "app/serve/wiring_worker.h"
@@ -32,6 +33,9 @@ std::optional<std::string> what_shares(const policies::PolicySet& set) {
 
 // A worker that takes longer than this to take a policy set is stuck, and /livez says so.
 constexpr milliseconds kSwapLimit{5'000};
+// Longer than a connection takes with TLS and a login to another zone, shorter than a start may
+// seem stuck.
+constexpr milliseconds kMeetRedis{300};
 constexpr milliseconds kDoorGrace{1'000};
 constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
@@ -79,6 +83,27 @@ int Wiring::run() {
   while (!survives_no_memory([this] { control_.run(); })) {
   }
   return kOk;
+}
+
+/// Connects the workers to Redis, and gives them some time for it: a request's budget is too short
+/// for a connection to be made, so that the first ones would be judged as if there were no Redis.
+/// Where there is none, weir starts without it.
+void Wiring::meet_redis() {
+  if (!redis_) return;
+  std::vector<std::future<void>> met;
+  for (const auto& worker : workers_) {
+    const auto up =
+        std::make_shared<std::promise<void>>();  // it may come when nobody waits any more
+    met.push_back(up->get_future());
+    worker->thread.post([up, redis = &*worker->redis] {
+      redis->start();
+      redis->when_up([up] { up->set_value(); });
+    });
+  }
+  const TimePoint end = clock_.now() + kMeetRedis;
+  for (const std::future<void>& up : met) {
+    up.wait_for(std::max(milliseconds{0}, end - clock_.now()));
+  }
 }
 
 void Wiring::wait_for_signal() {
@@ -270,6 +295,11 @@ admin::StatusFacts Wiring::status() const {
   }
   if (state_ != nullptr) out.state = state_->why_not();
   if (sharing_ != nullptr) out.shared_lists = sharing_->facts(clock_.now());
+  if (feeds_ != nullptr) out.sources = feeds_->facts();
+  if (options_.included != nullptr) {
+    for (admin::SourceFacts& facts : options_.included->facts())
+      out.sources.push_back(std::move(facts));
+  }
   return out;
 }
 
@@ -415,6 +445,11 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
               "those of the running policies: " +
         attached.error().message();
   }
+  if (std::string refusal = co_await feeds_->feed(*next.set); !refusal.empty()) {
+    close_unused_counters(*set_);
+    feeds_->use(*set_);
+    co_return refusal;
+  }
   const std::shared_ptr<const policies::PolicySet> set = next.set;
   const auto names = used_header_names(*set);
   const auto switched = on_every_worker([set, names](Worker& worker) {
@@ -441,10 +476,12 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
                LogLine("these settings take effect at the next start").add("settings", names_text));
   }
   settings_.drain = server.drain;
+  tables_->need_approval(server.admin.approval);
   rotate_credentials(server);
   report_->use(next.model());
   use_access_log(server);
   if (sharing_ != nullptr) sharing_->use(*set_);
+  feeds_->use(*set_);
   if (recording_ != nullptr) recording_->tell(*set);
   co_return std::string();
 }
@@ -517,6 +554,8 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 
 void Wiring::end() {
   second_.cancel();
+  feeds_->stop();
+  if (options_.included != nullptr) options_.included->stop();
   pool_->stop();
   if (sharing_ != nullptr) sharing_->stop();
   report_->stop();

@@ -1,18 +1,12 @@
 #include "app/support/webhook.h"
 
-#include <openssl/ssl.h>
-
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <charconv>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 
-#include "core/address.h"
+#include "app/support/wire.h"
 #include "net/deadline.h"
 #include "net/http/response_head.h"
 
@@ -21,65 +15,11 @@ namespace {
 
 namespace asio = boost::asio;
 namespace ssl = boost::asio::ssl;
-using asio::ip::tcp;
 using boost::system::error_code;
-using net::kToken;
 
 constexpr std::size_t kAnswerMax = 16 << 10;
 
 Delivery failure(const char* step, const std::string& why) { return {0, step + (": " + why)}; }
-
-/// A connection to a webhook's server. Virtual, not a template: what Asio makes of each stream
-/// takes g++ a minute, and a webhook has milliseconds.
-class Wire {
- public:
-  virtual ~Wire() = default;
-  virtual tcp::socket& socket() noexcept = 0;
-  virtual asio::awaitable<error_code> greet(const Url& url) = 0;  ///< once the socket is connected
-  virtual asio::awaitable<std::tuple<error_code, std::size_t>> write(asio::const_buffer bytes) = 0;
-  virtual asio::awaitable<std::tuple<error_code, std::size_t>> read(asio::mutable_buffer room) = 0;
-};
-
-class PlainWire final : public Wire {
- public:
-  explicit PlainWire(const asio::any_io_executor& executor) : socket_(executor) {}
-  tcp::socket& socket() noexcept override { return socket_; }
-  asio::awaitable<error_code> greet(const Url&) override { co_return error_code{}; }
-  asio::awaitable<std::tuple<error_code, std::size_t>> write(asio::const_buffer bytes) override {
-    return socket_.async_write_some(bytes, kToken);
-  }
-  asio::awaitable<std::tuple<error_code, std::size_t>> read(asio::mutable_buffer room) override {
-    return socket_.async_read_some(room, kToken);
-  }
-
- private:
-  tcp::socket socket_;
-};
-
-class TlsWire final : public Wire {
- public:
-  TlsWire(const asio::any_io_executor& executor, ssl::context& context)
-      : stream_(executor, context) {}
-  tcp::socket& socket() noexcept override { return stream_.next_layer(); }
-  asio::awaitable<error_code> greet(const Url& url) override {
-    stream_.set_verify_callback(ssl::host_name_verification(url.host));
-    // Names alone are indicated, no addresses (RFC 6066, 3).
-    if (!Address::parse(url.host) &&
-        SSL_set_tlsext_host_name(stream_.native_handle(), url.host.c_str()) != 1)
-      co_return make_error_code(boost::system::errc::invalid_argument);
-    const auto [error] = co_await stream_.async_handshake(ssl::stream_base::client, kToken);
-    co_return error;
-  }
-  asio::awaitable<std::tuple<error_code, std::size_t>> write(asio::const_buffer bytes) override {
-    return stream_.async_write_some(bytes, kToken);
-  }
-  asio::awaitable<std::tuple<error_code, std::size_t>> read(asio::mutable_buffer room) override {
-    return stream_.async_read_some(room, kToken);
-  }
-
- private:
-  ssl::stream<tcp::socket> stream_;
-};
 
 std::string request_of(const Url& url, std::string_view body) {
   std::string out = "POST " + url.target + " HTTP/1.1\r\nHost: " + url.authority() +
@@ -87,19 +27,6 @@ std::string request_of(const Url& url, std::string_view body) {
                     "Connection: close\r\nContent-Length: " +
                     std::to_string(body.size()) + "\r\n\r\n";
   return out.append(body);
-}
-
-asio::awaitable<error_code> connect(tcp::socket& socket,
-                                    const tcp::resolver::results_type& addresses) {
-  error_code last = make_error_code(boost::system::errc::host_unreachable);
-  for (const auto& address : addresses) {
-    error_code ignored;
-    socket.close(ignored);
-    const auto [error] = co_await socket.async_connect(address.endpoint(), kToken);
-    if (!error || error == asio::error::operation_aborted) co_return error;
-    last = error;
-  }
-  co_return last;
 }
 
 asio::awaitable<Delivery> read_answer(Wire& wire) {
@@ -126,25 +53,12 @@ asio::awaitable<Delivery> read_answer(Wire& wire) {
 }
 
 asio::awaitable<Delivery> deliver(Url url, std::string body, std::shared_ptr<ssl::context> tls) {
-  const auto executor = co_await asio::this_coro::executor;
-  tcp::resolver resolver(executor);
-  const auto [unknown, addresses] = co_await resolver.async_resolve(url.host, url.port, kToken);
-  if (unknown) co_return failure("resolve", unknown.message());
-  std::unique_ptr<Wire> wire;
-  if (url.tls) {
-    wire = std::make_unique<TlsWire>(executor, *tls);
-  } else {
-    wire = std::make_unique<PlainWire>(executor);
-  }
-  if (const error_code error = co_await connect(wire->socket(), addresses))
-    co_return failure("connect", error.message());
-  if (const error_code error = co_await wire->greet(url)) co_return failure("tls", error.message());
+  auto opened = co_await open_wire(url, tls);
+  if (opened.wire == nullptr) co_return Delivery{0, std::move(opened.error)};
+  const std::unique_ptr<Wire> wire = std::move(opened.wire);
   const std::string request = request_of(url, body);
-  for (std::size_t sent = 0; sent < request.size();) {
-    const auto [error, n] = co_await wire->write(asio::buffer(request) + sent);
-    if (error) co_return failure("write", error.message());
-    sent += n;
-  }
+  if (const error_code error = co_await wire->write_all(request))
+    co_return failure("write", error.message());
   co_return co_await read_answer(*wire);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/remote/included_texts.h"
 #include "app/support/files.h"
 #include "core/text.h"
 
@@ -88,7 +89,7 @@ CaseFileResult run_case_file(const std::string& path, const std::string& config,
     return out;
   }
   std::string config_path = out.config;
-  const Configuration configuration = compile(config::load_file(config_path, environment));
+  const Configuration configuration = load_configuration(config_path, environment);
   out = run_case_text(path, std::move(*text), configuration, filter, colour);
   out.config = std::move(config_path);
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/remote/list_feeds.h"
 #include "app/tools/case_flight.h"
 #include "config/text/units.h"
 #include "core/text.h"
@@ -62,6 +63,8 @@ std::vector<CaseFailure> CaseRun::run(const config::Case& one, TimePoint start) 
     return std::move(failures_);
   }
   set->attach_views(views_);
+  for (const auto& [list, wrong] : fill_lists(*set, secret_, start, false))
+    failures_.push_back({one.name.where, "list \"" + list + "\": " + wrong, {}, {}});
   set_ = set;
   driver_.use(policies::load_on_worker(set_, stats_, 0));
   if (CaseStore::is_needed_by(*set_)) {

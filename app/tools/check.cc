@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/remote/included_texts.h"
+#include "app/remote/list_feeds.h"
 #include "app/serve/state.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
@@ -77,6 +79,21 @@ void look_at_state(Configuration& configuration) {
       "weir would run without it, and a restart would forget all counts and list entries");
 }
 
+/// The texts of lists are read as they would be at the start; URLs are not asked.
+void look_at_lists(Configuration& configuration) {
+  if (!configuration.good()) return;
+  const auto wrong = fill_lists(*configuration.set, HashSecret::random(), Clock::wall(), false);
+  for (const auto& [name, why] : wrong) {
+    for (const config::ListDef& list : configuration.model().lists) {
+      if (list.name.value == name && list.file)
+        configuration.loaded.problems.error(list.file->where, why);
+    }
+  }
+  if (wrong.empty()) return;
+  configuration.loaded.problems.sort();
+  configuration.set = nullptr;
+}
+
 int check(const CheckFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths = flags.paths;
@@ -98,8 +115,9 @@ int check(const CheckFlags& flags, const Globals& globals) {
   bool warnings = false;
   std::string out = json ? "[" : "";
   for (const std::string& path : paths) {
-    Configuration configuration = compile(config::load_file(path, environment));
+    Configuration configuration = load_configuration(path, environment);
     look_at_state(configuration);
+    look_at_lists(configuration);
     const config::Problems& problems = configuration.loaded.problems;
     warnings = warnings || problems.warnings() != 0;
     std::optional<MemoryPlan> plan;

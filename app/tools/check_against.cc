@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/remote/included_texts.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "core/text.h"
@@ -69,7 +70,7 @@ std::string_view word_of(Fate fate) {
 Against find_running(const std::string& given, const std::string& token_file) {
   Against out;
   if (!is_door(given)) {
-    const Configuration configuration = compile(config::load_file(given, process_environment()));
+    const Configuration configuration = load_configuration(given, process_environment());
     if (configuration.good()) {
       out.running = policies::lineage_of(*configuration.set);
     } else {

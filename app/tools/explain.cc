@@ -10,6 +10,8 @@
 #include <boost/json/serialize.hpp>
 #include <memory>
 
+#include "app/remote/included_texts.h"
+#include "app/remote/list_feeds.h"
 #include "app/serve/door_settings.h"
 #include "app/support/columns.h"
 #include "app/support/command.h"
@@ -113,7 +115,7 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment)) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
-  const Configuration configuration = compile(config::load_file(path, environment));
+  const Configuration configuration = load_configuration(path, environment);
   if (!configuration.good()) {
     const std::string text =
         config::render_human(configuration.loaded.problems, configuration.loaded.views(),
@@ -139,6 +141,8 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
     complain("the counters do not fit into limits.memory; \"weir check\" says what each needs");
     return kNo;
   }
+  for (const auto& [list, why] : fill_lists(*configuration.set, secret, Clock::wall(), true))
+    complain("list \"" + list + "\": " + why);
   policies::Driver driver(counters, lists, secret);
   driver.use(policies::load_on_worker(configuration.set, stats, 0));
   Request request = flags.door.empty() ? draft.request() : check->reader.request();

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/remote/included_texts.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
@@ -57,7 +58,7 @@ int wrong(const std::string& message) {
 
 std::optional<Configuration> load(const std::string& path, const config::Environment& environment,
                                   const Globals& globals) {
-  Configuration configuration = compile(config::load_file(path, environment));
+  Configuration configuration = load_configuration(path, environment);
   if (configuration.good()) return configuration;
   const std::string text = config::render_human(
       configuration.loaded.problems, configuration.loaded.views(), globals.colours(STDERR_FILENO));
@@ -297,6 +298,10 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   task.labels = labels ? &*labels : nullptr;
   task.threads = threads.most;
   std::string problem;
+  for (const policies::List& list : configuration->set->lists) {
+    if (list.file || list.url)
+      complain("list \"" + list.name + "\": a replay does not read the entries of its file or URL");
+  }
   std::unique_ptr<ReplayStore> store;
   if (!flags.store.empty()) {
     store = ReplayStore::connect(flags.store, problem);

@@ -114,6 +114,15 @@ constexpr Row<ListDraft> kList[] = {
       "list of keys, of lists of keys (several fields), or of maps `{key, until, why}`", "",
       "Entries that stand in the file; addresses and CIDR blocks for `ip`."},
      [](Reader&, const Member& m, ListDraft& d) { d.entries = &m; }},
+    {{"file", shape::kText, "path of a text file, beside the main file unless it begins with `/`",
+      "",
+      "More entries, by the million: a key a line (an address or network; the values of several "
+      "fields with commas), then perhaps its end and the reason. It is read again when it "
+      "changes."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.file = r.text(m); }},
+    {{"url", R"({"anyOf":[{"type":"string"},{"$ref":"#/$defs/remote"}]})",
+      "`https://` URL, or a map (below)", "", "Or such a text from there."},
+     [](Reader& r, const Member& m, ListDraft& d) { d.list.url = read_remote(r, m, false); }},
     {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
       "Whose entries they are: this process's, or those of all replicas, who tell each other "
       "through Redis (those that stand in the file stay local)."},
@@ -225,6 +234,8 @@ void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
   }
   if (draft.content_type != nullptr && draft.body == nullptr)
     reader.error(*draft.content_type, "\"content_type\" stands only beside \"body\"");
+  if (list.file && list.url)
+    reader.problems().error(list.url->where, "a list has \"file\" or \"url\", not both");
   bool of_ip = false;
   for (const KeyPart& part : list.of) of_ip = of_ip || part.field.value == "ip";
   if (kind == ListKind::allow && !of_ip && !list.trusted && !list.of.empty()) {

@@ -54,6 +54,11 @@ std::vector<Text> read_event_names(Reader& reader, const Member& m);
 inline bool is_word(const Member& m, std::string_view word) {
   return m.value->is_scalar() && m.value->text == word;
 }
+/// What is fetched from elsewhere. `redis`: it may be a key of Redis. None: it has been told why.
+std::optional<RemoteDef> read_remote(Reader& reader, const Member& m, bool redis);
+/// `include:`: patterns of paths, and what is fetched.
+void read_includes(Reader& reader, const Member& m, std::vector<Text>& patterns,
+                   std::vector<RemoteDef>& remotes);
 std::optional<Action> read_effect(Reader& reader, const Member& m);
 std::optional<Tell> read_tell(Reader& reader, const Member& m);
 std::optional<Mode> read_mode(Reader& reader, const Member& m);
@@ -69,6 +74,7 @@ void add_event_tables(std::vector<TableDoc>& out);
 void add_source_tables(std::vector<TableDoc>& out);
 void add_descriptor_tables(std::vector<TableDoc>& out);
 void add_list_tables(std::vector<TableDoc>& out);
+void add_remote_tables(std::vector<TableDoc>& out);
 void add_table_tables(std::vector<TableDoc>& out);
 void add_policy_tables(std::vector<TableDoc>& out);
 void add_default_tables(std::vector<TableDoc>& out);

@@ -170,6 +170,9 @@ constexpr Row<Server::Admin> kAdmin[] = {
       "asks them, and an override is set on all of them where it is asked for. They have the same "
       "token. The default port is 8481."},
      [](Reader& r, const Member& m, Server::Admin& out) { read_replicas(r, m, out.replicas); }},
+    {{"approval", shape::kBoolean, "`true` or `false`", "`false`",
+      "What one person changes in a table waits until another has approved it."},
+     [](Reader& r, const Member& m, Server::Admin& out) { set(r.boolean(m), out.approval); }},
 };
 
 constexpr Row<Server::Health> kHealth[] = {

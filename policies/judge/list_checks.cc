@@ -17,7 +17,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
   if (!work_.set->any_lists) return true;
   const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
     const List& list = work_.set->lists[use.list];
-    if (list.fixed.empty() && work_.list_bank.size(list.id) == 0) return std::nullopt;
+    if (!list.has_fixed() && work_.list_bank.size(list.id) == 0) return std::nullopt;
     const std::vector<KeySlot>& slots = list.bindings[use.binding].key;
     if (!keys_.hash_key(slots, list.bindings[use.binding].key_id)) {
       // It is unknown whether a list that refuses has an entry for this request.
@@ -32,13 +32,19 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
     }
     const Hash128 key = keys_.hash().owned_by(list.identity);
     const Address* address = nullptr;  // entries of the configuration may be single addresses
-    if (list.of_address && !list.fixed.empty()) {
+    if (list.of_address && list.has_fixed()) {
       const Value whole = work_.frame.load(slots.front().slot);
       if (whole.is(Type::address)) address = &whole.as_address();
     }
     if (const auto* entry = list.fixed.find(key, address, at.now)) {
       if (trace != nullptr) trace->list(list, entry->until, entry->why);
       return entry->until;
+    }
+    if (const limiter::BulkList* const bulk = list.bulk ? list.bulk->get() : nullptr) {
+      if (const auto entry = bulk->find(key, address, at.now)) {
+        if (trace != nullptr) trace->list(list, entry->until, {});
+        return entry->until;
+      }
     }
     const limiter::Listed listed = work_.list_bank.find(list.id, key, at.now);
     if (!listed.listed) return std::nullopt;
@@ -74,7 +80,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
 
 bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
   const List& list = work_.set->lists[list_index];
-  if (list.fixed.empty() && work_.list_bank.size(list.id) == 0) return false;
+  if (!list.has_fixed() && work_.list_bank.size(list.id) == 0) return false;
   list_builder_.start();
   const KeySlot* slot = list.bindings.front().key.data();
   Address whole;  // a text of a request, such as body.ip, may be asked for where addresses stand
@@ -92,7 +98,9 @@ bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) co
     if (!list_builder_.add(key_part(*slot++, value, masked))) return false;
   }
   const Hash128 hash = list_builder_.hash(work_.secret).owned_by(list.identity);
+  const limiter::BulkList* const bulk = list.bulk ? list.bulk->get() : nullptr;
   return list.fixed.find(hash, address, work_.at.now) != nullptr ||
+         (bulk != nullptr && bulk->find(hash, address, work_.at.now)) ||
          work_.list_bank.find(list.id, hash, work_.at.now).listed;
 }
 

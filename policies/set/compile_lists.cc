@@ -159,6 +159,8 @@ void Compiler::compile_lists() {
     list.body = def.body;
     list.content_type = def.content_type;
     list.entries = def.entries;
+    if (def.file) list.file = def.file->value;
+    list.url = def.url;
     list.shared = def.share.has_value();
 
     // Where the list acts: on every request that has its fields, and also on events that define the

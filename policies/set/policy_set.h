@@ -16,6 +16,7 @@
 #include "core/path_readings.h"
 #include "limiter/counters/bank.h"
 #include "limiter/exchange/synced_counter.h"
+#include "limiter/lists/bulk_list.h"
 #include "limiter/lists/lists.h"
 #include "limiter/lists/static_list.h"
 #include "limiter/patterns/pattern_bank.h"
@@ -230,6 +231,15 @@ struct List {
   std::vector<Binding> releases;  ///< events that lift the entry of their key
   limiter::StaticList fixed;      ///< entries of the configuration, after attach()
   std::vector<config::ListEntryDef> entries;
+  /// Where more entries come from, by the million: a file or a URL. Who runs the set puts a slot
+  /// there before it is shared, and fills it; null: there are none.
+  std::optional<std::string> file;
+  std::optional<config::RemoteDef> url;
+  std::shared_ptr<limiter::BulkSlot> bulk;
+  /// Whether it has entries that it did not get from requests or operators.
+  bool has_fixed() const noexcept {
+    return !fixed.empty() || (bulk != nullptr && bulk->get() != nullptr);
+  }
   bool shared = false;   ///< dynamic entries are all replicas'
   limiter::ListId id{};  ///< after attach()
 };

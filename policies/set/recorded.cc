@@ -44,7 +44,8 @@ class Uses {
     for (const List& list : set_.lists) {
       // An entry that stands in the file is a literal to compare with, and an expression may ask
       // for whatever it likes.
-      const bool read_too = !list.entries.empty() || is_asked_for(list.name);
+      const bool read_too =
+          !list.entries.empty() || list.file || list.url || is_asked_for(list.name);
       for (const auto* bindings : {&list.bindings, &list.releases}) {
         for (const List::Binding& binding : *bindings) {
           key(binding.key, &list);

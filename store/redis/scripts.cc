@@ -49,7 +49,12 @@ std::string sha1(std::string_view text) {
   return out;
 }
 
-/// The scripts of operations first, list.lua last. Its views are of its own texts: it never moves.
+/// Scripts that are whole files, after those of operations.
+constexpr std::array<std::string_view, 2> kWhole = {"list", "get"};
+constexpr std::size_t kAll = kScripts + kWhole.size();
+
+/// The scripts of operations first, whole files last. Its views are of its own texts: it never
+/// moves.
 class Catalogue {
  public:
   Catalogue() {
@@ -58,7 +63,8 @@ class Catalogue {
                            ? std::string(file("give_up.lua")).append(file("patterns.lua"))
                            : operation_script(i);
     }
-    texts_[kScripts].text = file("list.lua");
+    for (std::size_t i = 0; i < kWhole.size(); ++i)
+      texts_[kScripts + i].text = file(std::string(kWhole[i]) + ".lua");
     std::string all;
     for (Text& text : texts_) {
       text.sha = sha1(text.text);
@@ -68,7 +74,7 @@ class Catalogue {
     library_name_ = "weir_" + version;
     library_text_ = "#!lua name=" + library_name_ + "\n";
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      const std::string_view name = i == kScripts         ? std::string_view("list")
+      const std::string_view name = i >= kScripts         ? kWhole[i - kScripts]
                                     : i == kPatternScript ? std::string_view("patterns")
                                     : i == kMixedScript   ? std::string_view("mixed")
                                                           : kFiles[i];
@@ -128,8 +134,8 @@ class Catalogue {
     text += "end\n";
   }
 
-  std::array<Text, kScripts + 1> texts_;
-  std::array<Script, kScripts + 1> scripts_;
+  std::array<Text, kAll> texts_;
+  std::array<Script, kAll> scripts_;
   std::string library_name_, library_text_;
   FunctionLibrary library_;
 };
@@ -143,6 +149,7 @@ const Catalogue& catalogue() {
 
 const Script& script(ScriptIndex index) { return catalogue().script(index); }
 const Script& list_script() { return catalogue().script(kScripts); }
+const Script& get_script() { return catalogue().script(kScripts + 1); }
 const FunctionLibrary& function_library() { return catalogue().library(); }
 
 bool knows_plain(ScriptIndex index) noexcept {

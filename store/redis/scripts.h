@@ -30,6 +30,8 @@ struct Script {
 const Script& script(ScriptIndex index);
 /// list.lua (store/lists): what replicas that share a list call.
 const Script& list_script();
+/// get.lua: the value of a string that is no counter.
+const Script& get_script();
 
 /// All of them as one library of functions, for FUNCTION LOAD (Redis 7 or newer). Names end in a
 /// digest of the text, so versions of weir with different scripts can share a server.

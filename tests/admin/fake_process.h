@@ -42,6 +42,14 @@ class FakeProcess final : public admin::Operations {
     std::erase_if(overridden, [&](const auto& each) { return each.policy == policy; });
     co_return next_reload;
   }
+  std::vector<admin::TableFacts> tables() const override { return tables_; }
+  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableWish wish) override {
+    wishes.push_back(std::move(wish));
+    co_return table_answer;
+  }
+  std::vector<admin::TableFacts> tables_;
+  std::vector<admin::TableWish> wishes;
+  admin::TableAnswer table_answer;
   std::vector<admin::ConfigText> configuration() const override { return texts; }
   std::vector<admin::LoadRecord> loads() const override { return records; }
   bool drain(bool begin) override { return facts.draining = begin; }

@@ -15,6 +15,7 @@
 #include "app/tools/ctl/ctl_list.h"
 #include "app/tools/ctl/ctl_policy.h"
 #include "app/tools/ctl/ctl_replicas.h"
+#include "app/tools/ctl/ctl_table.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "app/tools/ctl/ctl_view.h"
 #include "app/tools/ctl/ctl_watch.h"
@@ -46,6 +47,7 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl list banned --remove --all --since 14:00 --dry-run\n"
     "  weir ctl list banned --export > banned.csv\n"
     "  weir ctl list banned --import banned.csv\n"
+    "  weir ctl table gold_limit set baidu,android=3000 --reason 'ticket 4711'\n"
     "  weir ctl why 203.0.113.7         every list, counter and policy that concerns it\n"
     "  weir ctl undo                    what can be taken back; with its token: take it back\n"
     "  weir ctl explain -X POST --ip 203.0.113.7 /api/login\n"
@@ -73,6 +75,7 @@ struct CtlFlags {
   bool reset = false, here = false;
   ListFlags list;
   PolicyFlags policy;
+  TableFlags table;
   std::string token, replicas;
   std::string top;
   ExplainFlags explain;
@@ -179,6 +182,10 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
     return runs.back().first;
   };
   command("status", "What is running: configuration, workers, memory", show_status);
+  declare_table_flags(
+      *command("table", "Tables of thresholds that people keep: values, changes, history",
+               [](const CtlFlags& f, const Globals& g) { return run_table(f.door, f.table, g); }),
+      flags->table);
   declare_policy_flags(
       *command("policy", "All policies with what they have done, or one; and changes for a while",
                [](const CtlFlags& f, const Globals& g) { return run_policy(f.door, f.policy, g); }),

@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <limits>
+
+#include "admin/routes.h"
+#include "admin/views.h"
+
+/// Tables: thresholds that people keep, with their history.
+namespace weir::admin {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kReasonMost = 256;
+constexpr std::size_t kNameMost = 64;
+constexpr std::size_t kCellsAtOnce = 1'000;
+constexpr std::size_t kRecordsShown = 100;
+
+json::value limit_value(const std::optional<Number>& limit) {
+  return limit ? number_value(*limit) : json::value();
+}
+
+json::object record_view(const TableRecord& record) {
+  json::object out;
+  json::array changes;
+  for (const TableRecord::Change& change : record.changes) {
+    changes.push_back({{"key", config::path_text(change.path)},
+                       {"before", limit_value(change.before)},
+                       {"after", limit_value(change.after)}});
+  }
+  out["id"] = record.id;
+  out["table"] = record.table;
+  out["state"] = record.state;
+  out["changes"] = std::move(changes);
+  out["reason"] = utf8_text(record.reason);
+  out["by"] = utf8_text(record.by);
+  put_time(out, "at", record.at);
+  out["decided_by"] = record.decided_by.empty() ? json::value() : json::value(record.decided_by);
+  if (record.decided == TimePoint{}) {
+    out["decided"] = nullptr;
+  } else {
+    put_time(out, "decided", record.decided);
+  }
+  return out;
+}
+
+/// Levels as the file has them: `{"baidu": {"android": 3000}, "*": 1500}`.
+json::object nested(const config::TableNode& node) {
+  json::object out;
+  for (const config::TableChild& child : node.children) {
+    out[child.value.value] =
+        child.node.limit ? limit_value(child.node.limit) : json::value(nested(child.node));
+  }
+  return out;
+}
+
+json::object table_view(const Call& call, const TableFacts& facts, bool whole) {
+  json::object out;
+  json::array by, used, set;
+  for (const config::Text& field : facts.def.by) by.emplace_back(field.value);
+  for (const std::string& policy : facts.policies) used.emplace_back(policy);
+  for (const config::TableCell& cell : facts.cells) {
+    set.push_back({{"key", config::path_text(cell.path)}, {"value", limit_value(cell.limit)}});
+  }
+  out["name"] = facts.def.name.value;
+  out["by"] = std::move(by);
+  out["file"] = facts.def.file ? json::value(facts.def.file->value) : json::value();
+  out["policies"] = std::move(used);
+  out["approval"] = facts.approval;
+  out["limits"] = config::cells_of(facts.def).size();
+  out["set_here"] = std::move(set);
+  json::array pending, history;
+  for (auto record = facts.records.rbegin(); record != facts.records.rend(); ++record) {
+    if (record->state == TableRecord::kPending) pending.push_back(record_view(*record));
+    if (history.size() < kRecordsShown) history.push_back(record_view(*record));
+  }
+  out["pending"] = std::move(pending);
+  if (!whole) return out;
+  out["values"] = nested(facts.def.values);
+  out["history"] = std::move(history);
+  static_cast<void>(call);
+  return out;
+}
+
+std::optional<TableFacts> table_named(const Call& call, std::string_view name) {
+  for (TableFacts& facts : call.operations.tables()) {
+    if (facts.def.name.value == name) return std::move(facts);
+  }
+  return std::nullopt;
+}
+
+std::string read_limit(const json::value& value, std::optional<Number>& out) {
+  if (value.is_null()) return {};
+  if (value.is_int64()) {
+    out = Number(value.get_int64());
+  } else if (value.is_double()) {
+    out = Number::real(value.get_double());
+  } else if (value.is_string() && value.get_string() == "unlimited") {
+    out = Number::real(std::numeric_limits<double>::infinity());
+  } else {
+    return "a limit is a number, \"unlimited\", or null to take it out";
+  }
+  return {};
+}
+
+std::string read_levels(const json::object& level, std::vector<std::string>& path,
+                        std::vector<config::TableCell>& out) {
+  for (const auto& [name, value] : level) {
+    path.push_back(utf8_text({name.data(), name.size()}));
+    if (path.size() > 16 || out.size() > kCellsAtOnce * 100)
+      return "`values` has too many levels or limits";
+    if (value.is_object()) {
+      if (std::string wrong = read_levels(value.get_object(), path, out); !wrong.empty())
+        return wrong;
+    } else {
+      config::TableCell cell{path, {}};
+      if (value.is_null()) return "a limit in `values` is a number or \"unlimited\"";
+      if (std::string wrong = read_limit(value, cell.limit); !wrong.empty()) return wrong;
+      out.push_back(std::move(cell));
+    }
+    path.pop_back();
+  }
+  return {};
+}
+
+/// `set: {"baidu,android": 3000, "toutiao,*": null}`, or `values`: the whole table anew.
+std::string read_cells(const json::object& body, const config::TableDef& table,
+                       std::vector<config::TableCell>& out) {
+  const json::value* const set = body.if_contains("set");
+  const json::value* const values = body.if_contains("values");
+  if ((set == nullptr) == (values == nullptr)) return "give either `set` or `values`";
+  if (set != nullptr) {
+    if (!set->is_object() || set->get_object().empty() || set->get_object().size() > kCellsAtOnce)
+      return "`set` is an object such as {\"baidu,android\": 3000}, of 1000 limits at most";
+    for (const auto& [name, value] : set->get_object()) {
+      config::TableCell cell{config::read_path(table, utf8_text({name.data(), name.size()})), {}};
+      if (std::string wrong = read_limit(value, cell.limit); !wrong.empty()) return wrong;
+      if (!cell.limit && !config::limit_at(table, cell.path))
+        return "there is no limit \"" + config::path_text(cell.path) + "\" to take out";
+      out.push_back(std::move(cell));
+    }
+    return {};
+  }
+  if (!values->is_object() || values->get_object().empty())
+    return "`values` is an object such as {\"baidu\": {\"android\": 3000}, \"*\": 1500}";
+  std::vector<std::string> path;
+  if (std::string wrong = read_levels(values->get_object(), path, out); !wrong.empty())
+    return wrong;
+  for (const config::TableCell& old : config::cells_of(table)) {
+    const bool stays = std::any_of(out.begin(), out.end(), [&](const config::TableCell& cell) {
+      return cell.path == old.path;
+    });
+    if (!stays) out.push_back({old.path, {}});
+  }
+  return {};
+}
+
+std::string read_text(const json::object& body, std::string_view name, std::size_t most,
+                      std::string& out) {
+  const json::value* const value = body.if_contains(name);
+  if (value == nullptr) return {};
+  if (!value->is_string() || value->get_string().size() > most)
+    return "`" + std::string(name) + "` is a text of at most " + std::to_string(most) + " bytes";
+  out = utf8_text(text_of(*value));
+  return {};
+}
+
+boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableWish wish) {
+  const std::string name = wish.table;
+  if (!wish.reason.empty()) call.entry.reason = wish.reason;
+  const TableAnswer answer = co_await call.operations.change_table(std::move(wish));
+  if (answer.status != 200) {
+    if (answer.report.problems.empty()) co_return problem(answer.status, answer.why);
+    co_return problem(answer.status, answer.why, load_view(answer.report));
+  }
+  const auto facts = table_named(call, name);
+  json::object reply = facts ? table_view(call, *facts, true) : json::object();
+  if (facts) {
+    for (const TableRecord& record : facts->records) {
+      if (record.id == answer.id) call.entry.after = record_view(record);
+    }
+  }
+  reply["change"] = answer.id;
+  reply["note"] = answer.why;
+  co_return json_reply(reply);
+}
+
+}  // namespace
+
+net::HttpReply get_tables(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) return std::move(*wrong);
+  json::array rows;
+  for (const TableFacts& facts : call.operations.tables())
+    rows.push_back(table_view(call, facts, false));
+  return json_reply({{"tables", std::move(rows)}});
+}
+
+net::HttpReply get_table(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) return std::move(*wrong);
+  const auto facts = table_named(call, call.name());
+  if (!facts) return problem(404, "there is no table of that name");
+  return json_reply(table_view(call, *facts, true));
+}
+
+boost::asio::awaitable<net::HttpReply> put_table(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  auto body = read_object(call.request.body, {"set", "values", "reason", "by"});
+  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
+  const json::object& object = std::get<json::object>(body);
+  const auto facts = table_named(call, call.name());
+  if (!facts) co_return problem(404, "there is no table of that name");
+  TableWish wish;
+  wish.verb = TableWish::Verb::set;
+  wish.table = call.name();
+  std::string wrong = read_cells(object, facts->def, wish.cells);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, wish.by);
+  if (!wrong.empty()) co_return problem(400, wrong);
+  co_return co_await carry_out(call, std::move(wish));
+}
+
+boost::asio::awaitable<net::HttpReply> approve_table(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  auto body = read_object(call.request.body, {"change", "reject", "reason", "by"});
+  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
+  const json::object& object = std::get<json::object>(body);
+  TableWish wish;
+  wish.verb = TableWish::Verb::approve;
+  wish.table = call.name();
+  if (const json::value* const reject = object.if_contains("reject"); reject != nullptr) {
+    if (!reject->is_bool()) co_return problem(400, "`reject` is true or false");
+    if (reject->get_bool()) wish.verb = TableWish::Verb::reject;
+  }
+  std::string wrong = read_text(object, "change", kNameMost, wish.id);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, wish.by);
+  if (!wrong.empty()) co_return problem(400, wrong);
+  co_return co_await carry_out(call, std::move(wish));
+}
+
+boost::asio::awaitable<net::HttpReply> undo_table(Call& call) {
+  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
+  auto body = read_object(call.request.body, {"change", "reason", "by"});
+  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
+  const json::object& object = std::get<json::object>(body);
+  TableWish wish;
+  wish.verb = TableWish::Verb::undo;
+  wish.table = call.name();
+  std::string wrong = read_text(object, "change", kNameMost, wish.id);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, wish.by);
+  if (!wrong.empty()) co_return problem(400, wrong);
+  co_return co_await carry_out(call, std::move(wish));
+}
+
+}  // namespace weir::admin

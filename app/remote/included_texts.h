@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "admin/operations.h"
+#include "app/support/configuration.h"
+#include "core/clock.h"
+
+namespace weir::app {
+
+/// Loads a configuration with what it includes from elsewhere: URLs, keys of Redis. Texts are
+/// fetched on a thread of its own; a load takes what is there. A new text with which nothing can be
+/// loaded, while it can with the one before, is refused and told; the one before goes on.
+///
+/// load() from one thread; prepare() from its own or, before start(), from that of load().
+class IncludedTexts {
+ public:
+  static constexpr std::size_t kTextMax = std::size_t{8} << 20;
+  static constexpr milliseconds kFetch{10'000};
+
+  IncludedTexts(std::string path, config::Environment environment);
+  ~IncludedTexts();  ///< stop()
+
+  /// Fetches what the main file names and was not asked for yet: the last good text from disk where
+  /// nobody answers. Blocks.
+  void prepare();
+  Configuration load();
+
+  /// From now on fetched texts are asked for at their intervals, if there are any; `changed` is
+  /// called from that thread when one is not what it was.
+  void start(std::function<void()> changed);
+  void stop();
+  /// prepare() on the thread; `done` is called from there. At once if nothing is fetched.
+  void prepare(std::function<void()> done);
+  /// Any thread.
+  std::vector<admin::SourceFacts> facts() const;
+
+ private:
+  struct Item;
+  struct Named;
+  Named named() const;
+  void run();
+  void look();
+  std::shared_ptr<Item> item_of(const config::RemoteDef& def, const Named& named);
+  void ask(Item& item, const Named& named);
+  Configuration load_with(bool fresh, bool& took_fresh);
+
+  const std::string path_;
+  const config::Environment environment_;
+  Clock clock_;
+  mutable std::mutex mutex_;  // guards what follows, and the texts of items
+  std::vector<std::shared_ptr<Item>> items_;
+  std::vector<std::function<void()>> wanted_;
+  std::function<void()> changed_;
+  std::condition_variable wake_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+/// What commands load: fetched texts are asked for once.
+Configuration load_configuration(const std::string& path, const config::Environment& environment);
+
+}  // namespace weir::app

@@ -1,0 +1,368 @@
+#include "app/remote/list_feeds.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "app/remote/remote_text.h"
+#include "app/support/files.h"
+#include "app/support/thread.h"
+#include "net/deadline.h"
+#include "policies/set/bulk_text.h"
+
+namespace weir::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr milliseconds kFeedLimit{60'000};  // for what a reload's lists are read from
+
+constexpr std::size_t kEntriesMost = 50'000'000;
+constexpr std::size_t kReasonMost = 512;
+
+/// What says that a file is another one, or has been written to.
+struct FileMark {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  timespec modified{};
+  bool there = false;
+  bool operator==(const FileMark& o) const noexcept {
+    return there == o.there && device == o.device && inode == o.inode && size == o.size &&
+           modified.tv_sec == o.modified.tv_sec && modified.tv_nsec == o.modified.tv_nsec;
+  }
+};
+
+FileMark mark_of(const std::string& path) noexcept {
+  struct stat status {};
+  FileMark out;
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return out;
+  out.device = status.st_dev;
+  out.inode = status.st_ino;
+  out.size = status.st_size;
+  out.modified = status.st_mtim;
+  out.there = true;
+  return out;
+}
+
+/// Whose entries these are, and where they come from: as long as that stays, so does the slot.
+std::string source_of(const policies::List& list) {
+  std::string out = list.kept_as + "\n";
+  if (list.file) return out + *list.file;
+  const auto add = [&out](const std::optional<config::Text>& text) {
+    out += "\n" + (text ? text->value : std::string("-"));
+  };
+  out += list.url->url.value + "\n" + std::to_string(list.url->every.count());
+  for (const auto* text :
+       {&list.url->sha256, &list.url->signer, &list.url->token_file, &list.url->ca_file})
+    add(*text);
+  return out;
+}
+
+std::string joined_problems(const std::vector<std::string>& problems, std::size_t count) {
+  std::string out;
+  for (const std::string& problem : problems) {
+    if (out.size() > kReasonMost) break;
+    out += (out.empty() ? "" : "; ") + problem;
+  }
+  if (count > 1) out += " (" + std::to_string(count) + " lines are wrong)";
+  return out;
+}
+
+}  // namespace
+
+struct ListFeeds::Feed {
+  policies::List shape;  // what entries are read by; without any
+  std::string source;
+  std::shared_ptr<limiter::BulkSlot> slot = std::make_shared<limiter::BulkSlot>();
+  std::unique_ptr<RemoteText> remote;
+  TimePoint next_ask{};
+  FileMark loaded, seen;
+  bool fresh = true;  // not looked at yet
+  admin::SourceFacts facts;
+};
+
+/// What the thread says when it has read what is new. On the control thread.
+struct ListFeeds::Call {
+  explicit Call(asio::io_context& io) : timer(io, kFeedLimit) {}
+  std::optional<std::string> refusal;
+  asio::steady_timer timer;
+};
+
+ListFeeds::ListFeeds(asio::io_context& control, const HashSecret& secret, std::string directory,
+                     const Clock& clock, Log& log, Retire retire)
+    : control_(control),
+      secret_(secret),
+      directory_(std::move(directory)),
+      clock_(clock),
+      log_(log),
+      retire_(std::move(retire)) {}
+
+ListFeeds::~ListFeeds() { stop(); }
+
+std::vector<std::shared_ptr<ListFeeds::Feed>> ListFeeds::all() const {
+  const std::scoped_lock hold(mutex_);
+  return feeds_;
+}
+
+void ListFeeds::attach(policies::PolicySet& set) {
+  const std::scoped_lock hold(mutex_);
+  for (policies::List& list : set.lists) {
+    if (!list.file && !list.url) continue;
+    const std::string source = source_of(list);
+    const auto known = std::find_if(feeds_.begin(), feeds_.end(),
+                                    [&](const auto& feed) { return feed->source == source; });
+    std::shared_ptr<Feed> feed = known != feeds_.end() ? *known : nullptr;
+    if (feed == nullptr) {
+      feed = std::make_shared<Feed>();
+      feed->source = source;
+      feed->shape = list;
+      feed->shape.entries.clear();
+      feed->shape.fixed = {};
+      feed->facts.kind = "list";
+      feed->facts.name = list.name;
+      feed->facts.from = list.file ? *list.file : list.url->name();
+      if (list.url) feed->remote = std::make_unique<RemoteText>(*list.url, directory_, kTextMax);
+      feeds_.push_back(feed);
+    }
+    list.bulk = feed->slot;
+  }
+}
+
+void ListFeeds::use(const policies::PolicySet& set) {
+  const std::scoped_lock hold(mutex_);
+  std::erase_if(feeds_, [&](const std::shared_ptr<Feed>& feed) {
+    return std::none_of(set.lists.begin(), set.lists.end(),
+                        [&](const policies::List& list) { return list.bulk == feed->slot; });
+  });
+  if (!feeds_.empty()) start();
+}
+
+std::string ListFeeds::put(Feed& feed, const std::string& text) {
+  const TimePoint begin = clock_.now();
+  policies::BulkText read =
+      policies::read_bulk_list(feed.shape, text, secret_, clock_.now(), kEntriesMost);
+  if (read.entries == nullptr) return joined_problems(read.problems, read.problem_count);
+  const milliseconds took = clock_.now() - begin;
+  LogLine line("a list was loaded");
+  line.add("list", feed.shape.name)
+      .add("from", feed.facts.from)
+      .add("entries", static_cast<std::int64_t>(read.entries->size()))
+      .add("ended", static_cast<std::int64_t>(read.ended))
+      .add("bytes", static_cast<std::int64_t>(read.entries->bytes()))
+      .add("took_ms", took.count());
+  {
+    const std::scoped_lock hold(mutex_);
+    feed.facts.entries = read.entries->size();
+    feed.facts.bytes = read.entries->bytes();
+    feed.facts.loaded = Clock::wall();
+    feed.facts.problem.clear();
+    ++feed.facts.loads;
+  }
+  auto former = feed.slot->put(std::move(read.entries));
+  if (former != nullptr) {
+    if (running_) retire_(former);  // before that nobody reads
+    retired_.push_back(std::move(former));
+  }
+  log_.write(Level::info, line);
+  return {};
+}
+
+void ListFeeds::failed(Feed& feed, const std::string& why) {
+  bool said = false;
+  {
+    const std::scoped_lock hold(mutex_);
+    said = feed.facts.problem == why;
+    feed.facts.problem = why;
+    ++feed.facts.failures;
+  }
+  if (said) return;
+  log_.write(Level::error, LogLine(feed.slot->get() == nullptr
+                                       ? "a list could not be loaded; it has no such entries"
+                                       : "a list could not be loaded; the entries before it stay")
+                               .add("list", feed.shape.name)
+                               .add("from", feed.facts.from)
+                               .add("reason", why));
+}
+
+/// `settled`: the file must have been the same twice, for others may be writing it.
+bool ListFeeds::load_file(Feed& feed, bool settled) {
+  const FileMark now = mark_of(*feed.shape.file);
+  if (settled) {
+    const bool same = now == feed.seen;
+    feed.seen = now;
+    if (!same || now == feed.loaded) return true;
+  }
+  feed.seen = feed.loaded = now;
+  const auto text = read_file(*feed.shape.file, kTextMax);
+  const std::string wrong = text ? put(feed, *text) : text.error().message();
+  if (wrong.empty()) return true;
+  failed(feed, wrong);
+  return false;
+}
+
+bool ListFeeds::load_url(Feed& feed, milliseconds deadline) {
+  feed.next_ask = clock_.now() + feed.remote->def().every;
+  const auto turn = feed.remote->ask(deadline, nullptr, &stopping_);
+  if (stopping_) return false;
+  if (turn == RemoteText::Turn::fresh) {
+    if (const std::string wrong = put(feed, feed.remote->fresh()); !wrong.empty()) {
+      feed.remote->refuse(wrong);
+    } else if (const std::string unkept = feed.remote->keep(false); !unkept.empty()) {
+      log_.write_seldom(
+          Level::warn,
+          LogLine("a list that was fetched can't be kept on disk").add("reason", unkept),
+          "kept list");
+    }
+  }
+  if (feed.remote->why().empty()) {
+    const std::scoped_lock hold(mutex_);
+    feed.facts.problem.clear();
+    return true;
+  }
+  failed(feed, feed.remote->why());
+  return false;
+}
+
+std::string ListFeeds::read_new() {
+  std::string refusal;
+  for (const std::shared_ptr<Feed>& feed : all()) {
+    if (!feed->fresh) continue;
+    feed->fresh = false;
+    if (feed->shape.file) {
+      if (!load_file(*feed, false) && refusal.empty())
+        refusal =
+            "list \"" + feed->shape.name + "\": " + *feed->shape.file + ": " + feed->facts.problem;
+      continue;
+    }
+    // What was good before the restart is in force at once, and asked about soon.
+    if (feed->remote->restore() && put(*feed, feed->remote->take_text()).empty()) {
+      feed->next_ask = clock_.now();
+      continue;
+    }
+    load_url(*feed, kFirstFetch);
+  }
+  return refusal;
+}
+
+std::string ListFeeds::load_new() { return read_new(); }
+
+// Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
+std::shared_ptr<ListFeeds::Call> ListFeeds::begin_feeding() {
+  const auto call = std::make_shared<Call>(control_);
+  const std::scoped_lock hold(mutex_);
+  wanted_.push_back([&control = control_, call](std::string refusal) {
+    asio::post(control, [call, refusal = std::move(refusal)]() mutable {
+      call->refusal = std::move(refusal);
+      call->timer.cancel();
+    });
+  });
+  wake_.notify_all();
+  return call;
+}
+
+asio::awaitable<std::string> ListFeeds::feed(policies::PolicySet& set) {
+  attach(set);
+  const bool any = std::any_of(set.lists.begin(), set.lists.end(),
+                               [](const policies::List& list) { return list.bulk != nullptr; });
+  if (!any) co_return std::string();
+  start();
+  const auto call = begin_feeding();
+  if (!call->refusal) co_await call->timer.async_wait(net::kToken);
+  co_return call->refusal ? *call->refusal
+                          : std::string("a list takes longer than a minute to load");
+}
+
+void ListFeeds::start() {
+  if (stopping_ || running_.exchange(true)) return;
+  thread_ = start_thread("weir/feeds", [this] { run(); });
+}
+
+void ListFeeds::look(TimePoint now) {
+  for (const std::shared_ptr<Feed>& feed : all()) {
+    if (stopping_) return;
+    if (feed->fresh) continue;
+    if (feed->shape.file) {
+      load_file(*feed, true);
+    } else if (feed->next_ask <= now) {
+      load_url(*feed, kFetch);
+    }
+  }
+}
+
+void ListFeeds::run() {
+  // Below whoever serves requests: a reload takes longer on a busy machine, and nobody waits for
+  // it.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);
+  while (!stopping_) {
+    std::vector<std::function<void(std::string)>> wanted;
+    {
+      std::unique_lock hold(mutex_);
+      wake_.wait_for(hold, kLook, [this] { return stopping_.load() || !wanted_.empty(); });
+      wanted.swap(wanted_);
+    }
+    if (!wanted.empty()) {
+      const std::string refusal = read_new();
+      for (const auto& done : wanted) done(refusal);
+    }
+    if (!stopping_) look(clock_.now());
+    std::erase_if(retired_, [](const auto& list) { return list.use_count() == 1; });
+  }
+}
+
+void ListFeeds::stop() {
+  {
+    const std::scoped_lock hold(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+std::vector<admin::SourceFacts> ListFeeds::facts() const {
+  const std::scoped_lock hold(mutex_);
+  std::vector<admin::SourceFacts> out;
+  for (const std::shared_ptr<Feed>& feed : feeds_) out.push_back(feed->facts);
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> fill_lists(policies::PolicySet& set,
+                                                            const HashSecret& secret, TimePoint now,
+                                                            bool fetch) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (policies::List& list : set.lists) {
+    if (!list.file && (!list.url || !fetch)) continue;
+    const std::string from = list.file ? *list.file : list.url->name();
+    std::string text, wrong;
+    if (list.file) {
+      auto read = read_file(from, ListFeeds::kTextMax);
+      if (read) text = std::move(*read);
+      if (!read) wrong = read.error().message();
+    } else {
+      RemoteText remote(*list.url, {}, ListFeeds::kTextMax);
+      if (remote.ask(ListFeeds::kFirstFetch, nullptr) == RemoteText::Turn::fresh) {
+        text = remote.fresh();
+      } else {
+        wrong = remote.why();
+      }
+    }
+    if (wrong.empty()) {
+      policies::BulkText read = policies::read_bulk_list(list, text, secret, now, kEntriesMost);
+      wrong = joined_problems(read.problems, read.problem_count);
+      if (read.entries != nullptr) {
+        list.bulk = std::make_shared<limiter::BulkSlot>();
+        static_cast<void>(list.bulk->put(std::move(read.entries)));
+      }
+    }
+    if (!wrong.empty()) out.emplace_back(list.name, from + ": " + wrong);
+  }
+  return out;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,247 @@
+#include "app/remote/remote_text.h"
+
+#include <sodium.h>
+
+#include <array>
+#include <utility>
+
+#include "app/remote/fetch.h"
+#include "app/support/files.h"
+#include "core/text.h"
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kFirstLine = "weir-fetched 1";
+constexpr std::size_t kSmall = 64 << 10;  // checksums, signatures, tokens
+constexpr std::size_t kFieldMost = 1024;
+
+std::string leading_word(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  text.remove_prefix(begin);
+  return std::string(text.substr(0, text.find_first_of(" \t\r\n")));
+}
+
+std::string lower_hex(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+/// Bytes of a header that go back to the server: no line ends, not too long.
+std::string tame(std::string_view field) {
+  if (field.size() > kFieldMost) return {};
+  for (const char c : field) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return {};
+  }
+  return std::string(field);
+}
+
+template <std::size_t N>
+bool bytes_of_base64(std::string_view text, std::array<unsigned char, N>& out) {
+  std::size_t n = 0;
+  return sodium_base642bin(out.data(), out.size(), text.data(), text.size(), " \t\r\n", &n, nullptr,
+                           sodium_base64_VARIANT_ORIGINAL) == 0 &&
+         n == N;
+}
+
+bool signed_by(std::string_view key64, std::string_view signature, std::string_view body) {
+  std::array<unsigned char, crypto_sign_PUBLICKEYBYTES> key;
+  std::array<unsigned char, crypto_sign_BYTES> mark;
+  if (!bytes_of_base64(key64, key)) return false;
+  if (signature.size() == mark.size()) {
+    std::copy(signature.begin(), signature.end(), mark.begin());
+  } else if (!bytes_of_base64(signature, mark)) {
+    return false;
+  }
+  return crypto_sign_verify_detached(mark.data(),
+                                     reinterpret_cast<const unsigned char*>(body.data()),
+                                     body.size(), key.data()) == 0;
+}
+
+/// What a side file (checksum, signature) holds; the path gets the ending, the query stays.
+std::string with_ending(std::string url, std::string_view ending) {
+  const std::size_t query = std::min(url.find('?'), url.size());
+  return url.insert(query, ending);
+}
+
+}  // namespace
+
+std::string sha256_hex(std::string_view text) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size());
+  std::string out(2 * digest.size() + 1, '\0');
+  sodium_bin2hex(out.data(), out.size(), digest.data(), digest.size());
+  out.pop_back();
+  return out;
+}
+
+RemoteText::RemoteText(config::RemoteDef def, const std::string& directory, std::size_t bytes_max)
+    : def_(std::move(def)), directory_(directory), bytes_max_(bytes_max) {}
+
+std::string RemoteText::file() const {
+  if (directory_.empty()) return {};
+  return directory_ + "/fetched-" + sha256_hex(def_.name()).substr(0, 32);
+}
+
+bool RemoteText::restore() {
+  if (directory_.empty()) return false;
+  const auto read = read_file(file(), bytes_max_ + kSmall);
+  if (!read) return false;
+  std::string_view rest = *read;
+  std::array<std::string, 4> lines;  // the form, whose text it is, ETag, Last-Modified
+  for (std::string& line : lines) {
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) return false;
+    line = std::string(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  if (lines[0] != kFirstLine || lines[1] != def_.name()) return false;
+  // What no longer is as it must be (a new key, a new checksum) is not taken from the disk either.
+  const bool pinned = def_.sha256 && !def_.sha256->value.starts_with("http");
+  if (pinned && lower_hex(def_.sha256->value) != sha256_hex(rest)) return false;
+  text_ = std::string(rest);
+  has_text_ = true;
+  etag_ = tame(lines[2]);
+  last_modified_ = tame(lines[3]);
+  last_digest_ = sha256_hex(text_);
+  return true;
+}
+
+RemoteText::Turn RemoteText::failed(std::string why) {
+  why_ = std::move(why);
+  return Turn::failed;
+}
+
+RemoteText::Turn RemoteText::came(std::string body) {
+  std::string digest = sha256_hex(body);
+  etag_ = std::exchange(fresh_etag_, {});
+  last_modified_ = std::exchange(fresh_last_modified_, {});
+  if (digest == last_digest_) {
+    why_ = refused_why_;
+    return Turn::same;
+  }
+  last_digest_ = std::move(digest);
+  refused_why_.clear();
+  why_.clear();
+  fresh_ = std::move(body);
+  return Turn::fresh;
+}
+
+RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
+                                 const std::atomic<bool>* stop) {
+  if (!def_.redis_key.value.empty()) {
+    if (!read_key) return failed("there is no Redis to read the key from");
+    KeyValue key = read_key(def_.redis_key.value);
+    if (!key.error.empty()) return failed(std::move(key.error));
+    if (!key.found) return failed("there is no such key");
+    if (key.value.size() > bytes_max_) return failed("the value is too large");
+    if (std::string wrong = wrong_with(key.value, deadline, read_key, stop); !wrong.empty())
+      return failed(std::move(wrong));
+    return came(std::move(key.value));
+  }
+  FetchAsk ask;
+  const auto url = Url::parse(def_.url.value);
+  if (!url) return failed("the URL can't be used");
+  ask.url = *url;
+  ask.etag = etag_;
+  ask.last_modified = last_modified_;
+  ask.bytes_max = bytes_max_;
+  if (def_.token_file) {
+    const auto token = read_file(def_.token_file->value, kSmall);
+    if (!token)
+      return failed("token_file " + def_.token_file->value + ": " + token.error().message());
+    ask.token = tame(leading_word(*token));
+  }
+  std::string why;
+  if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return failed(why);
+  Fetched fetched = fetch_now(std::move(ask), deadline, stop);
+  if (fetched.status == 0) return failed(std::move(fetched.error));
+  if (fetched.status == 304) {
+    why_ = refused_why_;
+    return Turn::same;
+  }
+  if (fetched.status != 200) {
+    return failed("status " + std::to_string(fetched.status) +
+                  (fetched.status / 100 == 3 ? "; weir follows no redirect" : ""));
+  }
+  if (std::string wrong = wrong_with(fetched.body, deadline, read_key, stop); !wrong.empty())
+    return failed(std::move(wrong));
+  fresh_etag_ = tame(fetched.etag);
+  fresh_last_modified_ = tame(fetched.last_modified);
+  return came(std::move(fetched.body));
+}
+
+/// The checksum and the signature, as far as they are wanted. Empty: the body is what it must be.
+std::string RemoteText::wrong_with(const std::string& body, milliseconds deadline,
+                                   const ReadKey& read_key, const std::atomic<bool>* stop) {
+  const auto beside = [&](const std::string& url, std::string& out) -> std::string {
+    FetchAsk ask;
+    const auto parsed = Url::parse(url);
+    if (!parsed) return url + " can't be used";
+    ask.url = *parsed;
+    ask.bytes_max = kSmall;
+    std::string why;
+    if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return why;
+    Fetched fetched = fetch_now(std::move(ask), deadline, stop);
+    if (fetched.status != 200) {
+      return url + ": " +
+             (fetched.status == 0 ? fetched.error : "status " + std::to_string(fetched.status));
+    }
+    out = std::move(fetched.body);
+    return {};
+  };
+  if (def_.sha256) {
+    std::string wanted = def_.sha256->value;
+    if (wanted.starts_with("http")) {
+      std::string text;
+      if (std::string why = beside(wanted, text); !why.empty()) return why;
+      wanted = leading_word(text);
+    }
+    const std::string is = sha256_hex(body);
+    if (lower_hex(wanted) != is)
+      return "the checksum is wrong: it is " + is + ", and must be " +
+             lower_hex(wanted.substr(0, 64));
+  }
+  if (!def_.signer) return {};
+  std::string signature;
+  if (!def_.redis_key.value.empty()) {
+    KeyValue key = read_key(def_.redis_key.value + ".sig");
+    if (!key.error.empty()) return key.error;
+    signature = std::move(key.value);
+  } else if (std::string why = beside(with_ending(def_.url.value, ".sig"), signature);
+             !why.empty()) {
+    return why;
+  }
+  return signed_by(def_.signer->value, signature, body) ? "" : "the signature is wrong";
+}
+
+void RemoteText::refuse(std::string why) {
+  refused_why_ = why_ = std::move(why);
+  fresh_.clear();
+  fresh_.shrink_to_fit();
+}
+
+std::string RemoteText::keep(bool here) {
+  std::string text = std::exchange(fresh_, {});
+  std::string why;
+  if (!directory_.empty()) {
+    const auto write = [&]() -> Result<void> {
+      auto replacement = FileReplacement::begin(file(), 0600);
+      if (!replacement) return replacement.error();
+      const std::string head = std::string(kFirstLine) + "\n" + def_.name() + "\n" + etag_ + "\n" +
+                               last_modified_ + "\n";
+      if (auto done = replacement->append(head); !done) return done;
+      if (auto done = replacement->append(text); !done) return done;
+      return replacement->commit();
+    };
+    if (const auto done = write(); !done) why = file() + ": " + done.error().message();
+  }
+  if (here) text_ = std::move(text);
+  has_text_ = here;
+  return why;
+}
+
+}  // namespace weir::app

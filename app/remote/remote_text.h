@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "config/model.h"
+#include "core/clock.h"
+
+namespace weir::app {
+
+/// A text that is fetched from elsewhere, with the last good one on disk. Whoever uses it asks
+/// every so often, looks at what is fresh, and says whether it was good. Not thread-safe.
+class RemoteText {
+ public:
+  /// How a key of Redis is read: its value, or why there is none. Null: there is no Redis.
+  struct KeyValue {
+    std::string value, error;
+    bool found = false;
+  };
+  using ReadKey = std::function<KeyValue(const std::string& key)>;
+
+  /// `directory`: where the last good text is kept; empty: nowhere.
+  RemoteText(config::RemoteDef def, const std::string& directory, std::size_t bytes_max);
+
+  /// The last good text of an earlier process. Nothing is asked. False: there is none.
+  bool restore();
+  /// How it went: a text that was not there before (`fresh`), the same, or none (`why`).
+  enum class Turn { fresh, same, failed };
+  Turn ask(milliseconds deadline, const ReadKey& read_key, const std::atomic<bool>* stop = nullptr);
+  /// What ask() has brought last. Valid until the next ask().
+  const std::string& fresh() const noexcept { return fresh_; }
+  /// The fresh text is good: it is kept, here (unless `here` is false: it is large) and on disk.
+  /// Empty: it was written or is to be kept nowhere; else why not.
+  std::string keep(bool here = true);
+  /// It is not, and need not be fetched again until it changes. `why` is what failed() tells.
+  void refuse(std::string why);
+  /// The last good one, if it is kept here.
+  const std::string& text() const noexcept { return text_; }
+  std::string take_text() { return std::exchange(text_, {}); }
+  bool has_text() const noexcept { return has_text_; }
+
+  const config::RemoteDef& def() const noexcept { return def_; }
+  /// Why there is no newer text, or why it was refused; empty: all is well.
+  const std::string& why() const noexcept { return why_; }
+  std::string file() const;  ///< where it is kept; empty: nowhere
+
+ private:
+  Turn failed(std::string why);
+  Turn came(std::string body);
+  std::string wrong_with(const std::string& body, milliseconds deadline, const ReadKey& read_key,
+                         const std::atomic<bool>* stop);
+
+  const config::RemoteDef def_;
+  const std::string directory_;
+  const std::size_t bytes_max_;
+  std::string text_, fresh_, why_, refused_why_;
+  bool has_text_ = false;
+  std::string etag_, last_modified_;              // of the last text that was fetched
+  std::string fresh_etag_, fresh_last_modified_;  // of what is looked at
+  std::string last_digest_;                       // of that text, good or not
+};
+
+/// The SHA-256 of a text, 64 hex digits.
+std::string sha256_hex(std::string_view text);
+
+}  // namespace weir::app

@@ -1,0 +1,74 @@
+#include <algorithm>
+
+#include "app/serve/overrides.h"
+#include "app/serve/reload.h"
+
+/// What people have set in tables, over what the files say.
+namespace weir::app {
+
+namespace asio = boost::asio;
+
+/// Those that fit the files, and those of `table` whether they do or not.
+std::vector<config::TableEdit> Reload::fitting(const std::vector<config::TableEdit>& edits,
+                                               std::string_view table,
+                                               const std::vector<config::TableDef>& tables) {
+  std::vector<config::TableEdit> out;
+  for (const config::TableEdit& edit : edits) {
+    config::Model one;
+    one.tables = tables;
+    if (edit.table == table || config::apply(edit, one).empty()) out.push_back(edit);
+  }
+  return out;
+}
+
+admin::LoadReport Reload::try_tables(const std::vector<config::TableEdit>& edits,
+                                     std::string_view table) const {
+  const Configuration over =
+      with_overrides(files_, files_hash_, overrides_, fitting(edits, table, files_.tables));
+  admin::LoadReport report = report_of(over, Clock::wall());
+  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
+  report.problem_count = report.problems.size();
+  return report;
+}
+
+asio::awaitable<admin::LoadReport> Reload::edit_tables(std::vector<config::TableEdit> next,
+                                                       std::string table) {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  const std::vector<config::TableEdit> fit = fitting(next, table, files_.tables);
+  const Configuration over = with_overrides(files_, files_hash_, overrides_, fit);
+  admin::LoadReport report = report_of(over, Clock::wall());
+  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
+  if (over.good()) {
+    const std::string refusal = co_await use(over);
+    report.ok = refusal.empty();
+    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
+  }
+  report.problem_count = report.problems.size();
+  if (report.ok) {
+    edits_ = std::move(next);
+    edits_in_force_ = fit;
+  }
+  co_return report;
+}
+
+std::vector<config::TableDef> Reload::tables() const {
+  config::Model model;
+  model.tables = files_.tables;
+  for (const config::TableEdit& edit : edits_in_force_)
+    static_cast<void>(config::apply(edit, model));
+  return std::move(model.tables);
+}
+
+std::vector<std::string> Reload::policies_with(std::string_view table) const {
+  std::vector<std::string> out;
+  for (const config::PolicyDef& policy : files_.policies) {
+    const bool asks = std::any_of(policy.then.begin(), policy.then.end(), [&](const auto& rung) {
+      const auto* const text = std::get_if<config::Text>(&rung.limit);
+      return text != nullptr && text->value == table;
+    });
+    if (asks) out.push_back(policy.name.value);
+  }
+  return out;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,213 @@
+#include "app/serve/table_book.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <limits>
+
+#include "app/support/files.h"
+
+namespace weir::app {
+namespace {
+
+namespace json = boost::json;
+using admin::TableRecord;
+
+json::value limit_json(const std::optional<Number>& limit) {
+  if (!limit) return nullptr;
+  if (!limit->is_finite()) return "unlimited";
+  return limit->is_real() ? json::value(limit->as_real()) : json::value(limit->integer());
+}
+
+bool read_limit(const json::value& value, std::optional<Number>& out) {
+  if (value.is_null()) {
+    out.reset();
+  } else if (value.is_int64()) {
+    out = Number(value.get_int64());
+  } else if (value.is_double()) {
+    out = Number::real(value.get_double());
+  } else if (value.is_string() && value.get_string() == "unlimited") {
+    out = Number::real(std::numeric_limits<double>::infinity());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+json::array path_json(const std::vector<std::string>& path) {
+  json::array out;
+  for (const std::string& part : path) out.emplace_back(part);
+  return out;
+}
+
+std::vector<std::string> read_path_of(const json::object& from) {
+  std::vector<std::string> out;
+  for (const json::value& part : from.at("path").as_array()) out.emplace_back(part.as_string());
+  return out;
+}
+
+std::string member_text(const json::object& from, std::string_view name) {
+  return std::string(from.at(name).as_string());
+}
+
+json::object record_json(const TableRecord& record) {
+  json::object out;
+  json::array changes;
+  for (const TableRecord::Change& change : record.changes) {
+    changes.push_back({{"path", path_json(change.path)},
+                       {"before", limit_json(change.before)},
+                       {"after", limit_json(change.after)}});
+  }
+  out["id"] = record.id;
+  out["table"] = record.table;
+  out["state"] = record.state;
+  out["reason"] = record.reason;
+  out["by"] = record.by;
+  out["at"] = to_ms(record.at);
+  out["decided_by"] = record.decided_by;
+  out["decided"] = to_ms(record.decided);
+  out["changes"] = std::move(changes);
+  return out;
+}
+
+TableRecord read_record(const json::object& from) {
+  TableRecord out;
+  out.id = member_text(from, "id");
+  out.table = member_text(from, "table");
+  out.state = member_text(from, "state");
+  out.reason = member_text(from, "reason");
+  out.by = member_text(from, "by");
+  out.at = from_ms(from.at("at").as_int64());
+  out.decided_by = member_text(from, "decided_by");
+  out.decided = from_ms(from.at("decided").as_int64());
+  for (const json::value& each : from.at("changes").as_array()) {
+    TableRecord::Change change;
+    change.path = read_path_of(each.as_object());
+    if (!read_limit(each.at("before"), change.before) ||
+        !read_limit(each.at("after"), change.after))
+      throw std::invalid_argument("limit");
+    out.changes.push_back(std::move(change));
+  }
+  return out;
+}
+
+}  // namespace
+
+const TableRecord* TableBook::find(std::string_view id) const noexcept {
+  const auto found = std::find_if(records_.begin(), records_.end(),
+                                  [&](const TableRecord& record) { return record.id == id; });
+  return found == records_.end() ? nullptr : &*found;
+}
+
+const TableRecord* TableBook::last_applied(std::string_view table) const noexcept {
+  const auto found =
+      std::find_if(records_.rbegin(), records_.rend(), [&](const TableRecord& record) {
+        return record.table == table && record.state == TableRecord::kApplied;
+      });
+  return found == records_.rend() ? nullptr : &*found;
+}
+
+std::size_t TableBook::pending() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      records_.begin(), records_.end(),
+      [](const TableRecord& record) { return record.state == TableRecord::kPending; }));
+}
+
+std::vector<config::TableEdit> TableBook::with(const std::string& table,
+                                               const std::vector<config::TableCell>& cells) const {
+  std::vector<config::TableEdit> out = edits_;
+  auto edit = std::find_if(out.begin(), out.end(),
+                           [&](const config::TableEdit& each) { return each.table == table; });
+  if (edit == out.end()) edit = out.insert(out.end(), config::TableEdit{table, {}});
+  for (const config::TableCell& cell : cells) config::merge_cell(edit->cells, cell);
+  return out;
+}
+
+std::string TableBook::add(TableRecord record) {
+  record.id = std::to_string(next_++);
+  std::string id = record.id;
+  records_.push_back(std::move(record));
+  // What waits is not forgotten: it is bounded by itself.
+  while (records_.size() > kRecordsMost) {
+    const auto oldest = std::find_if(records_.begin(), records_.end(), [](const TableRecord& each) {
+      return each.state != TableRecord::kPending;
+    });
+    if (oldest == records_.end()) break;
+    records_.erase(oldest);
+  }
+  return id;
+}
+
+void TableBook::set_state(std::string_view id, std::string state, std::string by, TimePoint at) {
+  for (TableRecord& record : records_) {
+    if (record.id != id) continue;
+    record.state = std::move(state);
+    record.decided_by = std::move(by);
+    record.decided = at;
+    return;
+  }
+}
+
+std::string TableBook::to_json() const {
+  json::object out;
+  json::array edits, records;
+  for (const config::TableEdit& edit : edits_) {
+    json::array cells;
+    for (const config::TableCell& cell : edit.cells)
+      cells.push_back({{"path", path_json(cell.path)}, {"limit", limit_json(cell.limit)}});
+    edits.push_back({{"table", edit.table}, {"cells", std::move(cells)}});
+  }
+  for (const TableRecord& record : records_) records.push_back(record_json(record));
+  out["weir_tables"] = 1;
+  out["next"] = next_;
+  out["edits"] = std::move(edits);
+  out["records"] = std::move(records);
+  return json::serialize(out) + "\n";
+}
+
+bool TableBook::from_json(std::string_view text) {
+  try {
+    const json::value whole = json::parse({text.data(), text.size()});
+    TableBook out;
+    if (whole.at("weir_tables").as_int64() != 1) return false;
+    out.next_ = whole.at("next").to_number<std::uint64_t>();
+    for (const json::value& each : whole.at("edits").as_array()) {
+      config::TableEdit edit;
+      edit.table = member_text(each.as_object(), "table");
+      for (const json::value& cell : each.at("cells").as_array()) {
+        config::TableCell one;
+        one.path = read_path_of(cell.as_object());
+        if (!read_limit(cell.at("limit"), one.limit)) return false;
+        edit.cells.push_back(std::move(one));
+      }
+      out.edits_.push_back(std::move(edit));
+    }
+    for (const json::value& each : whole.at("records").as_array())
+      out.records_.push_back(read_record(each.as_object()));
+    *this = std::move(out);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::string TableBook::load(const std::string& path) {
+  const auto text = read_file(path, kFileMax);
+  if (!text) {
+    return text.error() == boost::system::errc::no_such_file_or_directory ? std::string()
+                                                                          : text.error().message();
+  }
+  return from_json(*text) ? std::string() : "it is no book of tables";
+}
+
+std::string TableBook::save(const std::string& path) const {
+  auto file = FileReplacement::begin(path, 0600);
+  if (!file) return file.error().message();
+  if (auto done = file->append(to_json()); !done) return done.error().message();
+  const auto done = file->commit();
+  return done ? std::string() : done.error().message();
+}
+
+}  // namespace weir::app

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/operations.h"
+#include "config/table_edit.h"
+#include "core/result.h"
+
+namespace weir::app {
+
+/// What people have set in tables: what holds, what waits for a second one, and how it came about.
+/// Kept as JSON in a file of `state.dir`, written anew with each change. Pure but for load() and
+/// save(). On the control thread.
+class TableBook {
+ public:
+  static constexpr std::size_t kRecordsMost = 1'000;  ///< of all tables; the oldest go
+  static constexpr std::size_t kPendingMost = 100;
+  static constexpr std::size_t kFileMax = std::size_t{32} << 20;
+
+  const std::vector<config::TableEdit>& edits() const noexcept { return edits_; }
+  const std::deque<admin::TableRecord>& records() const noexcept { return records_; }
+  const admin::TableRecord* find(std::string_view id) const noexcept;
+  /// The last change of a table that holds and was not taken back; null: there is none.
+  const admin::TableRecord* last_applied(std::string_view table) const noexcept;
+  std::size_t pending() const noexcept;
+
+  /// The edits as they would be with these cells, which lie over what holds.
+  std::vector<config::TableEdit> with(const std::string& table,
+                                      const std::vector<config::TableCell>& cells) const;
+  /// What it takes to go back to `before`: cells that the files have as well need no edit.
+  void hold(std::vector<config::TableEdit> edits) { edits_ = std::move(edits); }
+  /// Writes a record down and gives its id.
+  std::string add(admin::TableRecord record);
+  void set_state(std::string_view id, std::string state, std::string by, TimePoint at);
+
+  std::string to_json() const;
+  /// False: it is no book.
+  bool from_json(std::string_view text);
+  /// A file that is not there is an empty book. The message says what is wrong, for people.
+  std::string load(const std::string& path);
+  std::string save(const std::string& path) const;
+
+ private:
+  std::vector<config::TableEdit> edits_;
+  std::deque<admin::TableRecord> records_;  // the oldest first
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace weir::app

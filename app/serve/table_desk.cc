@@ -1,0 +1,269 @@
+#include "app/serve/table_desk.h"
+
+#include <algorithm>
+
+namespace weir::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using admin::TableAnswer;
+using admin::TableRecord;
+using admin::TableWish;
+
+bool same_limit(const std::optional<Number>& a, const std::optional<Number>& b) {
+  return config::limit_text(a) == config::limit_text(b);
+}
+
+TableAnswer refused_change(int status, std::string why) {
+  TableAnswer out;
+  out.status = status;
+  out.why = std::move(why);
+  return out;
+}
+
+const config::TableDef* table_of(const std::vector<config::TableDef>& tables,
+                                 std::string_view name) {
+  const auto found = std::find_if(tables.begin(), tables.end(), [&](const config::TableDef& def) {
+    return def.name.value == name;
+  });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+std::vector<config::TableCell> cells_after(const TableRecord& record) {
+  std::vector<config::TableCell> out;
+  for (const TableRecord::Change& change : record.changes)
+    out.push_back({change.path, change.after});
+  return out;
+}
+
+std::string changes_text(const TableRecord& record) {
+  std::string out;
+  for (const TableRecord::Change& change : record.changes) {
+    if (out.size() > 256) return out + ", ...";
+    out += (out.empty() ? "" : ", ") + config::path_text(change.path) + "=" +
+           config::limit_text(change.after) + " (was " + config::limit_text(change.before) + ")";
+  }
+  return out;
+}
+
+}  // namespace
+
+TableDesk::TableDesk(Log& log, const std::string& directory)
+    : log_(log), path_(directory.empty() ? std::string() : directory + "/tables.json") {}
+
+std::string TableDesk::load() {
+  if (path_.empty()) return {};
+  const std::string wrong = book_.load(path_);
+  if (wrong.empty()) return {};
+  return path_ + ": " + wrong +
+         ": it holds what people have set in tables; mend it or move it away";
+}
+
+std::vector<admin::TableFacts> TableDesk::tables() const {
+  std::vector<admin::TableFacts> out;
+  if (reload_ == nullptr) return out;
+  for (config::TableDef& def : reload_->tables()) {
+    admin::TableFacts facts;
+    const std::string name = def.name.value;
+    facts.policies = reload_->policies_with(name);
+    facts.approval = approval_;
+    facts.def = std::move(def);
+    for (const config::TableEdit& edit : book_.edits()) {
+      if (edit.table == name) facts.cells = edit.cells;
+    }
+    for (const TableRecord& record : book_.records()) {
+      if (record.table == name) facts.records.push_back(record);
+    }
+    out.push_back(std::move(facts));
+  }
+  return out;
+}
+
+/// A record of what the wish would change; none: `why` says what is wrong.
+std::optional<TableRecord> TableDesk::record_of(const TableWish& wish, TableAnswer& wrong) const {
+  const std::vector<config::TableDef> tables = reload_->tables();
+  const config::TableDef* const table = table_of(tables, wish.table);
+  if (table == nullptr) {
+    wrong = refused_change(404, "there is no table of that name");
+    return std::nullopt;
+  }
+  TableRecord out;
+  out.table = wish.table;
+  out.reason = wish.reason;
+  out.by = wish.by;
+  out.at = Clock::wall();
+  for (const config::TableCell& cell : wish.cells) {
+    const auto before = config::limit_at(*table, cell.path);
+    if (!same_limit(before, cell.limit)) out.changes.push_back({cell.path, before, cell.limit});
+  }
+  if (out.changes.empty()) {
+    wrong = refused_change(409, "the table has these limits already");
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::vector<config::TableEdit> TableDesk::edits_with(const TableRecord& record) const {
+  std::vector<config::TableEdit> next = book_.with(record.table, cells_after(record));
+  const config::TableDef* const file = table_of(reload_->file_tables(), record.table);
+  for (config::TableEdit& edit : next) {
+    if (edit.table != record.table || file == nullptr) continue;
+    // What the file says as well needs no word of ours: a later change of the file counts.
+    std::erase_if(edit.cells, [&](const config::TableCell& cell) {
+      return same_limit(config::limit_at(*file, cell.path), cell.limit);
+    });
+  }
+  std::erase_if(next, [](const config::TableEdit& edit) { return edit.cells.empty(); });
+  return next;
+}
+
+std::string TableDesk::write_book() {
+  if (path_.empty()) return "; it ends with this process, for there is no state.dir to keep it in";
+  const std::string wrong = book_.save(path_);
+  if (wrong.empty()) return {};
+  log_.write(
+      Level::error,
+      LogLine("what was set in tables can't be written").add("file", path_).add("reason", wrong));
+  return "; it could not be written to state.dir: " + wrong;
+}
+
+asio::awaitable<TableAnswer> TableDesk::put_record(TableRecord record, std::string approve_id) {
+  std::vector<config::TableEdit> next = edits_with(record);
+  TableAnswer answer;
+  answer.report = co_await reload_->edit_tables(next, record.table);
+  if (!answer.report.ok) {
+    answer.status = 422;
+    answer.why =
+        "nothing was changed: " +
+        (answer.report.problems.empty() ? std::string() : answer.report.problems.front().message);
+    co_return answer;
+  }
+  book_.hold(std::move(next));
+  LogLine line("a table was changed");
+  line.add("table", record.table).add("changes", changes_text(record)).add("by", record.by);
+  if (!record.reason.empty()) line.add("reason", record.reason);
+  log_.write(Level::warn, line);
+  if (approve_id.empty()) {
+    record.state = TableRecord::kApplied;
+    answer.id = book_.add(std::move(record));
+  } else {
+    answer.id = approve_id;
+  }
+  answer.status = 200;
+  answer.why = "in force";
+  co_return answer;
+}
+
+asio::awaitable<TableAnswer> TableDesk::set_table(TableWish wish) {
+  TableAnswer wrong;
+  auto record = record_of(wish, wrong);
+  if (!record) co_return wrong;
+  if (approval_) {
+    if (wish.by.empty())
+      co_return refused_change(400, "admin.approval is set: `by` must say who asks for the change");
+    if (book_.pending() >= TableBook::kPendingMost)
+      co_return refused_change(409, "too many changes wait for approval");
+    admin::LoadReport report = reload_->try_tables(edits_with(*record), record->table);
+    if (!report.ok) {
+      TableAnswer out = refused_change(
+          422, "this could not be put in force: " +
+                   (report.problems.empty() ? std::string() : report.problems.front().message));
+      out.report = std::move(report);
+      co_return out;
+    }
+    record->state = TableRecord::kPending;
+    TableAnswer out;
+    out.id = book_.add(std::move(*record));
+    out.status = 200;
+    out.why = "waits for the approval of somebody else: weir ctl table " + wish.table +
+              " approve " + out.id + " --by NAME" + write_book();
+    co_return out;
+  }
+  if (record->by.empty()) record->by = "admin";
+  TableAnswer out = co_await put_record(std::move(*record), {});
+  if (out.status == 200) out.why += write_book();
+  co_return out;
+}
+
+asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
+  const TableRecord* found = nullptr;
+  for (const TableRecord& record : book_.records()) {
+    if (record.table != wish.table || record.state != TableRecord::kPending) continue;
+    if (!wish.id.empty() && record.id != wish.id) continue;
+    if (found != nullptr)
+      co_return refused_change(400, "several changes wait: say which, by `change`");
+    found = &record;
+  }
+  if (found == nullptr)
+    co_return refused_change(404, "no such change of this table waits for approval");
+  const TableRecord record = *found;
+  if (wish.by.empty()) co_return refused_change(400, "`by` must say who decides");
+  if (wish.verb == TableWish::Verb::reject) {
+    book_.set_state(record.id, TableRecord::kRejected, wish.by, Clock::wall());
+    TableAnswer out;
+    out.status = 200;
+    out.id = record.id;
+    out.why = "the change is rejected" + write_book();
+    co_return out;
+  }
+  if (wish.by == record.by)
+    co_return refused_change(403, "somebody else than " + record.by + " must approve it");
+  const std::vector<config::TableDef> tables = reload_->tables();
+  const config::TableDef* const table = table_of(tables, wish.table);
+  const bool stale =
+      table == nullptr ||
+      std::any_of(record.changes.begin(), record.changes.end(),
+                  [&](const TableRecord::Change& change) {
+                    return !same_limit(config::limit_at(*table, change.path), change.before);
+                  });
+  if (stale)
+    co_return refused_change(409, "the table was changed since: reject it and ask for it again");
+  TableAnswer out = co_await put_record(record, record.id);
+  if (out.status != 200) co_return out;
+  book_.set_state(record.id, TableRecord::kApplied, wish.by, Clock::wall());
+  out.why += write_book();
+  co_return out;
+}
+
+asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
+  const TableRecord* const found =
+      wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.id);
+  if (found == nullptr || found->table != wish.table || found->state != TableRecord::kApplied)
+    co_return refused_change(404, "there is no change of this table to take back");
+  const TableRecord undone = *found;
+  const std::vector<config::TableDef> tables = reload_->tables();
+  const config::TableDef* const table = table_of(tables, wish.table);
+  for (const TableRecord::Change& change : undone.changes) {
+    if (table == nullptr || !same_limit(config::limit_at(*table, change.path), change.after)) {
+      co_return refused_change(
+          409, "\"" + config::path_text(change.path) + "\" was changed since: set what it must be");
+    }
+    wish.cells.push_back({change.path, change.before});
+  }
+  if (wish.reason.empty()) wish.reason = "takes back change " + undone.id;
+  TableAnswer out = co_await set_table(wish);
+  if (out.status != 200 || approval_) co_return out;
+  book_.set_state(undone.id, TableRecord::kUndone, wish.by.empty() ? "admin" : wish.by,
+                  Clock::wall());
+  book_.set_state(out.id, TableRecord::kUndo, wish.by.empty() ? "admin" : wish.by, Clock::wall());
+  const std::string unwritten = write_book();
+  out.why = "change " + undone.id + " is taken back" + unwritten;
+  co_return out;
+}
+
+asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
+  switch (wish.verb) {
+    case TableWish::Verb::set:
+      co_return co_await set_table(std::move(wish));
+    case TableWish::Verb::undo:
+      co_return co_await undo_table(std::move(wish));
+    case TableWish::Verb::approve:
+    case TableWish::Verb::reject:
+      break;
+  }
+  co_return co_await decide_table(std::move(wish));
+}
+
+}  // namespace weir::app

@@ -1,0 +1,148 @@
+#include "config/table_edit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace weir::config {
+namespace {
+
+constexpr std::size_t kCellsMost = 100'000;
+
+TableChild* child_of(TableNode& node, const std::string& value) {
+  const auto found =
+      std::find_if(node.children.begin(), node.children.end(),
+                   [&](const TableChild& child) { return child.value.value == value; });
+  return found == node.children.end() ? nullptr : &*found;
+}
+
+/// Takes out the limit at the path, and levels that are empty then.
+void take_out(TableNode& node, std::span<const std::string> path) {
+  if (path.empty()) {
+    node.limit.reset();
+    return;
+  }
+  TableChild* const child = child_of(node, path.front());
+  if (child == nullptr) return;
+  take_out(child->node, path.subspan(1));
+  if (child->node.limit || !child->node.children.empty()) return;
+  node.children.erase(node.children.begin() + (child - node.children.data()));
+}
+
+std::string put_in(TableNode& root, const TableCell& cell) {
+  TableNode* node = &root;
+  std::string way;
+  for (const std::string& value : cell.path) {
+    if (node->limit)
+      return "\"" + way + "\" is a limit already, " + limit_text(node->limit) +
+             ": take it out to set others below it";
+    way += (way.empty() ? "" : ",") + value;
+    TableChild* child = child_of(*node, value);
+    if (child == nullptr) {
+      child = &node->children.emplace_back();
+      child->value = {value, node->where};
+      child->node.where = node->where;
+    }
+    node = &child->node;
+  }
+  if (!node->children.empty())
+    return "\"" + way + "\" has limits below it: set one of them, such as " + way + ",*";
+  node->limit = cell.limit;
+  return {};
+}
+
+void collect(const TableNode& node, std::vector<std::string>& path, std::vector<TableCell>& out) {
+  if (node.limit) out.push_back({path, node.limit});
+  for (const TableChild& child : node.children) {
+    path.push_back(child.value.value);
+    collect(child.node, path, out);
+    path.pop_back();
+  }
+}
+
+}  // namespace
+
+std::string apply(const TableEdit& edit, Model& model) {
+  const auto table =
+      std::find_if(model.tables.begin(), model.tables.end(),
+                   [&](const TableDef& def) { return def.name.value == edit.table; });
+  if (table == model.tables.end()) return "there is no table of that name";
+  // What is taken out makes room for what is set.
+  for (const TableCell& cell : edit.cells) {
+    if (!cell.limit) take_out(table->values, cell.path);
+  }
+  for (const TableCell& cell : edit.cells) {
+    if (!cell.limit) continue;
+    if (cell.path.empty() || cell.path.size() > table->by.size()) {
+      return "\"" + path_text(cell.path) + "\" has " + std::to_string(cell.path.size()) +
+             " values, and the table is by " + std::to_string(table->by.size());
+    }
+    for (const std::string& value : cell.path) {
+      if (value.empty()) return "a value in \"" + path_text(cell.path) + "\" is empty";
+    }
+    if (std::isnan(cell.limit->as_real())) return "a limit is a number or unlimited";
+    if (std::string wrong = put_in(table->values, cell); !wrong.empty()) return wrong;
+  }
+  const std::size_t left = cells_of(*table).size();
+  if (left == 0) return "the table would be empty";
+  if (left > kCellsMost) return "the table would have more than 100000 limits";
+  return {};
+}
+
+std::vector<TableCell> cells_of(const TableDef& table) {
+  std::vector<TableCell> out;
+  std::vector<std::string> path;
+  collect(table.values, path, out);
+  return out;
+}
+
+std::optional<Number> limit_at(const TableDef& table, const std::vector<std::string>& path) {
+  const TableNode* node = &table.values;
+  for (const std::string& value : path) {
+    const auto child =
+        std::find_if(node->children.begin(), node->children.end(),
+                     [&](const TableChild& each) { return each.value.value == value; });
+    if (child == node->children.end()) return std::nullopt;
+    node = &child->node;
+  }
+  return node->limit;
+}
+
+void merge_cell(std::vector<TableCell>& cells, TableCell cell) {
+  const auto same = std::find_if(cells.begin(), cells.end(),
+                                 [&](const TableCell& other) { return other.path == cell.path; });
+  if (same == cells.end()) {
+    cells.push_back(std::move(cell));
+  } else {
+    *same = std::move(cell);
+  }
+}
+
+std::vector<std::string> read_path(const TableDef& table, std::string_view text) {
+  char between = ',';
+  if (table.by.size() > 1 && text.find(',') == std::string_view::npos)
+    between = text.find('/') != std::string_view::npos ? '/' : '.';
+  std::vector<std::string> out;
+  if (table.by.size() <= 1) return {std::string(text)};
+  while (out.size() + 1 < table.by.size()) {
+    const std::size_t end = text.find(between);
+    if (end == std::string_view::npos) break;
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  out.emplace_back(text);
+  return out;
+}
+
+std::string path_text(const std::vector<std::string>& path) {
+  std::string out;
+  for (const std::string& value : path) out += (out.empty() ? "" : ",") + value;
+  return out;
+}
+
+std::string limit_text(const std::optional<Number>& limit) {
+  if (!limit) return "none";
+  return limit->is_finite() ? limit->to_string() : "unlimited";
+}
+
+}  // namespace weir::config

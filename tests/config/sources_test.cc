@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "config/table_edit.h"
+
+namespace weir::config::sources_test {
+namespace {
+
+Loaded load(const std::string& text) { return load_text("weir.yaml", "weir: 1\n" + text); }
+
+std::string first_problem(const std::string& text) {
+  const Loaded loaded = load(text);
+  return loaded.problems.all().empty() ? "" : loaded.problems.all().front().message;
+}
+
+TEST(Sources, OfListsAreFilesAndUrls) {
+  const Loaded loaded = load(
+      "lists:\n"
+      "  a: {of: ip, kind: deny, file: bad.txt}\n"
+      "  b: {of: ip, kind: deny, url: https://lists.example.net/bad.txt}\n"
+      "  c: {of: ip, kind: deny, url: {url: https://lists.example.net/bad.txt, every: 5m, sha256: "
+      "https://lists.example.net/bad.sha256, token_file: token, ca_file: ca.pem}}\n");
+  ASSERT_TRUE(loaded.model) << loaded.problems.all().front().message;
+  const std::vector<ListDef>& lists = loaded.model->lists;
+  EXPECT_EQ(lists[0].file->value, "bad.txt");
+  EXPECT_EQ(lists[1].url->every, std::chrono::minutes{1});
+  EXPECT_EQ(lists[2].url->every, std::chrono::minutes{5});
+  EXPECT_EQ(lists[2].url->sha256->value, "https://lists.example.net/bad.sha256");
+}
+
+TEST(Sources, ThatMakeNoSenseAreErrors) {
+  const auto list = [](const std::string& source) {
+    return first_problem("lists: {a: {of: ip, kind: deny, " + source + "}}\n");
+  };
+  EXPECT_EQ(list("url: ftp://x/y"), "\"ftp://x/y\" is no URL that weir can fetch");
+  EXPECT_EQ(list("url: {every: 5m}"), "what is fetched needs \"url\"");
+  EXPECT_EQ(list("file: x, url: https://x/y"), "a list has \"file\" or \"url\", not both");
+  EXPECT_EQ(list("url: {url: https://x/y, sha256: abc}"), "\"abc\" is neither a SHA-256 nor a URL");
+  EXPECT_EQ(list("url: {url: https://x/y, signed_by: abc}"), "\"abc\" is no public key");
+  EXPECT_EQ(list("url: http://x/y"), "anybody on the way can change what comes over http://");
+  EXPECT_EQ(list("url: {redis: key}"),
+            "a list does not come from a Redis key: entries of all replicas are those of \"share: "
+            "redis\"");
+}
+
+TEST(Sources, OfIncludesAreUrlsAndKeys) {
+  const Loaded loaded = load("include: [a.yaml, https://x/y.yaml, {redis: policies, every: 5s}]\n");
+  ASSERT_TRUE(loaded.model);
+  ASSERT_EQ(loaded.model->remotes.size(), 2u);
+  EXPECT_EQ(loaded.model->remotes[0].name(), "https://x/y.yaml");
+  EXPECT_EQ(loaded.model->remotes[1].name(), "redis:policies");
+}
+
+TEST(Sources, ApprovalIsAWordOfTheAdminDoor) {
+  const Loaded loaded = load("admin: {approval: true}\n");
+  ASSERT_TRUE(loaded.model);
+  EXPECT_TRUE(loaded.model->server.admin.approval);
+}
+
+class Edits : public testing::Test {
+ protected:
+  std::string put(std::vector<std::string> path, std::optional<Number> limit) {
+    return apply(TableEdit{"t", {{std::move(path), limit}}}, model_);
+  }
+  std::string all() const {
+    std::string out;
+    for (const TableCell& cell : cells_of(model_.tables.front()))
+      out += path_text(cell.path) + "=" + limit_text(cell.limit) + " ";
+    return out;
+  }
+  Model model_ = *load(
+                      "fields: {a: header.x_a, b: header.x_b}\n"
+                      "tables: {t: {by: [a, b], values: {x: {y: 1, \"*\": 2}, \"*\": 3}}}\n")
+                      .model;
+};
+
+TEST_F(Edits, SetAndTakeOutLimits) {
+  EXPECT_EQ(put({"x", "y"}, 10), "");
+  EXPECT_EQ(put({"new", "z"}, 5), "");
+  EXPECT_EQ(put({"x", "*"}, std::nullopt), "");
+  EXPECT_EQ(all(), "x,y=10 *=3 new,z=5 ");
+  EXPECT_EQ(put({"new", "z"}, std::nullopt), "");
+  EXPECT_EQ(all(), "x,y=10 *=3 ") << "a level that is empty goes as well";
+}
+
+TEST_F(Edits, SayWhatIsWrong) {
+  EXPECT_EQ(put({"x"}, 1), "\"x\" has limits below it: set one of them, such as x,*");
+  EXPECT_EQ(put({"*", "y"}, 1), "\"*\" is a limit already, 3: take it out to set others below it");
+  EXPECT_EQ(put({"x", "y", "z"}, 1), "\"x,y,z\" has 3 values, and the table is by 2");
+  EXPECT_EQ(apply(TableEdit{"none", {}}, model_), "there is no table of that name");
+}
+
+TEST_F(Edits, ReadPathsWithCommasSlashesOrDots) {
+  const TableDef& table = model_.tables.front();
+  const std::vector<std::string> xy{"x", "y"};
+  EXPECT_EQ(read_path(table, "x,y"), xy);
+  EXPECT_EQ(read_path(table, "x/y"), xy);
+  EXPECT_EQ(read_path(table, "x.y"), xy);
+  EXPECT_EQ(read_path(table, "x,1.5"), (std::vector<std::string>{"x", "1.5"}));
+  EXPECT_EQ(read_path(table, "*"), (std::vector<std::string>{"*"}));
+}
+
+}  // namespace
+}  // namespace weir::config::sources_test

@@ -1,0 +1,152 @@
+"""Lists whose entries come from files and URLs: they act, they are noticed, and a wrong one changes nothing."""
+
+import hashlib
+import http.server
+import json
+import os
+import threading
+import unittest
+
+from http_client import once
+from origin import Origin
+from weir_process import Weir, eventually
+
+
+class Site:
+    """A web server whose one text the test changes; it knows ETags and counts whole answers."""
+
+    def __init__(self):
+        site = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                text = site.texts.get(self.path)
+                if text is None:
+                    self.send_error(404)
+                    return
+                tag = '"%s"' % hashlib.sha256(text.encode()).hexdigest()[:16]
+                if self.headers.get("If-None-Match") == tag:
+                    site.unchanged += 1
+                    self.send_response(304)
+                    self.end_headers()
+                    return
+                site.whole += 1
+                self.send_response(200)
+                self.send_header("ETag", tag)
+                self.send_header("Content-Length", str(len(text.encode())))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *args):
+                pass
+
+        self.texts, self.whole, self.unchanged = {}, 0, 0
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def status(weir, ip):
+    return once(weir.port, "GET", "/", {"X-Forwarded-For": ip}).status
+
+
+def source(weir):
+    return weir.admin("GET", "/v1/status")[1]["sources"][0]
+
+
+class Files(unittest.TestCase):
+    def test_a_change_is_noticed_and_a_wrong_line_changes_nothing(self):
+        lists = "lists: {bad: {of: ip, kind: deny, file: bad.txt}}\n"
+        text = "# of yesterday\n203.0.113.9\n198.51.100.0/24, 2099-01-01, a partner of theirs\n192.0.2.7 1600000000\n"
+        with Origin() as origin, Weir(lists, origin.port, files={"bad.txt": text}) as weir:
+            path = os.path.join(weir.directory, "bad.txt")
+            self.assertEqual(status(weir, "203.0.113.9"), 403)
+            self.assertEqual(status(weir, "198.51.100.77"), 403)
+            self.assertEqual(status(weir, "192.0.2.7"), 200, "its end was in 2020")
+            self.assertEqual(source(weir)["entries"], 2)
+            weir.replace(path, "203.0.113.10\n")
+            eventually(lambda: status(weir, "203.0.113.10") == 403, what="the new entry")
+            self.assertEqual(status(weir, "203.0.113.9"), 200)
+            weir.replace(path, "203.0.113.11\n300.0.113.12\n")
+            eventually(lambda: source(weir)["problem"], what="the problem")
+            self.assertIn('line 2: "300.0.113.12" is neither an address', source(weir)["problem"])
+            self.assertEqual(status(weir, "203.0.113.10"), 403)
+            self.assertEqual(status(weir, "203.0.113.11"), 200)
+            self.assertIn("list bad is not the newest", weir.health("/readyz?verbose").body.decode())
+            self.assertEqual(weir.metric("weir_source_failures_total", 'kind="list",name="bad"'), 1)
+            weir.replace(path, "203.0.113.11\n")
+            eventually(lambda: status(weir, "203.0.113.11") == 403, what="the mended file")
+            self.assertIsNone(source(weir)["problem"])
+            why = weir.admin("GET", "/v1/why?key=203.0.113.11")[1]
+            self.assertEqual(why["entries"][0]["why"], f"from {path}")
+            self.assertEqual(why["entries"][0]["commands"], [])
+
+    def test_a_reload_that_names_a_spoilt_file_is_refused(self):
+        with Origin() as origin, Weir("", origin.port, files={"bad.txt": "no address\n"}) as weir:
+            weir.write("lists: {bad: {of: ip, kind: deny, file: bad.txt}}\n")
+            code, report = weir.reload()
+            self.assertEqual(code, 422)
+            self.assertIn("line 1", json.dumps(report))
+            self.assertEqual(status(weir, "203.0.113.9"), 200)
+            weir.replace(os.path.join(weir.directory, "bad.txt"), "203.0.113.9\n")
+            self.assertEqual(weir.reload()[0], 200)
+            self.assertEqual(status(weir, "203.0.113.9"), 403, "the entries are there before the list acts")
+
+    def test_keys_of_other_fields(self):
+        lists = ("fields: {user: header.x_user}\n"
+                 "lists: {cheats: {of: [user, ip], kind: deny, file: cheats.csv}}\n")
+        with Origin() as origin, Weir(lists, origin.port,
+                                      files={"cheats.csv": "alice,203.0.113.9\nbob,203.0.113.9,2001-01-01\n"}) as weir:
+            def ask(user):
+                return once(weir.port, "GET", "/", {"X-Forwarded-For": "203.0.113.9", "X-User": user}).status
+            self.assertEqual([ask("alice"), ask("bob"), ask("carol")], [403, 200, 200])
+
+
+class Urls(unittest.TestCase):
+    def test_asks_by_etag_and_keeps_the_last_good_one_over_a_restart(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/bad.txt"] = "203.0.113.9\n"
+            lists = f"lists: {{bad: {{of: ip, kind: deny, url: {{url: '{site.url}/bad.txt', every: 1s}}}}}}\n"
+            with Weir(lists, origin.port, extra="") as weir:
+                weir.stop()
+                weir.head += f"state: {{dir: {weir.directory}/state}}\n"
+                weir.write(lists)
+                weir.start()
+                self.assertEqual(status(weir, "203.0.113.9"), 403)
+                eventually(lambda: site.unchanged >= 1, what="a question by ETag")
+                whole = site.whole
+                site.texts["/bad.txt"] = "203.0.113.10\n"
+                eventually(lambda: status(weir, "203.0.113.10") == 403, what="the new text")
+                self.assertEqual(site.whole, whole + 1)
+                site.texts.clear()
+                eventually(lambda: source(weir)["problem"], what="the problem")
+                self.assertEqual(source(weir)["problem"], "status 404")
+                weir.stop()
+                weir.start()
+                self.assertEqual(status(weir, "203.0.113.10"), 403, "kept on disk")
+
+    def test_a_text_must_have_its_checksum(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/bad.txt"] = "203.0.113.9\n"
+            site.texts["/bad.sha256"] = hashlib.sha256(b"203.0.113.9\n").hexdigest() + "  bad.txt\n"
+            lists = (f"lists: {{bad: {{of: ip, kind: deny, url: {{url: '{site.url}/bad.txt', every: 1s, "
+                     f"sha256: '{site.url}/bad.sha256'}}}}}}\n")
+            with Weir(lists, origin.port) as weir:
+                self.assertEqual(status(weir, "203.0.113.9"), 403)
+                site.texts["/bad.txt"] = "203.0.113.10\n"
+                eventually(lambda: source(weir)["problem"], what="the problem")
+                self.assertIn("the checksum is wrong", source(weir)["problem"])
+                self.assertEqual(status(weir, "203.0.113.9"), 403)
+                site.texts["/bad.sha256"] = hashlib.sha256(b"203.0.113.10\n").hexdigest()
+                eventually(lambda: status(weir, "203.0.113.10") == 403, what="the new text")
+
+
+if __name__ == "__main__":
+    unittest.main()

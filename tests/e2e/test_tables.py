@@ -1,0 +1,114 @@
+"""Tables that people keep: set, shown, approved, taken back, kept over reloads and restarts."""
+
+import os
+import subprocess
+import unittest
+
+from http_client import once
+from origin import Origin
+from weir_process import Weir
+
+POLICIES = """
+events:
+  reward: {match: POST /reward, fields: {gold: int(header.x_gold), shop: header.x_shop, os: header.x_os}}
+tables:
+  gold_limit:
+    by: [shop, os]
+    values:
+      baidu: {android: 3000, ios: 2500}
+      "*": 1500
+policies:
+  - name: gold
+    watch: reward
+    key: ip
+    metric: sum(gold)
+    window: 1h
+    then: [{over: gold_limit, do: deny}]
+"""
+
+
+def pays(weir, ip, gold, shop="baidu", os="android"):
+    return once(weir.port, "POST", "/reward",
+                {"X-Forwarded-For": ip, "X-Gold": str(gold), "X-Shop": shop, "X-Os": os}).status
+
+
+def ctl(weir, *words):
+    done = subprocess.run([weir.binary, "ctl", *words], env={"WEIR_ADMIN_LISTEN": f"127.0.0.1:{weir.admin_port}"},
+                          capture_output=True, text=True, timeout=20)
+    return done.returncode, done.stdout + done.stderr
+
+
+def with_state(weir, policies, admin=""):
+    weir.stop()
+    weir.head += f"state: {{dir: {weir.directory}/state}}\n"
+    if admin:
+        weir.head = weir.head.replace("admin: {", "admin: {" + admin + ", ")
+    weir.write(policies)
+    weir.start()
+
+
+class Tables(unittest.TestCase):
+    def test_a_limit_is_set_shown_taken_back_and_kept(self):
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            with_state(weir, POLICIES)
+            self.assertEqual([pays(weir, "192.0.2.1", 3000), pays(weir, "192.0.2.2", 3001)], [200, 429])
+            code, text = ctl(weir, "table", "gold_limit", "set", "baidu,android=4000", "--reason", "ticket 4711", "--by", "ann")
+            self.assertEqual(code, 0, text)
+            self.assertIn("baidu,android  4000", text)
+            self.assertEqual([pays(weir, "192.0.2.3", 4000), pays(weir, "192.0.2.4", 4001)], [200, 429])
+            shown = weir.admin("GET", "/v1/tables/gold_limit")[1]
+            self.assertEqual(shown["values"], {"baidu": {"android": 4000, "ios": 2500}, "*": 1500})
+            self.assertEqual(shown["policies"], ["gold"])
+            self.assertEqual(shown["set_here"], [{"key": "baidu,android", "value": 4000}])
+            self.assertEqual(shown["history"][0]["reason"], "ticket 4711")
+            self.assertEqual(shown["history"][0]["changes"], [{"key": "baidu,android", "before": 3000, "after": 4000}])
+            self.assertEqual(weir.reload()[0], 200)
+            self.assertEqual([pays(weir, "192.0.2.5", 4000), pays(weir, "192.0.2.6", 4001)], [200, 429])
+            weir.stop()
+            weir.start()
+            self.assertEqual([pays(weir, "192.0.2.7", 4000), pays(weir, "192.0.2.8", 4001)], [200, 429])
+            self.assertIn("3000 -> 4000", ctl(weir, "table", "gold_limit", "history")[1])
+            code, text = ctl(weir, "table", "gold_limit", "undo")
+            self.assertEqual(code, 0, text)
+            self.assertEqual([pays(weir, "192.0.2.9", 3000), pays(weir, "192.0.2.10", 3001)], [200, 429])
+            self.assertEqual(weir.admin("GET", "/v1/tables/gold_limit")[1]["set_here"], [])
+            self.assertEqual(len(weir.logged("a table was changed")), 2)
+
+    def test_what_makes_no_sense_changes_nothing(self):
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            for body, status, words in (
+                    ({"set": {"baidu,android": "many"}}, 400, "a limit is a number"),
+                    ({"set": {"*,ios": 1}}, 422, "is a limit already, 1500"),
+                    ({"set": {"baidu": 1}}, 422, "has limits below it"),
+                    ({"set": {"nobody,android": None}}, 400, "there is no limit"),
+                    ({"set": {"baidu,android": 3000}}, 409, "has these limits already"),
+                    ({"values": {}}, 400, "`values` is an object"),
+                    ({}, 400, "either `set` or `values`")):
+                got, answer = weir.admin("PUT", "/v1/tables/gold_limit", body)
+                self.assertEqual(got, status, (body, answer))
+                self.assertIn(words, answer["detail"])
+            self.assertEqual(weir.admin("PUT", "/v1/tables/none", {"set": {"a": 1}})[0], 404)
+            self.assertEqual(pays(weir, "192.0.2.2", 3001), 429)
+
+    def test_a_second_person_approves(self):
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            with_state(weir, POLICIES, "approval: true")
+            self.assertEqual(weir.admin("PUT", "/v1/tables/gold_limit", {"set": {"*": 10}})[0], 400)
+            code, text = ctl(weir, "table", "gold_limit", "set", "*=10", "--by", "ann")
+            self.assertEqual(code, 0, text)
+            self.assertIn("waits for the approval", text)
+            self.assertEqual(pays(weir, "192.0.2.1", 11, "other"), 200)
+            code, text = ctl(weir, "table", "gold_limit", "approve", "--by", "ann")
+            self.assertNotEqual(code, 0)
+            self.assertIn("somebody else than ann", text)
+            weir.stop()
+            weir.start()
+            code, text = ctl(weir, "table", "gold_limit", "approve", "--by", "bob")
+            self.assertEqual(code, 0, text)
+            self.assertEqual(pays(weir, "192.0.2.2", 11, "other"), 429)
+            record = weir.admin("GET", "/v1/tables/gold_limit")[1]["history"][0]
+            self.assertEqual([record["by"], record["decided_by"], record["state"]], ["ann", "bob", "applied"])
+
+
+if __name__ == "__main__":
+    unittest.main()
