@@ -202,7 +202,6 @@ struct ListDef {
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::optional<Text> release;     ///< an event of the same key that lifts the entry
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
-  std::optional<Where> share;      ///< by all replicas, through Redis
   std::vector<ListEntryDef> entries;
   std::optional<Text> file;      ///< more entries, a line each; load() makes it a path to open
   std::optional<RemoteDef> url;  ///< or from there
@@ -228,7 +227,7 @@ struct MetricDef {
 };
 
 struct WindowDef {
-  enum class Kind : std::uint8_t { last, every, events, calendar, leaky, all };
+  enum class Kind : std::uint8_t { last, every, events, calendar, leaky };
   Kind kind = Kind::last;
   milliseconds length{0};                 ///< 1 ms .. 31 d; events: 0 = however old
   std::size_t events = 0;                 ///< events: how many
@@ -376,7 +375,6 @@ struct ViewDef {
   Method method = Method::exact;
   std::size_t expect = 1'000'000;  ///< bloom: distinct members of a window
   double error = 0.01;             ///< bloom, hll: relative
-  std::optional<Where> share;      ///< by all replicas, through Redis
 };
 
 struct NotifyDef {
