@@ -202,6 +202,7 @@ struct ListDef {
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::optional<Text> release;     ///< an event of the same key that lifts the entry
   std::optional<Duration> forget;  ///< how long an ended entry is remembered for escalation
+  std::optional<Where> share;      ///< by all replicas, through Redis
   std::vector<ListEntryDef> entries;
   std::optional<Text> file;      ///< more entries, a line each; load() makes it a path to open
   std::optional<RemoteDef> url;  ///< or from there
