@@ -23,6 +23,8 @@ struct PathReadings {
   /// `lax`, or `forward` if that is empty, as a server reads it to which segments are names that
   /// folding leaves nothing of: `...`, `;x`, `..;x`. Empty: there are none.
   std::string_view named;
+  /// `lax`, as a server reads it that merges slashes before it resolves `..`. Empty: the same.
+  std::string_view merged;
 
   /// The path has an escape that servers read in different ways, and that `proxy.path` does not
   /// keep.

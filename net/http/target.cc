@@ -266,11 +266,12 @@ std::size_t overlong_size(std::string_view text, std::size_t i, unsigned char le
 }
 
 /// A path in normal form, as read by a server that decodes slashes first, or misreads bytes that
-/// are not UTF-8. Bare characters and escapes come out in normal form.
+/// are not UTF-8. Bare characters and escapes come out in normal form. With `merges`, `..` removes
+/// the segment before it and the slashes between both: `/a//..` is `/`, and else `/a/`.
 class LaxReader {
  public:
-  LaxReader(bool slashes, bool escapes, Builder out) noexcept
-      : slashes_(slashes), escapes_(escapes), out_(out) {}
+  LaxReader(bool slashes, bool escapes, bool merges, Builder out) noexcept
+      : slashes_(slashes), escapes_(escapes), merges_(merges), out_(out) {}
 
   std::string_view read(std::string_view path) noexcept {
     out_.put('/');
@@ -313,7 +314,9 @@ class LaxReader {
     if (!is_dots(text)) return;
     const bool up = text.size() == 2;
     out_.resize(start_);
-    if (up) out_.drop_segment();
+    if (!up) return;
+    while (merges_ && out_.size() > 0 && out_.back() == '/') out_.resize(out_.size() - 1);
+    out_.drop_segment();
   }
   void next_segment() noexcept {
     end_segment();
@@ -323,6 +326,7 @@ class LaxReader {
 
   bool slashes_;
   bool escapes_;
+  bool merges_;
   Builder out_;
   std::size_t start_ = 0;  // of the segment under way
 };
@@ -341,7 +345,7 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
     rest = target.substr(at);
     out.query = target.substr(at + 1);
   }
-  out.lax = out.named = {};
+  out.lax = out.named = out.merged = {};
   if (is_normal(path, rules)) [[likely]] {
     out.path = out.forward = path;
     out.target = target;
@@ -375,12 +379,18 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
   const bool escapes = odd_escape && !rules.keep_other_escapes;
   const std::span<char> third = scratch.subspan(2 * room, room);
   std::string_view lax = out.forward;
-  if (slashes || escapes) lax = LaxReader(slashes, escapes, Builder(third)).read(out.forward);
+  if (slashes || escapes)
+    lax = LaxReader(slashes, escapes, false, Builder(third)).read(out.forward);
   const std::string_view named =
-      fold(lax, rules, Hollow::is_name, Builder(scratch.subspan(3 * room)), hollow);
+      fold(lax, rules, Hollow::is_name, Builder(scratch.subspan(3 * room, room)), hollow);
   if (hollow) out.named = named;
   if (slashes || escapes) {  // in place: folding makes no path longer
     out.lax = fold(lax, rules, Hollow::vanishes, Builder(third), hollow);
+    const std::span<char> fifth = scratch.subspan(4 * room);
+    const std::string_view merged =
+        LaxReader(slashes, escapes, true, Builder(fifth)).read(out.forward);
+    const std::string_view folded = fold(merged, rules, Hollow::vanishes, Builder(fifth), hollow);
+    if (folded != out.lax) out.merged = folded;
   }
   return Refusal::none;
 }

@@ -17,7 +17,7 @@ struct NormalTarget : PathReadings {
 
 /// Bytes that normalise_target may need for a target of that size (a bare `|` becomes `%7C`).
 constexpr std::size_t normal_path_room(std::size_t target_size) noexcept {
-  return 12 * target_size;
+  return 15 * target_size;
 }
 
 /// Brings an origin-form target into RFC 3986 normal form (6.2.2), which the app gets: escapes of

@@ -44,7 +44,7 @@ bool PolicySet::refuses_path(std::string_view method, const PathReadings& readin
   };
   if (readings.is_ambiguous()) {
     return strict_everywhere || is_strict(readings.path) || is_strict(readings.forward) ||
-           is_strict(readings.lax) || is_strict(readings.named);
+           is_strict(readings.lax) || is_strict(readings.named) || is_strict(readings.merged);
   }
   // A route that an app runs which does not fold, and that is not there for policies, which do:
   // `/users/.../pay`, `/graphql/..;/x`.

@@ -44,6 +44,7 @@ class Paths(unittest.TestCase):
             ("/graphql%2fx", 400, None),
             ("/graphql%5cx", 400, None),
             ("/x/..%2fgraphql", 400, None),
+            ("/x%2f%2f..%2fgraphql", 400, None),    # an app that merges slashes first runs /graphql
             ("/graphql%0a", 400, None),
             ("/graphql%c0%afx", 400, None),
             ("/graphql%ff", 400, None),

@@ -153,6 +153,23 @@ TEST(NormalTarget, WhatALaxServerReads) {
   EXPECT_EQ(lax_of("/a%20b"), "");
 }
 
+TEST(NormalTarget, SlashesMergedBeforeDotsAreResolved) {
+  const auto merged_of = [](std::string_view target) {
+    return std::string{Read(target).out.merged};
+  };
+  for (const auto& [target, merged] : std::vector<std::pair<std::string, std::string>>{
+           {"/x%2f%2f..%2fgraphql", "/graphql"},
+           {"//x%2f%2F..%c0%afgr%61phql", "/graphql"},
+           {"/a/x%2f%2f%2f..%2fb", "/a/b"},
+           {"/x%2f%2f..", "/"},
+           {"/x%2f..%2fgraphql", ""},  // the same either way
+           {"/x//..%2fgraphql", "/graphql"},
+           {"/x//../graphql", ""}}) {  // the app gets it resolved
+    EXPECT_EQ(merged_of(target), merged) << target;
+  }
+  EXPECT_EQ(lax_of("/x%2f%2f..%2fgraphql"), "/x/graphql");
+}
+
 TEST(NormalTarget, Utf8) {
   EXPECT_EQ(path_of("/%c3%a4"), "/%C3%A4");
   EXPECT_EQ(path_of("/%E4%BD%A0%E5%A5%BD"), "/%E4%BD%A0%E5%A5%BD");
