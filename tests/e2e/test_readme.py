@@ -46,6 +46,8 @@ class Pages(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.directory = scratch.name
+        # The file of limitador that docs/migrating.md names.
+        self.write("limits.yaml", "- {namespace: shop, max_value: 10, seconds: 60, conditions: [], variables: [user]}\n")
 
     def write(self, name, text):
         with open(os.path.join(self.directory, name), "w", encoding="utf-8") as f:
