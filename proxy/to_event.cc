@@ -20,7 +20,7 @@ net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings
   out.body_state = BodyState::not_read;
   out.body = {};
   if (head.asterisk) {
-    target = {{head.target, head.target, {}, {}}, head.target, {}};
+    target = {{head.target, head.target, {}, {}, {}}, head.target, {}};
     out.path = head.target;
     out.query = {};
     return net::HttpRefusal::none;
