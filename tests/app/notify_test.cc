@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/support/verdict_line.h"
+#include "telemetry/ring.h"
 
 namespace weir::app::notify_test {
 namespace {
