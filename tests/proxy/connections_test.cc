@@ -1,6 +1,7 @@
 // Who gets a connection when they run out, and where requests go when the app has many addresses.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 #include "core/clock.h"
@@ -27,6 +28,12 @@ struct DeadPort {
 
 class Connections : public ProxyFixture {
  protected:
+  /// The servers use the budget until TearDown(): it outlives the body of a test.
+  net::ConnectionBudget& limit(std::size_t most, std::size_t per_address = 0) {
+    settings.connections =
+        per_address == 0 ? &budget_.emplace(most) : &budget_.emplace(most, per_address);
+    return *budget_;
+  }
   void answering_app() {
     origin(OriginServer::answering([](std::string_view, std::string body) { return ok(body); }));
   }
@@ -43,11 +50,13 @@ class Connections : public ProxyFixture {
     c.send("GET / HT");
     return c;
   }
+
+ private:
+  std::optional<net::ConnectionBudget> budget_;
 };
 
 TEST_F(Connections, over_the_limit_are_closed_and_room_comes_back) {
-  net::ConnectionBudget budget(3);
-  settings.connections = &budget;
+  net::ConnectionBudget& budget = limit(3);
   answering_app();
   start(1);
   {
@@ -66,8 +75,7 @@ TEST_F(Connections, over_the_limit_are_closed_and_room_comes_back) {
 }
 
 TEST_F(Connections, the_idlest_client_makes_room) {
-  net::ConnectionBudget budget(4);
-  settings.connections = &budget;
+  limit(4);
   answering_app();
   start(1);
   std::vector<HttpClient> idle;
@@ -94,8 +102,7 @@ TEST_F(Connections, the_idlest_client_makes_room) {
 }
 
 TEST_F(Connections, who_never_sent_a_request_makes_no_room) {
-  net::ConnectionBudget budget(1);
-  settings.connections = &budget;
+  limit(1);
   answering_app();
   start(1);
   auto first = client();
@@ -105,8 +112,7 @@ TEST_F(Connections, who_never_sent_a_request_makes_no_room) {
 }
 
 TEST_F(Connections, of_one_address_are_limited) {
-  net::ConnectionBudget budget(10, 2);
-  settings.connections = &budget;
+  limit(10, 2);
   answering_app();
   start(1);
   {
@@ -123,8 +129,7 @@ TEST_F(Connections, of_one_address_are_limited) {
 }
 
 TEST_F(Connections, of_trusted_hops_are_spared_where_the_limit_is_the_default) {
-  net::ConnectionBudget budget(10, 2);
-  settings.connections = &budget;
+  limit(10, 2);
   settings.spares_trusted = true;
   settings.client_rules = net::ClientAddressRules({*Cidr::parse("127.0.0.0/8")}, "x-forwarded-for");
   answering_app();
