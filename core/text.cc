@@ -65,13 +65,17 @@ void append_json(std::string& out, std::string_view text) {
 
 void append_plain(std::string& out, std::string_view text) { append_safe(out, text, false); }
 
-std::string iso_time(TimePoint time) {
+std::string_view iso_time(TimePoint time, IsoRoom& room) noexcept {
   const Moment m = split(time);
-  std::array<char, 40> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &m.parts);
-  std::array<char, 8> fraction{};
-  std::snprintf(fraction.data(), fraction.size(), ".%03dZ", m.ms);
-  return std::string(text.data(), length) + fraction.data();
+  std::size_t length = std::strftime(room.data(), room.size(), "%Y-%m-%dT%H:%M:%S", &m.parts);
+  length += static_cast<std::size_t>(
+      std::snprintf(room.data() + length, room.size() - length, ".%03dZ", m.ms));
+  return {room.data(), length};
+}
+
+std::string iso_time(TimePoint time) {
+  IsoRoom room;
+  return std::string(iso_time(time, room));
 }
 
 std::string clock_time(TimePoint time) { return iso_time(time).substr(11, 12); }

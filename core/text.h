@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ void append_plain(std::string& out, std::string_view text);
 
 /// 2026-11-21T08:00:00.123Z
 std::string iso_time(TimePoint time);
+/// Room for the text of any time that a TimePoint holds.
+using IsoRoom = std::array<char, 48>;
+/// The same without an allocation: a view into `room`.
+std::string_view iso_time(TimePoint time, IsoRoom& room) noexcept;
 /// 08:00:00.123, UTC
 std::string clock_time(TimePoint time);
 

@@ -177,11 +177,12 @@ class MemberWriter {
     p_ += value.to_chars(p_);
     quote();
   }
-  void time(const Key& name, FineTime time) {
+  void time(const Key& name, FineTime time) noexcept {
     const std::int64_t ms = std::chrono::floor<milliseconds>(time).time_since_epoch().count();
     if (ms / 1'000 != second_) {
       second_ = ms / 1'000;
-      iso_time(from_ms(ms)).copy(second_text_.data(), second_text_.size());
+      IsoRoom room;
+      iso_time(from_ms(ms), room).copy(second_text_.data(), second_text_.size());
     }
     key(name);
     quote();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/text.h"
+#include "tests/support/allocations.h"
 
 namespace weir::telemetry::access_line_test {
 namespace {
@@ -60,6 +61,21 @@ TEST(AccessLine, LeavesOutWhatDidNotHappen) {
             "\"total_ms\":0,\"end\":\"aborted\"}\n");
   AccessLine none({AccessField::policy});
   EXPECT_EQ(none.write(nothing), "{}\n");
+}
+
+// Times of years, not of one second: the text of a second is kept from line to line.
+TEST(AccessLine, AllocatesNothingAfterTheFirstLine) {
+  AccessLine line(default_access_fields());
+  RequestFacts facts = passed();
+  line.write(facts);
+  const std::size_t before = test::allocations();
+  std::size_t size = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    facts.begun += std::chrono::hours(7);
+    size += line.write(facts).size();
+  }
+  EXPECT_EQ(test::allocations(), before);
+  EXPECT_GT(size, 0U);
 }
 
 TEST(AccessLine, NoTextBreaksTheLine) {
