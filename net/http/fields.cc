@@ -85,6 +85,20 @@ constexpr auto kTable = [] {
   return table;
 }();
 
+/// Bit of a first letter. Characters that are no letters share bits with letters: harmless, the
+/// table decides.
+constexpr std::uint32_t letter_bit(char c) noexcept {
+  return std::uint32_t{1} << (static_cast<unsigned char>(c) & 31u);
+}
+
+/// By size, the first letters of known names. Most fields of a head are not known, and are told by
+/// this alone.
+constexpr auto kFirstLetters = [] {
+  std::array<std::uint32_t, 32> letters{};
+  for (const Known& known : kKnown) letters[known.name.size()] |= letter_bit(known.name.front());
+  return letters;
+}();
+
 constexpr std::uint64_t kFoldEight = 0x2020202020202020;
 
 std::uint64_t load_eight(const char* p) noexcept {
@@ -109,12 +123,12 @@ inline bool same_token(const char* name, const char* lower, std::size_t size) no
 }
 
 /// Fields that a proxy in front of the app sets begin like this: the client that it forwards for,
-/// its certificate, its user. The third letter tells the prefixes apart.
+/// its certificate, its user. The third letter tells the prefixes apart. `size` > 2.
 FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
   const auto begins = [=](std::string_view prefix) {
     return size >= prefix.size() && same_token(name, prefix.data(), prefix.size());
   };
-  switch (size < 3 ? '\0' : name[2] | 0x20) {
+  switch (name[2] | 0x20) {
     case 'w':
       return begins("x-weir-") ? FieldKind::x_weir : FieldKind::plain;
     case 'f':
@@ -132,9 +146,11 @@ FieldKind field_kind(std::string_view name) noexcept {
   const char* const p = name.data();
   const std::size_t size = name.size();
   if (size < 2) return FieldKind::plain;
-  const Known& known = kTable.data()[slot(p, size)];
-  if (known.name.size() == size && same_token(p, known.name.data(), size)) return known.kind;
-  return (*p | 0x20) == 'x' ? kind_by_prefix(p, size) : FieldKind::plain;
+  if (size < kFirstLetters.size() && (kFirstLetters.data()[size] & letter_bit(*p)) != 0) {
+    const Known& known = kTable.data()[slot(p, size)];
+    if (known.name.size() == size && same_token(p, known.name.data(), size)) return known.kind;
+  }
+  return size > 2 && (*p | 0x20) == 'x' ? kind_by_prefix(p, size) : FieldKind::plain;
 }
 
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {
