@@ -15,12 +15,8 @@ class Spares {
   /// `arguments`.
   template <class... Arguments>
   T& lend(Arguments&&... arguments) {
-    if (free_.empty()) {
-      // First: a pool without room for all of its objects could not take one back.
-      if (free_.capacity() <= all_.size()) free_.reserve(2 * all_.size() + 1);
-      all_.push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
-      return *all_.back();
-    }
+    if (free_.empty()) [[unlikely]]
+      return make(std::forward<Arguments>(arguments)...);
     T& out = *free_.back();
     free_.pop_back();
     return out;
@@ -31,6 +27,15 @@ class Spares {
   bool is_any_lent() const noexcept { return free_.size() != all_.size(); }
 
  private:
+  /// Out of line: it happens while the pool grows, and lend() is on the path of every request.
+  template <class... Arguments>
+  [[gnu::noinline]] T& make(Arguments&&... arguments) {
+    // First: a pool without room for all of its objects could not take one back.
+    if (free_.capacity() <= all_.size()) free_.reserve(2 * all_.size() + 1);
+    all_.push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
+    return *all_.back();
+  }
+
   std::vector<std::unique_ptr<T>> all_;
   std::vector<T*> free_;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "core/assert.h"
@@ -30,26 +29,32 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer() { out_.resize(static_cast<std::size_t>(p_ - out_.data())); }
 
-  Writer& put(std::string_view text) noexcept {
-    WEIR_ASSERT(static_cast<std::size_t>(end_ - p_) >= text.size());
-    if (!text.empty()) std::memcpy(p_, text.data(), text.size());
-    p_ += text.size();
-    return *this;
+  /// Puts the texts one after the other; their bound is checked once.
+  template <class... Texts>
+  void put(const Texts&... texts) noexcept {
+    put_all(std::string_view(texts)...);
   }
-  Writer& put_number(std::uint64_t value) noexcept {
+  void put_number(std::string_view name_colon, std::uint64_t value) noexcept {
     std::array<char, 20> digits;
     std::size_t i = digits.size();
     do {
       digits[--i] = static_cast<char>('0' + value % 10);
       value /= 10;
     } while (value != 0);
-    return put({digits.data() + i, digits.size() - i});
-  }
-  Writer& put_line(std::string_view name_colon, std::string_view value) noexcept {
-    return put(name_colon).put(value).put("\r\n");
+    put(name_colon, std::string_view(digits.data() + i, digits.size() - i), "\r\n");
   }
 
  private:
+  template <class... Views>
+  void put_all(const Views&... views) noexcept {
+    WEIR_ASSERT(static_cast<std::size_t>(end_ - p_) >= (views.size() + ...));
+    (copy(views), ...);
+  }
+  void copy(std::string_view text) noexcept {
+    if (!text.empty()) std::memcpy(p_, text.data(), text.size());
+    p_ += text.size();
+  }
+
   std::string& out_;
   char* p_;
   char* end_;
@@ -66,11 +71,12 @@ void copy_lines(Writer& out, const FieldList& list, Keep keep) noexcept {
     const bool kept = list.kinds[i] == FieldKind::plain || keep(i);
     if (kept && run == nullptr) run = list.line_begin(i);
     if (!kept && run != nullptr) {
-      out.put({run, static_cast<std::size_t>(list.line_begin(i) - run)});
+      out.put(std::string_view(run, static_cast<std::size_t>(list.line_begin(i) - run)));
       run = nullptr;
     }
   }
-  if (run != nullptr) out.put({run, static_cast<std::size_t>(list.lines_end - run)});
+  if (run != nullptr)
+    out.put(std::string_view(run, static_cast<std::size_t>(list.lines_end - run)));
 }
 
 constexpr bool is_handshake(FieldKind kind) noexcept {
@@ -125,7 +131,7 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
                     const UpstreamHeadOptions& options) noexcept {
   out.put("X-Forwarded-For: ");
   if (!options.client_text.empty() && options.client_text != options.peer_text) {
-    out.put(options.client_text).put(", ");
+    out.put(options.client_text, ", ");
   }
   std::string_view proto = "http";  // of the downstream connection
   std::string_view host = head.authority;
@@ -133,7 +139,7 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
     const FieldList& list = head.fields;
     for (std::size_t i = 0; options.client_text.empty() && i < list.count; ++i) {
       if (list.kinds[i] == FieldKind::x_forwarded_for && !list.fields[i].value.empty()) {
-        out.put(list.fields[i].value).put(", ");
+        out.put(list.fields[i].value, ", ");
       }
     }
     const std::string_view theirs = list.only_value(FieldKind::x_forwarded_proto);
@@ -143,9 +149,9 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
     const std::string_view their_host = list.only_value(FieldKind::x_forwarded_host);
     if (!their_host.empty()) host = their_host;
   }
-  out.put(options.peer_text).put("\r\nX-Forwarded-Proto: ").put(proto).put("\r\n");
-  if (!host.empty()) out.put_line("X-Forwarded-Host: ", host);
-  if (!options.request_id.empty()) out.put_line("X-Request-Id: ", options.request_id);
+  out.put(options.peer_text, "\r\nX-Forwarded-Proto: ", proto, "\r\n");
+  if (!host.empty()) out.put("X-Forwarded-Host: ", host, "\r\n");
+  if (!options.request_id.empty()) out.put("X-Request-Id: ", options.request_id, "\r\n");
 }
 
 /// Digit i is of the bits 4i to 4i + 3. A digit a byte, and all eight at once.
@@ -162,7 +168,7 @@ constexpr std::uint64_t eight_hex_digits(std::uint32_t bits) noexcept {
 void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
   const auto digit = [](int value) { return static_cast<char>('0' + value % 10); };
   const char status[] = {digit(head.status / 100), digit(head.status / 10), digit(head.status)};
-  out.put("HTTP/1.1 ").put({status, sizeof status}).put(" ").put(head.reason).put("\r\n");
+  out.put("HTTP/1.1 ", std::string_view(status, sizeof status), " ", head.reason, "\r\n");
 }
 
 /// Whether the app gets field `i`, which is not plain. Out of line: rare in a request, and the loop
@@ -198,9 +204,9 @@ void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
     if (options.new_trace && net::aliases(name, "tracestate")) continue;
     if (options.whole_answer && hides_the_answer(name, head.method_id)) continue;
     const char* const begin = head.fields.line_begin(i);
-    out.put({begin, static_cast<std::size_t>(head.fields.line_end(i) - begin)});
+    out.put(std::string_view(begin, static_cast<std::size_t>(head.fields.line_end(i) - begin)));
   }
-  if (!options.codings.empty()) out.put_line("Accept-Encoding: ", options.codings);
+  if (!options.codings.empty()) out.put("Accept-Encoding: ", options.codings, "\r\n");
 }
 
 }  // namespace
@@ -214,19 +220,6 @@ RequestIds::RequestIds(std::uint64_t seed) noexcept {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     word = z ^ (z >> 31);
   }
-}
-
-std::uint64_t RequestIds::random() noexcept {
-  auto& s = state_;
-  const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
-  const std::uint64_t t = s[1] << 17;
-  s[2] ^= s[0];
-  s[3] ^= s[1];
-  s[1] ^= s[2];
-  s[0] ^= s[3];
-  s[2] ^= t;
-  s[3] = std::rotl(s[3], 45);
-  return result;
 }
 
 std::string_view RequestIds::next(std::array<char, 32>& out) noexcept {
@@ -258,11 +251,9 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
                          options.request_id.size() + options.codings.size() +
                          options.default_host.size() + options.traceparent.size() +
                          options.extra_lines.size() + kFixedRoom);
-  writer.put(head.method)
-      .put(" ")
-      .put(options.target.empty() ? head.target : options.target)
-      .put(" HTTP/1.1\r\n");
-  writer.put_line("Host: ", head.authority.empty() ? options.default_host : head.authority);
+  writer.put(head.method, " ", options.target.empty() ? head.target : options.target,
+             " HTTP/1.1\r\nHost: ", head.authority.empty() ? options.default_host : head.authority,
+             "\r\n");
   const bool hides_client = !options.peer_trusted && !options.client_header.empty();
   const bool hides_trace = !options.traceparent.empty();
   if (options.whole_answer || hides_client || hides_trace) [[unlikely]] {
@@ -274,20 +265,20 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
     });
   }
   if (head.framing == Framing::length) {
-    writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");
+    writer.put_number("Content-Length: ", head.content_length);
   } else if (head.framing == Framing::chunked) {
     writer.put("Transfer-Encoding: chunked\r\n");
   }
   if (head.max_forwards) {
-    writer.put("Max-Forwards: ").put_number(*head.max_forwards - 1).put("\r\n");
+    writer.put_number("Max-Forwards: ", *head.max_forwards - 1);
   }
   put_forwarding(writer, head, options);
   if (head.expect_continue && options.forward_expect) writer.put("Expect: 100-continue\r\n");
   if (head.websocket) {
     writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
   }
-  if (!options.traceparent.empty()) writer.put_line("Traceparent: ", options.traceparent);
-  writer.put(options.extra_lines).put("\r\n");
+  if (!options.traceparent.empty()) writer.put("Traceparent: ", options.traceparent, "\r\n");
+  writer.put(options.extra_lines, "\r\n");
 }
 
 DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead& head,
@@ -308,13 +299,13 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
   });
   const auto put_request_id = [&] {
     if (options.request_id.empty() || has_id) return;
-    writer.put_line("X-Request-Id: ", options.request_id);
+    writer.put("X-Request-Id: ", options.request_id, "\r\n");
   };
   if (head.upgraded) {
     body.keep_alive = false;
     writer.put("Connection: Upgrade\r\nUpgrade: websocket\r\n");
     put_request_id();
-    writer.put(options.extra_lines).put("\r\n");
+    writer.put(options.extra_lines, "\r\n");
     return body;
   }
   // HEAD and 304 say how long the body would be; 204 must not (RFC 9110, 8.6).
@@ -322,7 +313,7 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
       body.framing == Framing::length ||
       (body.framing == Framing::none && head.has_content_length && head.status != 204);
   if (says_length) {
-    writer.put("Content-Length: ").put_number(head.content_length).put("\r\n");
+    writer.put_number("Content-Length: ", head.content_length);
   } else if (body.framing == Framing::chunked) {
     writer.put("Transfer-Encoding: chunked\r\n");
   }
@@ -332,7 +323,7 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
     writer.put("Connection: keep-alive\r\n");
   }
   put_request_id();
-  writer.put(options.extra_lines).put("\r\n");
+  writer.put(options.extra_lines, "\r\n");
   return body;
 }
 

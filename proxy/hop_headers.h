@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -36,7 +37,19 @@ class RequestIds {
   }
 
  private:
-  std::uint64_t random() noexcept;
+  /// xoshiro256++ (Blackman and Vigna, 2019).
+  std::uint64_t random() noexcept {
+    auto& s = state_;
+    const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
+    const std::uint64_t t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = std::rotl(s[3], 45);
+    return result;
+  }
   std::array<std::uint64_t, 4> state_;
 };
 

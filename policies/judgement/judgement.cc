@@ -38,13 +38,4 @@ void Judgement::begin(Instant now, TimePoint when, std::uint64_t where) {
   if (!asked.empty()) asked.clear();
 }
 
-void Judgement::close() {
-  WEIR_ASSERT(!settling);
-  phase = Phase::closed;
-  reserved = open_patterns = false;
-  loaded.reset();
-  in_flight.clear();
-  if (!closing.empty()) closing.clear();
-}
-
 }  // namespace weir::policies

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/assert.h"
 #include "policies/judgement/loaded.h"
 #include "policies/judgement/plan.h"
 #include "policies/judgement/store_ops.h"
@@ -63,7 +64,14 @@ struct Judgement {
     phase = until;
   }
   /// Lets go of the set. The plan can be read until the next begin().
-  void close();
+  void close() {
+    WEIR_ASSERT(!settling);
+    phase = Phase::closed;
+    reserved = open_patterns = false;
+    if (loaded != nullptr) loaded.reset();  // most judgements are never open
+    if (!in_flight.empty()) in_flight.clear();
+    if (!closing.empty()) closing.clear();
+  }
 };
 
 }  // namespace weir::policies
