@@ -113,6 +113,21 @@ void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
   }
 }
 
+void Gate::give_back(Ticket& ticket) {
+  WEIR_ASSERT(ticket.is_closed());
+  ticket.answered = false;
+  tickets_.take_back(ticket);
+}
+
+/// Call it after a verdict that passes the event. False: nothing is left to observe.
+bool Gate::keep(Ticket& ticket, bool recorded, TimePoint now) {
+  if (recorded) std::swap(ticket.row, row_);
+  if (recorded || ticket.observes) return true;
+  if (ticket.is_open()) driver_.end(ticket, instant(now));
+  give_back(ticket);
+  return false;
+}
+
 Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Driver::Options options;
@@ -174,21 +189,6 @@ void Gate::note_crowd(const policies::Plan& plan) {
 bool Gate::record(const Ticket& ticket, const Request* request, const policies::Record* record,
                   TimePoint now) {
   return recorder_ != nullptr && recorder_->begin(driver_, ticket, request, record, now, row_);
-}
-
-/// Call it after a verdict that passes the event. False: nothing is left to observe.
-bool Gate::keep(Ticket& ticket, bool recorded, TimePoint now) {
-  if (recorded) std::swap(ticket.row, row_);
-  if (recorded || ticket.observes) return true;
-  if (ticket.is_open()) driver_.end(ticket, instant(now));
-  give_back(ticket);
-  return false;
-}
-
-void Gate::give_back(Ticket& ticket) {
-  WEIR_ASSERT(ticket.is_closed());
-  ticket.answered = false;
-  tickets_.take_back(ticket);
 }
 
 namespace {

@@ -138,18 +138,19 @@ class Gate final : public Judge {
     Ticket& ticket;
     const policies::Verdict* verdict;  ///< null: the store has been asked
   };
-  Decided decide(const policies::Occurrence& occurrence, policies::Instant at,
-                 const policies::Driver::Options& options, Waiter& waiter);
+  // Inline: these are on the path of every request, and gate.cc alone calls them.
+  inline Decided decide(const policies::Occurrence& occurrence, policies::Instant at,
+                        const policies::Driver::Options& options, Waiter& waiter);
   void note_crowd(const policies::Plan& plan);
   bool record(const Ticket& ticket, const Request* request, const policies::Record* record,
               TimePoint now);
-  bool keep(Ticket& ticket, bool recorded, TimePoint now);
-  void give_back(Ticket& ticket);
+  inline bool keep(Ticket& ticket, bool recorded, TimePoint now);
+  inline void give_back(Ticket& ticket);
   void note_unread(policies::MissReason why);
   void take_replies(TimePoint now);
   void settled(const Ticket& ticket);
-  void name(const policies::Verdict& verdict, const policies::Plan& plan,
-            Judgement& out) const noexcept;
+  inline void name(const policies::Verdict& verdict, const policies::Plan& plan,
+                   Judgement& out) const noexcept;
   void note_waiting();
 
   Shared& shared_;
