@@ -80,13 +80,17 @@ LegacyCgroup legacy_cgroup(std::string_view text, std::string_view controller) n
   return {};
 }
 
+unsigned usable_cores(unsigned affinity, std::optional<double> quota) noexcept {
+  const unsigned cores = std::max(1U, affinity);
+  const double granted = std::max(1.0, std::ceil(quota.value_or(cores)));
+  return granted >= cores ? cores : static_cast<unsigned>(granted);
+}
+
 unsigned worker_threads(std::optional<unsigned> configured, unsigned affinity,
                         std::optional<double> quota) noexcept {
   if (configured) return std::max(1U, *configured);
-  const unsigned cores = std::max(1U, affinity);
-  if (!quota) return std::min(cores, 2U);
-  const double wanted = std::max(1.0, std::ceil(*quota));
-  return wanted >= cores ? cores : static_cast<unsigned>(wanted);
+  const unsigned cores = usable_cores(affinity, quota);
+  return quota ? cores : std::min(cores, 2U);
 }
 
 namespace {

@@ -27,8 +27,10 @@ struct LegacyCgroup {
 /// The one that has `controller`, from /proc/self/cgroup.
 LegacyCgroup legacy_cgroup(std::string_view proc_self_cgroup, std::string_view controller) noexcept;
 
-/// Worker threads: `configured`, else min(affinity, max(1, ceil(quota))), and without a quota at
-/// most 2: a sidecar shares its node with others, and one thread carries more than most apps.
+/// Cores that this process can keep busy: min(affinity, max(1, ceil(quota))), at least 1.
+unsigned usable_cores(unsigned affinity, std::optional<double> quota) noexcept;
+/// Worker threads: `configured`, else the usable cores, and without a quota at most 2: a sidecar
+/// shares its node with others, and one thread carries more than most apps.
 unsigned worker_threads(std::optional<unsigned> configured, unsigned affinity,
                         std::optional<double> quota) noexcept;
 

@@ -47,7 +47,7 @@ struct ReplayFlags {
   std::string config, order = "arrival", lateness, against, from, to, log_format, report, store,
                       map, labels, sweep, max_bad;
   std::vector<std::string> events, readings, fail_if;
-  std::size_t threads = 0;  // 0: as many as there are cores
+  std::size_t threads = 0;  // 0: one for each core that this process may use
   bool flush = false, verbose = false;
 };
 
@@ -372,9 +372,9 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
          "Ask this Redis about policies with share: redis, at the rows' times and under keys "
          "of this run; else they are counted here")
       ->type_name("redis://HOST:PORT");
-  app.add_option(
-         "--threads", flags->threads,
-         "Share the work out to so many threads, with the same result; 0: one for each core")
+  app.add_option("--threads", flags->threads,
+                 "Share the work out to so many threads, with the same result; 0: one for each "
+                 "core that weir may use")
       ->type_name("N")
       ->check(CLI::Range(0, 64).description(""));
   app.add_flag("-v,--verbose", flags->verbose, "Say on stderr how the work is shared out");

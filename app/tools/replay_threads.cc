@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "app/support/command.h"
+#include "app/support/machine.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -32,8 +32,9 @@ Threads threads_for(std::size_t asked, const replay::Plan& plan, bool store) {
   if (asked == 1) return {asked, 1, "no more are asked for"};
   if (asked > 1) return {asked, static_cast<unsigned>(asked), {}};
   if (bytes_of(plan) < kWorth) return {asked, 1, "the input is small"};
-  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
-  return {asked, cores, cores == 1 ? "there is one core" : ""};
+  const Machine machine = look_at_machine();
+  const unsigned cores = std::min(usable_cores(machine.affinity, machine.quota), kMost);
+  return {asked, cores, cores == 1 ? "this process has one core" : ""};
 }
 
 void tell_threads(const replay::Split& split, const Threads& threads, bool verbose) {

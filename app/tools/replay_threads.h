@@ -9,7 +9,7 @@ namespace weir::app {
 
 /// How many threads a replay may have.
 struct Threads {
-  std::size_t asked = 0;  ///< the flag; 0: as many as there are cores
+  std::size_t asked = 0;  ///< the flag; 0: one for each core that this process may use
   unsigned most = 1;
   std::string why;  ///< there is one, before anybody has looked at the policies
 };

@@ -47,6 +47,14 @@ TEST(Machine, chooses_threads_by_what_it_is_granted) {
     EXPECT_EQ(worker_threads(c.configured, c.affinity, c.quota), c.threads) << c.name;
 }
 
+TEST(Machine, keeps_so_many_cores_busy) {
+  EXPECT_EQ(usable_cores(64, {}), 64U);
+  EXPECT_EQ(usable_cores(64, 1.5), 2U);
+  EXPECT_EQ(usable_cores(64, 0.1), 1U);
+  EXPECT_EQ(usable_cores(4, 8.0), 4U);
+  EXPECT_EQ(usable_cores(0, {}), 1U);
+}
+
 /// A root directory with the files of a machine.
 struct FakeRoot {
   void write(const std::string& path, std::string_view text) const {

@@ -335,6 +335,15 @@ policies:
                    "  - {name: network, watch: request, key: ip/24, window: 1m, then: [{over: 90, do: flag}]}\n")
         self.assertIn("threads share out policies", self.several("--event", "request=access.log.gz", "--lateness", "2s"))
 
+    def test_a_process_with_one_core_takes_one_thread(self):
+        self.access_log([(n // 20, "198.51.100.1", 401) for n in range(60_000)])  # above 4 MiB
+        command = [os.environ["WEIR_BINARY"], "replay", "--event", "request=access.log", "-v"]
+        core = {min(os.sched_getaffinity(0))}
+        done = subprocess.run(command, cwd=self.directory, capture_output=True, text=True, timeout=60, check=False,
+                              preexec_fn=lambda: os.sched_setaffinity(0, core))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.splitlines(), ["weir: one thread: this process has one core"])
+
     def test_where_one_thread_is_needed_it_is_said_once(self):
         self.access_log([(n, "198.51.100.1", 401) for n in range(9)])
         with open(os.path.join(self.directory, "access.log"), encoding="utf-8") as rows:
