@@ -132,7 +132,7 @@ def run(o, build_directory):
             data = os.path.join(scratch, job)
             make(data, o.rows)
             config = os.path.join(products.ROOT, "bench", "replay", policies)
-            command = pinned(0, [weir, "replay", "-c", config, "--event", f"{event}={data}", "-o", "json"])
+            command = pinned(0, [weir, "replay", "-c", config, "--event", f"{event}={data}", "-o", "json", "--threads", "1"])
             times = []
             for _ in range(o.repeat):
                 seconds, out = cpu_seconds(command)
