@@ -210,8 +210,8 @@ void Generator::send_due() {
       late_.push_back(next_due_);
       ++outstanding_;  // it is owed from the moment it was due ...
     } else {
-      Connection& c = *idle_.back();
-      idle_.pop_back();
+      Connection& c = *idle_.front();  // in turn: no connection stays without a request
+      idle_.pop_front();
       send(c, next_due_);
     }
     due_exact_ += 1e9 / options_.rate;

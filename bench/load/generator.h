@@ -99,8 +99,8 @@ class Generator {
   Options options_;
   Requests& requests_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::vector<Connection*> idle_;  // fixed rate only
-  std::deque<Nanos> late_;         // fixed rate: due, but no connection was free
+  std::deque<Connection*> idle_;  // fixed rate only; the one idle for longest first
+  std::deque<Nanos> late_;        // fixed rate: due, but no connection was free
   Schedule schedule_{*this};
   Nanos next_due_ = 0;
   double due_exact_ = 0;
