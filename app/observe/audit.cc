@@ -12,6 +12,8 @@ namespace {
 
 using telemetry::Metric;
 
+constexpr const char* kItself = "weir itself";
+
 std::string compact(const boost::json::value& value) {
   return escape_hidden(plain_numbers(boost::json::serialize(value)));
 }
@@ -35,6 +37,42 @@ Result<void> Audit::open(const std::string& path, std::size_t keep) {
   const auto opened = file_->open();
   writer_ = std::make_unique<LineWriter>(file_->fd(), lost_line);
   return opened;
+}
+
+void Audit::tell_of_own(std::string action, std::string who, boost::json::value after) {
+  admin::AuditEntry entry;
+  entry.action = std::move(action);
+  entry.who = std::move(who);
+  entry.from = kItself;
+  entry.after = std::move(after);
+  tell(std::move(entry));
+}
+
+void Audit::tell_of_reload(const std::string& cause, const std::string& before,
+                           const admin::LoadReport& report) {
+  admin::AuditEntry entry;
+  entry.action = "reload";
+  entry.who = cause == "SIGHUP" ? "signal SIGHUP" : "files";
+  entry.from = kItself;
+  entry.reason = cause;
+  entry.before = {{"config", before}};
+  entry.after = {{"config", report.ok ? report.hash : before}};
+  entry.done = report.ok;
+  if (!report.ok && !report.problems.empty()) entry.problem = report.problems.front().message;
+  tell(std::move(entry));
+}
+
+void Audit::tell_of_end(const config::Override& ended, const std::string& problem) {
+  admin::AuditEntry entry;
+  entry.action = "override.end";
+  entry.who = "weir";
+  entry.from = kItself;
+  entry.target = ended.policy;
+  entry.before = config::override_text(ended);
+  entry.reason = "its time is over";
+  entry.done = problem.empty();
+  entry.problem = problem;
+  tell(std::move(entry));
 }
 
 void Audit::tell(admin::AuditEntry entry) {

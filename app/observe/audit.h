@@ -6,9 +6,11 @@
 #include <string>
 
 #include "admin/audit.h"
+#include "admin/operations.h"
 #include "app/observe/reopened_file.h"
 #include "app/support/line_writer.h"
 #include "app/support/log.h"
+#include "config/override.h"
 #include "core/key.h"
 #include "telemetry/metrics.h"
 
@@ -32,6 +34,14 @@ class Audit {
   void use(bool readable_keys) noexcept { readable_keys_ = readable_keys; }
   /// Numbers it, gives it the time, keeps it, writes it.
   void tell(admin::AuditEntry entry);
+  /// What weir does by itself, or because a signal says so.
+  void tell_of_own(std::string action, std::string who, boost::json::value after = nullptr);
+  /// A reload that no door asked for. `cause`: "SIGHUP", or which file changed; `before`: the hash
+  /// of the configuration until then.
+  void tell_of_reload(const std::string& cause, const std::string& before,
+                      const admin::LoadReport& report);
+  /// The time of an override is over. `problem`: why it could not be ended; empty: it has.
+  void tell_of_end(const config::Override& ended, const std::string& problem);
   admin::AuditPage last(std::size_t most) const;
   /// The file's name is another file now, perhaps; `anyway`: open it again in any case.
   void look_again(bool anyway);

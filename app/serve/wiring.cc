@@ -530,19 +530,10 @@ void Wiring::begin_service() {
   reload_->tell_to(
       [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
         if (cause == kByApi) return;  // whose door says who asked
-        tell_of_reload(cause, before, report);
+        audit_->tell_of_reload(cause, before, report);
       });
   reload_->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
-    admin::AuditEntry entry;
-    entry.action = "override.end";
-    entry.who = "weir";
-    entry.from = "weir itself";
-    entry.target = ended.policy;
-    entry.before = config::override_text(ended);
-    entry.reason = "its time is over";
-    entry.done = problem.empty();
-    entry.problem = problem;
-    audit_->tell(std::move(entry));
+    audit_->tell_of_end(ended, problem);
   });
   tables_->serve(*reload_);
   if (options_.included != nullptr) {
@@ -589,8 +580,8 @@ void Wiring::begin_service() {
   if (!options_.viewer) log_.write(Level::info, line);
   manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies");
   if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
-  tell_of_change("start", "weir", "", nullptr,
-                 {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
+  audit_->tell_of_own("start", "weir",
+                      {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
   if (options_.started) options_.started(first_.model());
   first_ = {};  // its texts are not needed any more
 }

@@ -137,11 +137,6 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
   void use_access_log(const config::Server& server);
-  /// Tells the audit log of what weir does by itself, or because a signal or a file says so.
-  void tell_of_change(std::string action, std::string who, std::string target = {},
-                      boost::json::value before = nullptr, boost::json::value after = nullptr);
-  void tell_of_reload(const std::string& cause, const std::string& before,
-                      const admin::LoadReport& report);
   void tick();
   boost::asio::awaitable<void> feed_watchdog(milliseconds limit);
   boost::asio::awaitable<void> shut_down();

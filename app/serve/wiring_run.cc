@@ -127,35 +127,9 @@ void Wiring::wait_for_signal() {
                                 .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
                                 .add("delay_ms", settings_.drain.delay.count())
                                 .add("timeout_ms", settings_.drain.timeout.count()));
-    tell_of_change("stop", number == SIGINT ? "signal SIGINT" : "signal SIGTERM");
+    audit_->tell_of_own("stop", number == SIGINT ? "signal SIGINT" : "signal SIGTERM");
     tasks_.spawn(shut_down());
   });
-}
-
-void Wiring::tell_of_change(std::string action, std::string who, std::string target,
-                            boost::json::value before, boost::json::value after) {
-  admin::AuditEntry entry;
-  entry.action = std::move(action);
-  entry.who = std::move(who);
-  entry.from = "weir itself";
-  entry.target = std::move(target);
-  entry.before = std::move(before);
-  entry.after = std::move(after);
-  audit_->tell(std::move(entry));
-}
-
-void Wiring::tell_of_reload(const std::string& cause, const std::string& before,
-                            const admin::LoadReport& report) {
-  admin::AuditEntry entry;
-  entry.action = "reload";
-  entry.who = cause == "SIGHUP" ? "signal SIGHUP" : "files";
-  entry.from = "weir itself";
-  entry.reason = cause;
-  entry.before = {{"config", before}};
-  entry.after = {{"config", report.ok ? report.hash : before}};
-  entry.done = report.ok;
-  if (!report.ok && !report.problems.empty()) entry.problem = report.problems.front().message;
-  audit_->tell(std::move(entry));
 }
 
 /// Before the workers run, and on them after a reload.
