@@ -33,6 +33,7 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
   engine->set_->attach_views(engine->views_);
   engine->report_patterns_to(nullptr);
   engine->driver_.use(policies::load_on_worker(engine->set_, engine->stats_, 0));
+  engine->driver_.count_alone();
   return engine;
 }
 
@@ -66,6 +67,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
     if (row.own_time != row.time) options.own_time = row.own_time;
   }
   const bool request = kind.request && !row.recorded;
+  options.needs_plan = false;
   if (request && !outbox_) options.answer = &row.answer;
   const policies::Verdict& verdict =
       *driver_.start(judgement_, request ? policies::Occurrence(row.request) : record, at, options);

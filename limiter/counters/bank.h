@@ -180,6 +180,7 @@ class Bank {
   Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);
 
  private:
+  friend class Charging;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -14,8 +14,17 @@ namespace weir::limiter {
 /// cores).
 class SpinLock {
  public:
-  void lock() noexcept {
-    for (unsigned tries = 0; held_.exchange(1, std::memory_order_acquire) != 0;) {
+  [[gnu::always_inline]] void lock() noexcept {
+    if (held_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
+      wait();
+  }
+  void unlock() noexcept { held_.store(0, std::memory_order_release); }
+
+ private:
+  static constexpr unsigned kSpins = 128;
+  [[gnu::noinline]] void wait() noexcept {
+    unsigned tries = 0;
+    do {
       while (held_.load(std::memory_order_relaxed) != 0) {
         if (++tries % kSpins == 0) {
           std::this_thread::yield();
@@ -23,12 +32,8 @@ class SpinLock {
           pause();
         }
       }
-    }
+    } while (held_.exchange(1, std::memory_order_acquire) != 0);
   }
-  void unlock() noexcept { held_.store(0, std::memory_order_release); }
-
- private:
-  static constexpr unsigned kSpins = 128;
   static void pause() noexcept {
 #if defined(__x86_64__)
     _mm_pause();

@@ -69,6 +69,13 @@ bool Counting::charge(Instant at, const JudgeOptions& options) {
   return asks;
 }
 
+void Counting::charge_rest(std::size_t charged, Instant at, const JudgeOptions& options) {
+  for (std::size_t i = charged; i < work_.plan().counters.size(); ++i) {
+    PlannedCounter& planned = work_.plan().counters[i];
+    charge_counter(work_.counts, work_.counter_of(planned), planned, at, true, options);
+  }
+}
+
 /// The store is asked, and other requests are judged while its answer is awaited. If this event
 /// were counted meanwhile, and another policy then refused it, others would be banned or refused by
 /// counts that never were. So counts that ban are reserved in the store until the verdict, and

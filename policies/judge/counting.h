@@ -25,6 +25,8 @@ class Counting final {
         patterns_(patterns) {}
 
   bool charge(Instant at, const JudgeOptions& options);  ///< true: it asks the shared store
+  /// Some counter refuses, and the first ones have been charged before: what is left is only read.
+  void charge_rest(std::size_t charged, Instant at, const JudgeOptions& options);
   void take_replies(const JudgeOptions& options);
   void settle_provisional(Instant at);
   void take_back(bool all, Instant at);

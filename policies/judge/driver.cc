@@ -68,6 +68,10 @@ bool Driver::begin(const Occurrence& occurrence, const Options& options) {
       [&](const auto& event) { work_.frame.begin(work_.set->slots, event, work_.oracle); });
   matching_.match(occurrence, options.trace);
   if (lists_.look_at_lists(at, options.trace)) {
+    if (flat_.charge(occurrence, at, options)) {
+      if (!flat_.is_calm()) counting_.charge_rest(flat_.write_plan(), at, options);
+      return false;
+    }
     if (!work_.set->policies.empty()) plan_policies(at, options);
     return !work_.plan().defect && !work_.plan().is_silent() && counting_.charge(at, options);
   }
@@ -82,8 +86,7 @@ bool Driver::begin(const Occurrence& occurrence, const Options& options) {
 
 void Driver::plan_policies(Instant at, const Options& options) {
   Trace* const trace = options.trace;
-  matching_.gather(work_.set->watchers);
-
+  matching_.gather_policies();
   if (trace != nullptr) {
     for (const Policy& policy : work_.set->policies) {
       const bool candidate =
@@ -173,6 +176,7 @@ const Verdict* Driver::finish(const Occurrence& occurrence, Instant now, const O
 void Driver::conclude(Instant at, const Options& options) {
   work_.verdict.clear();
   ladder_.forget_winners();
+  flat_.finish(options.rows);
   if (work_.plan().is_silent()) {
     if (!options.dry) view_counting_.observe_views(at);
     return;

@@ -5,6 +5,7 @@
 
 #include "core/event.h"
 #include "policies/judge/counting.h"
+#include "policies/judge/flat_judging.h"
 #include "policies/judge/settling.h"
 #include "policies/judgement/judge_options.h"
 #include "policies/judgement/judgement.h"
@@ -26,7 +27,12 @@ class Driver final {
 
   /// Judges by this set from now on. Suspended judgements are judged again by it; open ones are
   /// settled by the set that judged them.
-  void use(std::shared_ptr<const Loaded> loaded) { matching_.use(std::move(loaded)); }
+  void use(std::shared_ptr<const Loaded> loaded) {
+    matching_.use(std::move(loaded));
+    work_.loud.forget();
+  }
+  /// After use(): the banks hold no counts yet, and nobody else will write to them.
+  void count_alone() { work_.loud.begin(work_.set->policies.size()); }
   /// Where the patterns' open matches are; without it they never match. `sink` may be null.
   void use_patterns(limiter::PatternBank* bank, PatternSink* sink = nullptr) {
     patterns_.use_patterns(bank, sink);
@@ -124,6 +130,7 @@ class Driver final {
   ViewCounting view_counting_{work_, keys_, matching_};
   PatternJudging patterns_{work_,     keys_,   matching_, lists_,     store_,
                            planning_, ladder_, memory_,   row_giving_};
+  FlatJudging flat_{work_, keys_, matching_, row_giving_};
   Counting counting_{work_, lists_, store_, planning_, ladder_, patterns_};
   Settling settling_{work_,   keys_,   matching_,   store_,         planning_,
                      ladder_, memory_, row_giving_, view_counting_, patterns_};

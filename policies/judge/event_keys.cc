@@ -70,6 +70,8 @@ bool EventKeys::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
   } else if (id == kNoKey) {  // a place may be among its parts
     if (!load_key(key)) return false;
     hash_ = key_hash();
+  } else if (key.size() == 1) {
+    if (!hash_part(key.front())) return false;
   } else {
     builder_.start();
     for (std::size_t i = 0; i < key.size(); ++i) {
@@ -82,6 +84,24 @@ bool EventKeys::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
     hash_ = builder_.hash(work_.secret);
   }
   if (id != kNoKey) hashed_[id] = {round_, hash_};
+  return true;
+}
+
+/// A key of one part, which is mostly the caller's address.
+bool EventKeys::hash_part(const KeySlot& part) {
+  Address masked;
+  const Value value = key_part(part, work_.frame.load(part.slot), masked);
+  builder_.start();
+  if (value.is(Type::address)) {
+    hash_ = addresses_.get(value.as_address(), [&] {
+      builder_.add_address(value.as_address());
+      return builder_.hash(work_.secret);
+    });
+    return true;
+  }
+  bad_part_ = 0;
+  if (!builder_.add(value)) return false;
+  hash_ = builder_.hash(work_.secret);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/geo.h"
 #include "core/key.h"
+#include "policies/judge/address_hashes.h"
 #include "policies/judge/judging.h"
 
 namespace weir::policies {
@@ -57,6 +58,7 @@ class EventKeys final {
     Hash128 hash;
   };
   bool hash_new_key(const std::vector<KeySlot>& key, KeyId id);
+  bool hash_part(const KeySlot& part);
   limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
 
   Judging& work_;
@@ -70,6 +72,7 @@ class EventKeys final {
   std::uint64_t round_ = 0;        // of planning: another number marks a former event
   Hash128 no_parts_;               // the hash of a key without parts: one counter for all
   Hash128 hash_;
+  AddressHashes addresses_;  // of keys that are an address alone
   KeyBuilder builder_;
   std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys
   std::vector<std::string_view> views_;

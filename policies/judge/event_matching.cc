@@ -12,6 +12,8 @@ void EventMatching::use(std::shared_ptr<const Loaded> loaded) {
   work_.set = work_.loaded->set.get();
   if (event_marks_.size() < work_.set->events.size()) event_marks_.resize(work_.set->events.size());
   keys_.use_keys();
+  routes_.forget();
+  route_ = nullptr;
 }
 
 bool EventMatching::wants_body(const Request& request) {
@@ -32,6 +34,7 @@ void EventMatching::next_epoch() {
 
 void EventMatching::match(const Occurrence& occurrence, Trace* trace) {
   next_epoch();
+  route_ = nullptr;
   if (occurrence.record() != nullptr) {
     match_record(*occurrence.record(), trace);
   } else {
@@ -83,7 +86,26 @@ void EventMatching::match_request(const Request& request, Trace* trace) {
   work_.plan().bases.push_back(kRequestEvent);
   work_.set->routes.match(request.method, request.path,
                           [&](std::uint16_t base) { work_.plan().bases.push_back(base); });
+  RoutePlan* const route = trace == nullptr ? routes_.find(work_.plan().bases) : nullptr;
+  if (route != nullptr && route->is_constant) {
+    match_route(*route);
+    route_ = route;
+    return;
+  }
   for (const EventIndex base : work_.plan().bases) match_family(base, trace);
+}
+
+void EventMatching::match_route(const RoutePlan& route) {
+  work_.plan().events = route.events;
+  work_.plan().open_events = route.open_events;
+  std::uint32_t* const marks = event_marks_.data();
+  for (const EventIndex event : route.events) marks[event] = epoch_ * 4 + kHappened;
+  for (const EventIndex event : route.open_events) marks[event] = epoch_ * 4 + kOpen;
+}
+
+void EventMatching::gather_policies() {
+  if (route_ == nullptr) return gather(work_.set->watchers);
+  found_ = &route_->watchers;
 }
 
 void EventMatching::mark_planned() {
@@ -152,6 +174,7 @@ void EventMatching::match_family(EventIndex base, Trace* trace) {
 
 void EventMatching::gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers) {
   candidates_.clear();
+  found_ = &candidates_;
   // The watchers of one event are in the order of the file already, and mostly those of several
   // events too.
   bool ordered = true;

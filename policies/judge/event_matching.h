@@ -7,6 +7,7 @@
 
 #include "core/event.h"
 #include "policies/judge/event_keys.h"
+#include "policies/judge/route_plans.h"
 #include "policies/judgement/occurrence.h"
 #include "policies/judgement/trace.h"
 
@@ -16,11 +17,14 @@ namespace weir::policies {
 /// only the answer decides, and, once the answer is here, its decision.
 class EventMatching final {
  public:
-  EventMatching(Judging& work, EventKeys& keys) noexcept : work_(work), keys_(keys) {}
+  EventMatching(Judging& work, EventKeys& keys) noexcept
+      : work_(work), keys_(keys), routes_(work) {}
 
   const std::shared_ptr<const Loaded>& loaded() const noexcept { return work_.loaded; }
-  /// The result of gather().
-  const std::vector<PolicySet::Watcher>& candidates() const noexcept { return candidates_; }
+  /// The result of gather() or gather_policies().
+  const std::vector<PolicySet::Watcher>& candidates() const noexcept { return *found_; }
+  /// Of the event that match() was about; null: it has none.
+  FlatPlan* flat_plan() const noexcept { return route_ != nullptr ? route_->flat.get() : nullptr; }
   /// The slots to be kept for the answer.
   std::vector<SlotId>& captures() noexcept { return captures_; }
   void use(std::shared_ptr<const Loaded> loaded);
@@ -47,10 +51,13 @@ class EventMatching final {
   /// Collects the watchers of events that happened, or may have, in candidates_, in the order of
   /// the file.
   void gather(const std::vector<std::vector<PolicySet::Watcher>>& watchers);
+  /// The same for the policies; found once for each route.
+  void gather_policies();
   void note_capture(SlotId id);
 
  private:
   void match_request(const Request& request, Trace* trace);
+  void match_route(const RoutePlan& route);
   void match_record(const Record& record, Trace* trace);
   void match_family(EventIndex base, Trace* trace);
 
@@ -61,6 +68,9 @@ class EventMatching final {
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
   std::uint32_t epoch_ = 0;
   std::vector<PolicySet::Watcher> candidates_;
+  const std::vector<PolicySet::Watcher>* found_ = &candidates_;
+  RoutePlans routes_;
+  RoutePlan* route_ = nullptr;  // of the event, if it is constant
   std::vector<SlotId> captures_;
 };
 

@@ -7,6 +7,7 @@
 #include "core/key.h"
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
+#include "policies/judge/loud_keys.h"
 #include "policies/judgement/counts.h"
 #include "policies/judgement/judgement.h"
 #include "policies/judgement/loaded.h"
@@ -39,6 +40,7 @@ struct Judging {
   RowSink* rows = nullptr;  // of the judgement under way, or before: its answer gives rows too
   Instant at{};             // now: of the event under judgement, or of its answer
   const ListOracle* oracle = nullptr;  // the lists for `inList()`
+  LoudKeys loud;                       // complete only where nobody else counts
 
   Plan& plan() noexcept { return judgement->plan; }
   const Plan& plan() const noexcept { return judgement->plan; }

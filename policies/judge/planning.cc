@@ -45,6 +45,9 @@ void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
 void Planning::plan_plain(const Policy& policy, const Binding& binding,
                           std::uint16_t binding_index) {
   if (!load_policy_key(policy, binding, nullptr)) return;
+  limiter::Amount amount;
+  if (policy.reads_amount && binding.counts && !load_amount(policy, binding, amount, nullptr))
+    return;
   const std::uint16_t index = policy.counters.front();
   const Counter& counter = work_.set->counters.data()[index];
   PlannedPolicy& planned = work_.plan().policies.emplace_back();
@@ -59,6 +62,7 @@ void Planning::plan_plain(const Policy& policy, const Binding& binding,
   PlannedCounter& fresh = work_.plan().counters.emplace_back();
   fresh.counter = index;
   fresh.key = keys_.hash().owned_by(counter.what);
+  fresh.amount = amount;
   fresh.counts = planned.counts;
   fresh.reserves = planned.reserves;
   work_.bank.prefetch(counter.id, fresh.key);

@@ -1,5 +1,7 @@
 #include "policies/judge/row_giving.h"
 
+#include "policies/judge/flat_plan.h"
+
 namespace weir::policies {
 
 /// A row and its key, reused for one policy after the other: most rows are only counted, and need
@@ -15,8 +17,11 @@ class RowGiving::RowMaker final : public RowSink::Key {
   }
 
   void start(const PlannedPolicy& planned) {
-    row_.policy = &giving_.work_.policy_of(planned);
-    binding_ = &giving_.work_.binding_of(planned);
+    start(giving_.work_.policy_of(planned), giving_.work_.binding_of(planned));
+  }
+  void start(const Policy& policy, const Binding& binding) {
+    row_.policy = &policy;
+    binding_ = &binding;
     row_.event = giving_.work_.set->events.data() + binding_->event;
   }
   /// The key is that of the counter.
@@ -25,6 +30,11 @@ class RowGiving::RowMaker final : public RowSink::Key {
     if (giving_.work_.counter_of(counter).near())
       hash_parts();  // another place is another key there
     row_.value = counter.value(settled);
+    rows.reading(row_);
+  }
+  void give_calm_reading(RowSink& rows, const PlannedCounter& counter) {
+    row_.hash = counter.key;
+    row_.value = Value::integer(counter.reading.value.integer());
     rows.reading(row_);
   }
   /// Of a rule, which reads nothing, or of a pattern. Out of line: few policies are.
@@ -89,6 +99,14 @@ void RowGiving::give_rows(RowSink& rows) {
     if (won.rung >= 0)
       limit = work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
     give_row(rows, planned, counter, won, limit, false);
+  }
+}
+
+void RowGiving::give_calm_rows(RowSink& rows, std::span<const FlatPolicy> policies) {
+  RowMaker row(*this);
+  for (const FlatPolicy& policy : policies) {
+    row.start(*policy.policy, *policy.binding);
+    row.give_calm_reading(rows, policy.planned);
   }
 }
 

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "policies/judge/event_keys.h"
 #include "policies/judge/ladder.h"
 #include "policies/judgement/row_sink.h"
 
 namespace weir::policies {
+
+struct FlatPolicy;
 
 /// Reports judgements to a RowSink. A policy that waits for the answer gives its rows at its
 /// settlement, unless it refuses the request itself: then there will be no answer.
@@ -19,6 +22,8 @@ class RowGiving final {
                 const Winner& won, std::optional<Number> limit, bool settled);
   void give_rows(RowSink& rows);
   void give_settled_rows(RowSink& rows);
+  /// The readings of policies none of which has a rung that holds.
+  void give_calm_rows(RowSink& rows, std::span<const FlatPolicy> policies);
 
  private:
   class RowMaker;

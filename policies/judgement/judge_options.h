@@ -18,6 +18,8 @@ struct JudgeOptions {
   /// An event that is passed stays open although its answer changes nothing: somebody wants to see
   /// that (Driver::value()).
   bool keep_open = false;
+  /// False: only the verdict and the rows are read, so Judgement::plan need not be written.
+  bool needs_plan = true;
   Trace* trace = nullptr;
   RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
   /// The time of the event for patterns and views; none: now. Live, their deadlines and windows end

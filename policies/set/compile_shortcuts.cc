@@ -87,13 +87,16 @@ std::optional<std::int64_t> calm_of(const Policy& policy, const Binding& binding
   return calm;
 }
 
-/// Whether the policy counts events of amount 1 with one counter under a key, and compares with
-/// numbers.
+/// Whether the policy counts events, or their different members, with one counter under a key, and
+/// compares with numbers.
 bool is_plain(const Policy& policy, const Binding& binding, const PolicySet& set) {
   if (!policy.has_metric || policy.pattern || policy.is_meter || !policy.meters.empty())
     return false;
   if (policy.counters.size() != 1 || policy.guarded_only || !policy.own_lists.empty()) return false;
-  if (policy.own_time || policy.reads_amount || binding.when) return false;
+  if (policy.own_time || binding.when || binding.late_amount) return false;
+  const bool members =
+      policy.metric == config::MetricDef::Kind::distinct && binding.member_id != kNoKey;
+  if (policy.reads_amount && !members) return false;
   const Counter& counter = set.counters[policy.counters.front()];
   return binding.key_id != kNoKey && !counter.common && counter.shared == nullptr &&
          binding.limits.size() == policy.rungs.size();

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+
+#include "limiter/counters/bank.h"
+#include "limiter/kinds/counter.h"
+
+namespace weir::limiter {
+
+/// Charges one counter for one key after the other. What the events of one moment have in common,
+/// the counter and where its window begins, is found once: Bank::charge() finds it each time.
+///
+/// Not thread-safe; one per thread and counter. The bank must outlive it. It may be kept when its
+/// counter is closed, as a CounterId may.
+class Charging {
+ public:
+  Charging(Bank& bank, CounterId id) noexcept;
+
+  /// Whether keys are all that its operations need. Otherwise only Bank's own operations are right.
+  bool is_simple() const noexcept { return counter_ != nullptr; }
+  /// From now on events happen at this time, on the counter's clock.
+  void move_to(TimePoint now) noexcept {
+    if (!at_ || now_ != now) move(now);
+  }
+  /// Where the key is; starts loading it.
+  Table::Place find(const Hash128& key) const noexcept {
+    const Table::Place place = counter_->table->place(key, counter_->salt);
+    counter_->table->prefetch(place);
+    return place;
+  }
+  /// As Bank::charge(), at a place that find() gave. `undo` is as made.
+  Reading charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling,
+                 Undo* undo) noexcept;
+  /// As Bank::peek(), with the event.
+  Reading peek(const Table::Place& place, const Amount& event) const noexcept;
+
+ private:
+  void move(TimePoint now) noexcept;
+  template <class F>
+  Reading read(const Table::Place& place, const Amount& event, F&& f) const noexcept;
+
+  Bank::Impl* bank_;
+  Counter* counter_;
+  TimePoint now_{};
+  std::optional<Instant> at_;  // of now_
+};
+
+}  // namespace weir::limiter
