@@ -24,7 +24,7 @@ bool RedisTalk::wait(short events, TimePoint deadline) {
   return false;
 }
 
-bool RedisTalk::open(const RedisEndpoint& at, const std::shared_ptr<const store::TlsContext>& tls,
+bool RedisTalk::open(const RedisEndpoint& at, const std::shared_ptr<const net::TlsContext>& tls,
                      const std::string& name) {
   why_.clear();
   reader_.emplace();
@@ -56,12 +56,12 @@ bool RedisTalk::open(const RedisEndpoint& at, const std::shared_ptr<const store:
 bool RedisTalk::shake_hands(TimePoint deadline) {
   for (;;) {
     switch (tls_->handshake()) {
-      case store::TlsSession::Step::done:
+      case net::TlsSession::Step::done:
         return true;
-      case store::TlsSession::Step::failed:
+      case net::TlsSession::Step::failed:
         why_ = "TLS: " + tls_->why();
         return false;
-      case store::TlsSession::Step::wait:
+      case net::TlsSession::Step::wait:
         if (!wait(POLLIN, deadline)) return false;
         break;
     }

@@ -10,8 +10,8 @@
 #include "core/clock.h"
 #include "core/redis_url.h"
 #include "net/fd.h"
+#include "net/tls.h"
 #include "store/redis/resp_reader.h"
-#include "store/redis/tls.h"
 
 namespace weir::app::doctor {
 
@@ -22,7 +22,7 @@ class RedisTalk {
   static constexpr milliseconds kStep{2'000};
 
   /// `tls`: null: none; `name`: of the certificate, empty: the host.
-  bool open(const RedisEndpoint& at, const std::shared_ptr<const store::TlsContext>& tls,
+  bool open(const RedisEndpoint& at, const std::shared_ptr<const net::TlsContext>& tls,
             const std::string& name);
   /// Null: there was none, and why() says so; an error of the server is a reply.
   const store::Reply* ask(std::initializer_list<std::string_view> words);
@@ -36,7 +36,7 @@ class RedisTalk {
 
   Clock clock_;
   net::Fd fd_;
-  std::optional<store::TlsSession> tls_;
+  std::optional<net::TlsSession> tls_;
   std::optional<store::RespReader> reader_;
   std::string why_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/support/files.h"
-#include "store/redis/tls.h"
+#include "net/tls.h"
 
 namespace weir::app {
 namespace {
@@ -68,11 +68,11 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
     return false;
   }
   if (tls) {
-    store::TlsFiles files;
+    net::TlsFiles files;
     if (from.ca) files.ca = from.ca->value;
     if (from.cert) files.cert = from.cert->value;
     if (from.key) files.key = from.key->value;
-    auto context = store::TlsContext::open(files, message);
+    auto context = net::TlsContext::open(files, message);
     if (!context) {
       message = "redis.tls: " + message;
       return false;

@@ -167,17 +167,17 @@ void Connection::connected() {
   ++connects_;
   if (settings_.tls == nullptr) return greet();
   const std::string& name = settings_.server_name.empty() ? endpoint_.host : settings_.server_name;
-  tls_ = std::make_unique<TlsSession>(*settings_.tls, fd_.get(), name);
+  tls_ = std::make_unique<net::TlsSession>(*settings_.tls, fd_.get(), name);
   state_ = State::handshaking;
 }
 
 void Connection::shake_hands() {
   switch (tls_->handshake()) {
-    case TlsSession::Step::wait:
+    case net::TlsSession::Step::wait:
       return;
-    case TlsSession::Step::failed:
+    case net::TlsSession::Step::failed:
       return fail(SharedError::denied, "TLS: " + tls_->why());
-    case TlsSession::Step::done:
+    case net::TlsSession::Step::done:
       greet();
   }
 }

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "limiter/exchange/shared_op.h"
+#include "net/tls.h"
 #include "net/worker_pool.h"
 #include "store/redis/breaker.h"
 #include "store/redis/resp_reader.h"
 #include "store/redis/settings.h"
-#include "store/redis/tls.h"
 
 namespace weir::store {
 
@@ -112,7 +112,7 @@ class Connection final : net::EventHandler, net::Timer {
   Endpoint endpoint_;
   State state_ = State::off;
   net::Fd fd_;
-  std::unique_ptr<TlsSession> tls_;
+  std::unique_ptr<net::TlsSession> tls_;
   RespReader reader_;
   std::string out_;
   std::size_t out_begin_ = 0;

@@ -10,9 +10,11 @@
 #include "core/redis_url.h"
 #include "core/result.h"
 
-namespace weir::store {
-
+namespace weir::net {
 class TlsContext;
+}
+
+namespace weir::store {
 
 using Endpoint = RedisEndpoint;
 
@@ -29,10 +31,10 @@ struct Settings {
   std::string master;               ///< sentinel: the name that they know it by
   Credentials credentials;
   Credentials sentinel_credentials;
-  int database = 0;                       ///< not in a cluster
-  std::shared_ptr<const TlsContext> tls;  ///< null: plain
-  bool functions = false;                 ///< FCALL where the server knows it, else EVALSHA
-  std::string server_name;                ///< of the certificate; empty: the host
+  int database = 0;                            ///< not in a cluster
+  std::shared_ptr<const net::TlsContext> tls;  ///< null: plain
+  bool functions = false;                      ///< FCALL where the server knows it, else EVALSHA
+  std::string server_name;                     ///< of the certificate; empty: the host
   milliseconds timeout{50};  ///< a connection without any answer for this long is given up
   milliseconds budget{5};    ///< the most that a request waits; slower probes keep the breaker open
 };

@@ -1,4 +1,6 @@
 // TLS to a real server: whom we believe, and who we are.
+#include "net/tls.h"
+
 #include "tests/store/world.h"
 #include "tests/support/certificates.h"
 #include "tests/support/free_port.h"
@@ -10,6 +12,8 @@ namespace {
 using limiter::SharedError;
 using limiter::SharedPart;
 using limiter::SharedVerb;
+using net::TlsContext;
+using net::TlsFiles;
 using test::Ask;
 using test::World;
 using weir::test::Certificates;

@@ -1,4 +1,4 @@
-#include "store/redis/tls.h"
+#include "net/tls.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -13,10 +13,10 @@
 
 #include "core/address.h"
 
-namespace weir::store {
+namespace weir::net {
 namespace {
 
-std::string last_error() {
+std::string tls_error() {
   char text[256] = "unknown";
   if (const unsigned long code = ERR_peek_last_error(); code != 0)
     ERR_error_string_n(code, text, sizeof text);
@@ -30,7 +30,7 @@ int fd_of(BIO* bio) noexcept {
 
 int bio_write(BIO* bio, const char* bytes, int length) {
   BIO_clear_retry_flags(bio);
-  const net::IoResult sent =
+  const IoResult sent =
       net::transmit(fd_of(bio), std::string_view(bytes, static_cast<std::size_t>(length)));
   if (sent.bytes > 0) return static_cast<int>(sent.bytes);
   if (sent.would_block) BIO_set_retry_write(bio);
@@ -39,7 +39,7 @@ int bio_write(BIO* bio, const char* bytes, int length) {
 
 int bio_read(BIO* bio, char* bytes, int length) {
   BIO_clear_retry_flags(bio);
-  const net::IoResult got =
+  const IoResult got =
       net::receive(fd_of(bio), std::span<char>(bytes, static_cast<std::size_t>(length)));
   if (got.bytes > 0) return static_cast<int>(got.bytes);
   if (got.would_block) BIO_set_retry_read(bio);
@@ -81,11 +81,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::open(const TlsFiles& files
   const auto fail = [&](const std::string& file) {
     // OpenSSL's own words for a file that is not there are "system lib".
     if (::access(file.c_str(), R_OK) != 0) return malformed(file + ": " + std::strerror(errno));
-    return malformed(file + ": " + last_error());
+    return malformed(file + ": " + tls_error());
   };
   if (files.ca.empty()) {
     if (SSL_CTX_set_default_verify_paths(raw) != 1)
-      return malformed("the system's certificates: " + last_error());
+      return malformed("the system's certificates: " + tls_error());
   } else if (SSL_CTX_load_verify_locations(raw, files.ca.c_str(), nullptr) != 1) {
     return fail(files.ca);
   }
@@ -123,8 +123,8 @@ TlsSession::Step TlsSession::handshake() noexcept {
   return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? Step::wait : Step::failed;
 }
 
-net::IoResult TlsSession::outcome(int result) noexcept {
-  net::IoResult out;
+IoResult TlsSession::outcome(int result) noexcept {
+  IoResult out;
   switch (SSL_get_error(session_.get(), result)) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE:
@@ -139,7 +139,7 @@ net::IoResult TlsSession::outcome(int result) noexcept {
   return out;
 }
 
-net::IoResult TlsSession::receive(std::span<char> into) noexcept {
+IoResult TlsSession::receive(std::span<char> into) noexcept {
   ERR_clear_error();
   std::size_t bytes = 0;
   const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &bytes);
@@ -147,7 +147,7 @@ net::IoResult TlsSession::receive(std::span<char> into) noexcept {
   return outcome(result);
 }
 
-net::IoResult TlsSession::transmit(std::string_view bytes) noexcept {
+IoResult TlsSession::transmit(std::string_view bytes) noexcept {
   ERR_clear_error();
   std::size_t sent = 0;
   const int result = SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &sent);
@@ -158,7 +158,7 @@ net::IoResult TlsSession::transmit(std::string_view bytes) noexcept {
 std::string TlsSession::why() const {
   const long verified = SSL_get_verify_result(session_.get());
   if (verified != X509_V_OK) return X509_verify_cert_error_string(verified);
-  return last_error();
+  return tls_error();
 }
 
-}  // namespace weir::store
+}  // namespace weir::net

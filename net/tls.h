@@ -11,7 +11,7 @@
 struct ssl_ctx_st;
 struct ssl_st;
 
-namespace weir::store {
+namespace weir::net {
 
 struct TlsFiles {
   std::string ca;    ///< PEM; empty: the system's
@@ -42,16 +42,16 @@ class TlsSession {
   TlsSession(const TlsContext& context, int fd, const std::string& name);
   enum class Step : std::uint8_t { done, wait, failed };
   Step handshake() noexcept;
-  net::IoResult receive(std::span<char> into) noexcept;
-  net::IoResult transmit(std::string_view bytes) noexcept;
+  IoResult receive(std::span<char> into) noexcept;
+  IoResult transmit(std::string_view bytes) noexcept;
   std::string why() const;  ///< of a failed handshake, for people
 
  private:
   struct Free {
     void operator()(ssl_st* session) const noexcept;
   };
-  net::IoResult outcome(int result) noexcept;
+  IoResult outcome(int result) noexcept;
   std::unique_ptr<ssl_st, Free> session_;
 };
 
-}  // namespace weir::store
+}  // namespace weir::net
