@@ -67,7 +67,7 @@ std::size_t DoorSession::take_checks(std::span<char> input) {
       case net::HeadStatus::refused: {
         const net::HttpRefusalRow& row = net::http_refusal_row(ctx_.check.refusal);
         ctx_.metrics.add(Metric::requests_malformed);
-        keep_alive_ = is_head_ = body_done_ = false;
+        lose_track();
         problem(row.status, row.detail);
         return input.size();
       }
@@ -89,11 +89,8 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   is_head_ = check.method_id == net::Method::head;
   head_bytes_ = check.size;
   decoded_ = 0;
-  body_done_ = !check.has_body();
-  framing_ = check.framing;
-  body_left_ = check.content_length;
+  body_.start(check.framing, check.content_length, ctx_.settings.chunks);
   discarded_ = 0;
-  chunks_ = net::ChunkedDecoder(ctx_.settings.chunks);
   body_state_ = BodyState::not_read;
   door_ = find_door(ctx_.settings.doors, check.target);
   unlink();
@@ -128,26 +125,30 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   const HeaderField* const partial = check.fields.find("x-envoy-auth-partial-body");
   const bool cut = partial != nullptr && net::same_ignoring_case(partial->value, "true");
   const bool coded = net::content_coding(check.fields) != net::ContentCoding::identity;
-  if (body_done_ || cut || coded) {
-    request.body_state = coded && !body_done_               ? BodyState::encoded
-                         : body_done_ && partial != nullptr ? BodyState::complete
-                                                            : BodyState::not_read;
+  if (body_.done() || cut || coded) {
+    request.body_state = coded && !body_.done()               ? BodyState::encoded
+                         : body_.done() && partial != nullptr ? BodyState::complete
+                                                              : BodyState::not_read;
     body_state_ = request.body_state;
     return judge(request, head_bytes_, true);
   }
-  if (framing_ == net::Framing::length && body_left_ <= ctx_.settings.body_bytes_max &&
-      input.size() - head_bytes_ >= body_left_) {
-    decoded_ = static_cast<std::size_t>(body_left_);
-    body_left_ = 0;
-    body_done_ = true;
+  if (body_.framing() == net::Framing::length && body_.left() <= ctx_.settings.body_bytes_max &&
+      input.size() - head_bytes_ >= body_.left()) {
     request.body_state = body_state_ = BodyState::complete;
-    request.body = {input.data() + head_bytes_, decoded_};
+    request.body = body_.take(input.subspan(head_bytes_)).data;
+    decoded_ = request.body.size();
     return judge(request, head_bytes_ + decoded_, true);
   }
   state_ = State::reading_body;
   expect(ctx_.settings.body_time);
   if (check.expect_continue && input.size() == head_bytes_) send(kContinue);
   return 0;
+}
+
+// What follows on the connection belongs to no check that could be read.
+void DoorSession::lose_track() noexcept {
+  keep_alive_ = is_head_ = false;
+  body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
 }
 
 bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
@@ -181,7 +182,7 @@ bool DoorSession::read_body() {
       body_state_ = BodyState::too_large;
       return judge_kept(true);
     }
-    if (body_done_) {
+    if (body_.done()) {
       if (wanted) {
         body_state_ = BodyState::complete;
         return judge_kept(true);
@@ -204,33 +205,19 @@ bool DoorSession::read_body() {
 bool DoorSession::take_body() {
   const bool wanted = state_ == State::reading_body;
   const std::size_t before = wanted ? head_bytes_ + decoded_ : 0;
-  if (in_.size() <= before || body_done_) return true;
-  char* const raw = in_.data() + before;
-  const std::size_t size = in_.size() - before;
-  std::size_t used = 0, data = 0;
-  if (framing_ == net::Framing::length) {
-    used = data = static_cast<std::size_t>(std::min<std::uint64_t>(size, body_left_));
-    body_left_ -= used;
-    body_done_ = body_left_ == 0;
-  } else {
-    while (used < size && !chunks_.done()) {
-      const auto step = chunks_.next({raw + used, size - used});
-      if (step.refusal != net::HttpRefusal::none) return false;
-      std::memmove(raw + data, step.data.data(), step.data.size());
-      data += step.data.size();
-      used += step.used;
-    }
-    body_done_ = chunks_.done();
-  }
-  const std::size_t kept = wanted ? data : 0;
-  if (!wanted) discarded_ += used;
+  if (in_.size() <= before || body_.done()) return true;
+  const std::span<char> raw{in_.data() + before, in_.size() - before};
+  const auto piece = body_.take(raw);
+  if (piece.malformed()) return false;
+  const std::size_t kept = wanted ? piece.data.size() : 0;
+  if (!wanted) discarded_ += piece.used;
   decoded_ += kept;
-  if (used == kept) return true;
+  if (piece.used == kept) return true;
   if (before + kept == 0) {
-    in_.consume(used);
+    in_.consume(piece.used);
   } else {
-    std::memmove(raw + kept, raw + used, size - used);
-    in_.truncate(in_.size() - (used - kept));
+    std::memmove(raw.data() + kept, raw.data() + piece.used, raw.size() - piece.used);
+    in_.truncate(in_.size() - (piece.used - kept));
   }
   return true;
 }
@@ -358,9 +345,9 @@ void DoorSession::resume(TimePoint now) {
 }
 
 AnswerFrame DoorSession::frame() noexcept {
-  const bool can_go_on =
-      body_done_ || (framing_ == net::Framing::length ? body_left_ <= kDiscardBytes
-                                                      : framing_ == net::Framing::chunked);
+  const bool can_go_on = body_.done() || (body_.framing() == net::Framing::length
+                                              ? body_.left() <= kDiscardBytes
+                                              : body_.framing() == net::Framing::chunked);
   keep_alive_ = keep_alive_ && !ctx_.draining && can_go_on;
   return {ctx_.date.at(Clock::wall()), keep_alive_, http_1_0_, is_head_};
 }
@@ -368,7 +355,7 @@ AnswerFrame DoorSession::frame() noexcept {
 void DoorSession::answer(std::string_view bytes) {
   if (!send(bytes)) return;
   if (!keep_alive_) return begin_close();
-  if (body_done_) return next_check();
+  if (body_.done()) return next_check();
   state_ = State::discarding;
   expect(ctx_.settings.body_time);
 }

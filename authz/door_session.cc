@@ -33,7 +33,7 @@ void DoorSession::open(net::Fd fd, const Address& peer) {
   state_ = State::reading_head;
   readable_ = peer_ended_ = watching_writable_ = starved_ = served_ = head_begun_ = false;
   progress_ = {};
-  body_done_ = true;
+  body_.start(net::Framing::none, 0, ctx_.settings.chunks);
   peer_ = peer == Address{} ? Address::v4(0x7f000001) : peer;  // a Unix socket: this machine
   link_newest();
   ++ctx_.open_count;
@@ -222,7 +222,7 @@ void DoorSession::begin_close() {
 
 void DoorSession::finish_close() {
   // Closing over unread bytes is a reset, which may take the answer out of the caller's hands.
-  if (peer_ended_ || (!readable_ && in_.empty() && body_done_)) return close();
+  if (peer_ended_ || (!readable_ && in_.empty() && body_.done())) return close();
   ::shutdown(fd_.get(), SHUT_WR);
   state_ = State::lingering;
   in_.clear();
@@ -282,7 +282,7 @@ void DoorSession::take_timer() {
         return close();
       }
       ctx_.metrics.add(Metric::timeout_head);
-      keep_alive_ = is_head_ = body_done_ = false;
+      lose_track();
       problem(408, {});
       break;
     case State::reading_body:

@@ -10,6 +10,7 @@
 #include "authz/door_context.h"
 #include "net/bytes.h"
 #include "net/fd.h"
+#include "net/http/body_reader.h"
 #include "net/outbox.h"
 #include "net/reactor.h"
 
@@ -76,6 +77,7 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   bool read_head();
   std::size_t take_checks(std::span<char> input);
   std::size_t on_head(std::span<char> input);
+  void lose_track() noexcept;
   bool read_body();
   bool take_body();
   bool judge_kept(bool may_wait);
@@ -119,12 +121,9 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   BodyState body_state_ = BodyState::not_read;
   std::uint8_t put_off_ = 0;  // writes in the outbox
   std::uint32_t head_bytes_ = 0;
-  std::size_t decoded_ = 0;      // body bytes behind the head in in_
-  std::uint64_t body_left_ = 0;  // still to come, of a body with a length
+  std::size_t decoded_ = 0;  // body bytes behind the head in in_
   std::size_t discarded_ = 0;
-  net::Framing framing_ = net::Framing::none;
-  net::ChunkedDecoder chunks_;
-  bool body_done_ = true;
+  net::BodyReader body_;
   net::HeadProgress progress_;
   TimePoint time_{};      // of the check
   TimePoint deadline_{};  // until which its caller waits; max: unknown

@@ -7,38 +7,14 @@
 #include <span>
 #include <string_view>
 
+#include "net/http/body_reader.h"
 #include "net/http/chunked.h"
 #include "net/http/fields.h"
 #include "net/socket.h"
 
 namespace weir::proxy {
 
-/// Where one message's body ends, fed with raw bytes as they come. One per direction of a session.
-class BodyReader {
- public:
-  struct Piece {
-    std::size_t used = 0;   ///< raw bytes dealt with; what follows belongs to the next message
-    std::string_view data;  ///< body bytes, moved together at the front of the raw bytes
-    net::HttpRefusal refusal = net::HttpRefusal::none;
-    bool malformed() const noexcept { return refusal != net::HttpRefusal::none; }
-  };
-
-  void start(net::Framing framing, std::uint64_t length, const net::ChunkLimits& limits) noexcept;
-  /// Uses as much as there is. The raw bytes are overwritten where framing lay between data.
-  Piece take(std::span<char> raw) noexcept;
-  /// The connection has ended: that completes a body which only the close delimits.
-  void end() noexcept;
-
-  bool done() const noexcept { return done_; }
-  net::Framing framing() const noexcept { return framing_; }
-  std::uint64_t left() const noexcept { return left_; }  ///< with framing length
-
- private:
-  net::Framing framing_ = net::Framing::none;
-  bool done_ = true;
-  std::uint64_t left_ = 0;
-  net::ChunkedDecoder chunks_;
-};
+using net::BodyReader;
 
 /// The pieces of one write: a head, a body part in the receiver's framing. Views must outlive it.
 class Parts {
