@@ -310,6 +310,18 @@ struct ShareDef {
   std::optional<Duration> sync;
 };
 
+/// How envoyproxy/ratelimit names in Redis what a policy counts.
+struct PeerKey {
+  struct Entry {
+    std::string key;
+    std::string value;   ///< its only one, or the pattern that stands for all of them
+    bool fixed = false;  ///< else `value` is empty, and the call's own stands there
+  };
+  std::string prefix, domain;
+  std::vector<Entry> entries;  ///< none: a limit that a call brings along, whatever its entries
+  milliseconds unit{0};        ///< whole seconds
+};
+
 /// How a policy works while the shared store is away.
 struct OnErrorDef {
   enum class What : std::uint8_t {
@@ -347,7 +359,8 @@ struct PolicyDef {
   std::optional<Located<std::size_t>> keep;  ///< default 1000
   std::optional<Located<std::size_t>> keys;  ///< default limits.keys
   bool announce = false;
-  std::optional<ShareDef> share;  ///< by all replicas
+  std::optional<ShareDef> share;    ///< by all replicas
+  std::optional<PeerKey> peer_key;  ///< in the shared store
   std::optional<OnErrorDef> on_error;
 };
 
@@ -490,12 +503,14 @@ struct Server {
   struct RateLimit {
     std::vector<Text> files;  ///< patterns, as `include`
     std::optional<ShareDef> share;
-    bool shadow = false;         ///< answers OK whatever the policies say
-    bool quota = false;          ///< every event has quota
-    bool merge_domains = false;  ///< several files may add to one domain
-    bool metadata = false;       ///< dynamic_metadata in answers
-    bool json = false;           ///< `POST /json` and `GET /healthcheck` on the api door
-    double near = 0.8;           ///< from this part of a limit on, hits are near it, in its metrics
+    std::optional<Where> peer_keys;  ///< the files' limits count under envoyproxy/ratelimit's keys
+    std::string peer_prefix;         ///< which begin with it
+    bool shadow = false;             ///< answers OK whatever the policies say
+    bool quota = false;              ///< every event has quota
+    bool merge_domains = false;      ///< several files may add to one domain
+    bool metadata = false;           ///< dynamic_metadata in answers
+    bool json = false;               ///< `POST /json` and `GET /healthcheck` on the api door
+    double near = 0.8;  ///< from this part of a limit on, hits are near it, in its metrics
     std::optional<Text> limitador;  ///< a file of limitador's limits, and its paths on the api door
     std::vector<LimitadorLimit> limits;  ///< what that file says
     /// Names of the header fields that tell of the scarcest limit; empty: none.

@@ -85,7 +85,7 @@ void MemoryStore::note_began(const SharedOp& op, std::size_t part, const Hash128
   const limiter::SharedCounter& counter = *op.parts[part].counter;
   reply.parts[part].began = {};
   if (counter.spec.window != limiter::Window::every_first ||
-      counter.kind->shared != limiter::SharedForm::fixed) {
+      counter.form != limiter::SharedForm::fixed) {
     return;
   }
   const Hash128 name = name_of(op, part, key).key;
@@ -203,7 +203,7 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::C
       return;
     }
     if (const auto before = done_.find(name_of(op, i, key));
-        before != done_.end() && op.parts[i].counter->kind->shared == limiter::SharedForm::gauges) {
+        before != done_.end() && op.parts[i].counter->form == limiter::SharedForm::gauges) {
       forget(before);  // the new report replaces the old one
     }
     const bool there = op.again && done_.contains(name_of(op, i, key));

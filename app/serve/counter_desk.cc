@@ -59,7 +59,7 @@ void CounterDesk::ask(const admin::StoreQuestion& question, TimePoint now,
   std::erase_if(visits_, [](const auto& visit) { return visit->over(); });
   const policies::Policy& policy = question.set->policies[question.policy];
   const std::vector<std::string_view> parts(question.parts.begin(), question.parts.end());
-  const auto key = policies::shared_key(policy, parts, secret_, sharing_);
+  const auto key = policies::shared_key(policy, parts, secret_, sharing_, Clock::wall());
   if (!key) return tell({"the key does not fit the policy", {}});
   Visit& visit = *visits_.emplace_back(std::make_unique<Visit>(question, std::move(tell)));
   for (const std::uint16_t index : policy.counters) {

@@ -242,6 +242,21 @@ class RuleReader {
   bool full_ = false;
 };
 
+/// The key of a rule's counts in Redis, where they are envoyproxy/ratelimit's.
+std::optional<PeerKey> peer_key_of(const DescriptorDef& call, const Server::RateLimit& settings) {
+  if (!settings.peer_keys) return std::nullopt;
+  PeerKey out;
+  out.prefix = settings.peer_prefix;
+  out.domain = call.domain.value;
+  out.unit = unit_length(call.rule->unit);
+  for (std::size_t i = 0; i < call.entries.size(); ++i) {
+    const Entry& entry = call.entries[i];
+    const bool fixed = entry.kind == Entry::Kind::value || call.rule->shared[i];
+    out.entries.push_back({entry.key.value, fixed ? entry.value.value : std::string(), fixed});
+  }
+  return out;
+}
+
 /// A name that policies can have; the first of equal ones as it is, the others numbered.
 class PolicyNames {
  public:
@@ -364,6 +379,7 @@ void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model)
                                                 : Mode::enforce;
       policy.share =
           model.server.ratelimit.share ? model.server.ratelimit.share : model.defaults.share;
+      policy.peer_key = peer_key_of(rule.call, model.server.ratelimit);
       policy.on_error = model.defaults.on_error;
       Rung rung;
       rung.where = rule.where;
@@ -418,6 +434,7 @@ void add_limit_overrides(Model& model) {
     policy.charge.value = Charge::always;
     policy.share =
         model.server.ratelimit.share ? model.server.ratelimit.share : model.defaults.share;
+    policy.peer_key = peer_key_of(*event.descriptor, model.server.ratelimit);
     policy.on_error = model.defaults.on_error;
     Rung rung;
     rung.where = where;

@@ -46,6 +46,18 @@ constexpr Row<RateLimit> kRateLimit[] = {
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "as `defaults` says",
       "Whose counts the files' limits are, and those that calls bring along."},
      [](Reader& r, const Member& m, RateLimit& out) { read_share(r, m, out.share); }},
+    {{"redis_keys", R"({"enum":["weir","envoyproxy"]})", "`weir` or `envoyproxy`", "`weir`",
+      "`envoyproxy`: the files' limits, and those that calls bring along, count in Redis under the "
+      "keys of envoyproxy/ratelimit, so that both may run side by side. Implies `share: redis`."},
+     [](Reader& r, const Member& m, RateLimit& out) {
+       const auto theirs = r.choice<bool>(m, {{"weir", false}, {"envoyproxy", true}});
+       if (theirs && *theirs) out.peer_keys = m.value->where;
+     }},
+    {{"redis_prefix", shape::kText, "text", "",
+      "What those keys begin with: `CACHE_KEY_PREFIX` of envoyproxy/ratelimit."},
+     [](Reader& r, const Member& m, RateLimit& out) {
+       if (const auto text = r.text(m)) out.peer_prefix = text->value;
+     }},
     {{"headers", R"({"anyOf":[{"type":"boolean"},{"$ref":"#/$defs/ratelimit_headers"}]})",
       "`true`, `false`, or a map (below)", "`false`",
       "Header fields of the scarcest limit in the answer, for the client."},
@@ -93,7 +105,18 @@ constexpr Row<RateLimit> kRateLimit[] = {
 }  // namespace
 
 void read_rate_limit(Reader& reader, const Member& m, Server::RateLimit& out) {
-  reader.walk(*m.value, "\"ratelimit\"", kRateLimit, out);
+  const Seen seen = reader.walk(*m.value, "\"ratelimit\"", kRateLimit, out);
+  if (Reader::has(seen, kRateLimit, "redis_prefix") && !out.peer_keys) {
+    reader.error(*m.value, "\"redis_prefix\" is about the keys of envoyproxy/ratelimit",
+                 "write redis_keys: envoyproxy, or leave it out");
+  }
+  if (!out.peer_keys) return;
+  if (Reader::has(seen, kRateLimit, "share") && (!out.share || out.share->sync)) {
+    reader.problems().error(*out.peer_keys,
+                            "envoyproxy/ratelimit's keys are asked for in Redis with each call",
+                            "write share: redis, or leave share out");
+  }
+  if (!out.share || out.share->sync) out.share = ShareDef{*out.peer_keys, {}};
 }
 
 void add_rate_limit_tables(std::vector<TableDoc>& out) {

@@ -1,5 +1,7 @@
 #include "limiter/exchange/shared_op.h"
 
+#include "core/assert.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -68,9 +70,18 @@ SharedCounter::SharedCounter(const Hash128& id, const CounterSpec& what, bool ex
       spec(in_whole_parts(what)),
       rule(Rule::of(what)),
       kind(find_kind(what)),
+      form(kind != nullptr ? kind->shared : SharedForm::fixed),
       remembers(exchanged || must_remember(what, kind)),
       name(name_in_store(remembers ? id : Hash128{id.lo ^ kLayout, id.hi})) {
   if (what.radius != 0) grid.emplace(what.radius);
+}
+
+SharedCounter SharedCounter::decimal(const Hash128& id, const CounterSpec& what) {
+  SharedCounter out(id, what);
+  WEIR_ASSERT(out.form == SharedForm::fixed && what.window == Window::every && !what.real &&
+              !what.outcome);
+  out.form = SharedForm::decimal;
+  return out;
 }
 
 }  // namespace weir::limiter

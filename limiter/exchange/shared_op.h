@@ -23,11 +23,16 @@ struct SharedCounter {
   /// Does not throw; `kind` is null if there is no such kind (the caller checks). `exchanged`:
   /// replicas send their counts, and send them again if no answer came.
   SharedCounter(const Hash128& id, const CounterSpec& what, bool exchanged = false);
+  /// The same for keys that others write too: SharedForm::decimal. Of counts and sums of integers
+  /// in `every` windows of whole seconds, without outcomes; the key of an operation says which
+  /// window.
+  static SharedCounter decimal(const Hash128& id, const CounterSpec& what);
 
   Hash128 identity;
   CounterSpec spec;
   Rule rule;
   const Kind* kind;
+  SharedForm form;  ///< meaningless without a kind
   /// The store keeps with each key which events came last, so that one that is sent again counts
   /// once. Without that adding one costs the store half, and is not sent again (store/redis).
   bool remembers;
@@ -74,8 +79,10 @@ struct SharedOp {
   SharedVerb verb = SharedVerb::add;
   std::span<const SharedPart> parts;  ///< 1 .. kPartsMax, on the same key; of a pattern: none
   const PatternAsk* pattern = nullptr;
-  std::string_view key;  ///< as limiter/exchange/shared_key.h spells it
-  Place place;           ///< of a counter with a radius: where it happened; no part of the key
+  /// As limiter/exchange/shared_key.h spells it; of SharedForm::decimal the whole key, whose window
+  /// is the event's.
+  std::string_view key;
+  Place place;  ///< of a counter with a radius: where it happened; no part of the key
   Amount event;
   SharedId id;
   TimePoint at{};            ///< settle: the request's time; take_back: SharedReply::at of the add

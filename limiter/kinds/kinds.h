@@ -63,8 +63,9 @@ enum class SharedForm : std::uint8_t {
   flights,  ///< open events with the times at which they end by themselves
   gauges,   ///< the open requests of each replica, likewise
   near,     ///< events and where they were, in a sorted set for each cell
+  decimal,  ///< one total of one window as text, under a key of envoyproxy/ratelimit's making
 };
-inline constexpr std::size_t kSharedForms = 10;
+inline constexpr std::size_t kSharedForms = 11;
 
 /// A row of the table of kinds. A new kind is a row, and its operations.
 struct Kind {

@@ -250,7 +250,10 @@ void Planning::plan_counters(const Policy& policy, const Binding& binding,
         if (work_.counts.is_synced(counter)) {
           store_.touch_synced(counter, fresh.key, binding.key);
         } else {
-          if (key_in_store == PlannedCounter::kNone) key_in_store = store_.spell_key(binding.key);
+          if (key_in_store == PlannedCounter::kNone) {
+            key_in_store = policy.peer_key ? store_.spell_peer_key(*policy.peer_key)
+                                           : store_.spell_key(binding.key);
+          }
           fresh.shared_key = key_in_store;
         }
       }

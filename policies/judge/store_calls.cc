@@ -2,6 +2,7 @@
 
 #include "core/assert.h"
 #include "limiter/exchange/shared_key.h"
+#include "policies/set/peer_key.h"
 
 namespace weir::policies {
 namespace {
@@ -14,8 +15,7 @@ using limiter::SharedVerb;
 /// Spells the key just loaded (hash_) for the store; returns an index into shared_keys_. The place
 /// of a radius key is not part of it.
 std::uint16_t StoreCalls::spell_key(const std::vector<KeySlot>& key_slots) {
-  if (shared_keys_used_ == shared_keys_.size()) shared_keys_.emplace_back();
-  std::string& out = shared_keys_[shared_keys_used_];
+  std::string& out = next_key();
   out = sharing_->prefix;
   const bool near = has_radius(key_slots);
   if (!sharing_->readable) {
@@ -31,6 +31,20 @@ std::uint16_t StoreCalls::spell_key(const std::vector<KeySlot>& key_slots) {
     key.end();
   }
   return static_cast<std::uint16_t>(shared_keys_used_++);
+}
+
+std::uint16_t StoreCalls::spell_peer_key(const config::PeerKey& key) {
+  std::string& out = next_key();
+  out.clear();
+  const Descriptor* const descriptor = work_.frame.descriptor();
+  WEIR_ASSERT(descriptor != nullptr);  // nothing else is an event of such a policy
+  append_peer_key(out, key, *descriptor, work_.at.wall);
+  return static_cast<std::uint16_t>(shared_keys_used_++);
+}
+
+std::string& StoreCalls::next_key() {
+  if (shared_keys_used_ == shared_keys_.size()) shared_keys_.emplace_back();
+  return shared_keys_[shared_keys_used_];
 }
 
 /// This judgement will read or charge the key: queues it for its next interval.

@@ -35,6 +35,8 @@ class StoreCalls final {
   /// The best-effort operations: the driver sends them after every call.
   StoreOps& best_effort() noexcept { return best_effort_; }
   std::uint16_t spell_key(const std::vector<KeySlot>& key);
+  /// The same for the descriptor under judgement, as envoyproxy/ratelimit names it.
+  std::uint16_t spell_peer_key(const config::PeerKey& key);
   void touch_synced(const Counter& counter, const limiter::CounterKey& key,
                     const std::vector<KeySlot>& key_slots);
   StoreOps::Item& add_best_effort_for(const PlannedCounter& planned, limiter::SharedVerb verb,
@@ -45,6 +47,7 @@ class StoreCalls final {
   void reset_in_store(const Counter& counter, std::string_view key, const Place& place);
 
  private:
+  std::string& next_key();  // of shared_keys_
   StoreOps::Item& add_best_effort(limiter::SharedVerb verb, std::string_view key,
                                   const limiter::Amount& event, const limiter::SharedId& id);
 

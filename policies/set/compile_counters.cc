@@ -125,6 +125,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     }
     if (counter.shadow) rest += "shadow; ";
     if (def.share) rest += def.share->sync ? "share redis sync; " : "share redis; ";
+    if (def.peer_key) rest += "keys of envoyproxy, " + def.peer_key->prefix + "; ";
     counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
     counter.spec.what = counter.what;
     counter.canonical = describe(counter.spec) + " " + rest;
@@ -132,7 +133,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
     counter.identity = identity_of(counter.canonical);
     if (def.share) {
-      counter.shared = std::make_shared<limiter::SharedCounter>(counter.identity, counter.spec);
+      counter.shared = std::make_shared<limiter::SharedCounter>(
+          def.peer_key ? limiter::SharedCounter::decimal(counter.identity, counter.spec)
+                       : limiter::SharedCounter(counter.identity, counter.spec));
       if (def.share->sync) {
         counter.synced =
             limiter::SyncedCounter::of(counter.shared, def.share->sync->value, counter.wall_clock);

@@ -104,6 +104,7 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.missing = def.missing.value;
   policy.metric = def.metric.kind;
   policy.shared = def.share.has_value();
+  policy.peer_key = def.peer_key;
   if (def.on_error) policy.on_error = *def.on_error;
   policy.reads_score = def.metric.kind == MetricDef::Kind::score;
   policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;

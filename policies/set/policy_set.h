@@ -162,7 +162,8 @@ struct Policy {
   /// Other policies may refuse what it counts in the shared store: the count is reserved there
   /// until the verdict.
   bool provisional = false;
-  config::OnErrorDef on_error;  ///< while the shared store is away
+  config::OnErrorDef on_error;              ///< while the shared store is away
+  std::optional<config::PeerKey> peer_key;  ///< names its counts there
   /// A policy with `metrics` has a meter for each: a policy without rungs, whose readings its own
   /// rungs know by name.
   bool is_meter = false;

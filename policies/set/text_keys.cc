@@ -3,6 +3,7 @@
 #include "config/text/units.h"
 #include "limiter/exchange/shared_key.h"
 #include "policies/lang/place_text.h"
+#include "policies/set/peer_key.h"
 
 namespace weir::policies {
 
@@ -63,7 +64,8 @@ Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy,
 }
 
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
-                               const HashSecret& secret, const Sharing& sharing) {
+                               const HashSecret& secret, const Sharing& sharing, TimePoint wall) {
+  if (policy.peer_key) return peer_key(*policy.peer_key, parts, wall);
   const auto& key = policy.bindings.front().key;
   const auto hash = hash_parts(key, parts, secret, true);
   if (!hash) return hash.error();

@@ -23,9 +23,10 @@ Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& poli
                                         std::span<const std::string_view> parts,
                                         const HashSecret& secret);
 /// The same key in the form of the shared store: for limiter::SharedOp::key. A place of a radius
-/// key is not part of it, but goes into SharedOp::place.
+/// key is not part of it, but goes into SharedOp::place. `wall`: which window's, where the key
+/// says.
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
-                               const HashSecret& secret, const Sharing& sharing);
+                               const HashSecret& secret, const Sharing& sharing, TimePoint wall);
 Result<Hash128> list_key(const PolicySet& set, const List& list,
                          std::span<const std::string_view> parts, const HashSecret& secret);
 

@@ -180,7 +180,7 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
     reading.in_flight =
         static_cast<std::uint32_t>(std::clamp((reading.value - own).as_real(), 0.0, 4e9));
   }
-  const bool says_when = part.counter->kind->shared == SharedForm::fixed &&
+  const bool says_when = part.counter->form == SharedForm::fixed &&
                          spec.window == Window::every_first && op.verb == SharedVerb::read;
   if (op.verb == SharedVerb::add || says_when) {
     Number undo;
@@ -188,7 +188,7 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
     out.undo = undo.as_real();
   }
   out.began = {};
-  if (spec.window == Window::every_first && part.counter->kind->shared == SharedForm::fixed)
+  if (spec.window == Window::every_first && part.counter->form == SharedForm::fixed)
     out.began = from_ms(static_cast<std::int64_t>(std::clamp(out.undo, 0.0, kMost)));
   return true;
 }
@@ -247,7 +247,7 @@ double limit_of(const SharedPart& part) noexcept {
 
 void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint wall) {
   const limiter::CounterSpec& spec = part.counter->spec;
-  const SharedForm form = part.counter->kind->shared;
+  const SharedForm form = part.counter->form;
   const bool times = form == SharedForm::log && !part.counter->remembers;
   pack.byte(times ? kTimesForm : static_cast<unsigned>(form));
   pack.byte((part.ceiling && part.ceiling->inclusive ? 1U : 0U) |
@@ -297,7 +297,7 @@ bool can_send(const SharedOp& op) noexcept {
     if (op.event.amount.is_negative()) return false;
   }
   // Each of those is a member of a set, a gauge is one however much it is.
-  return op.parts.front().counter->kind->shared != SharedForm::flights ||
+  return op.parts.front().counter->form != SharedForm::flights ||
          op.event.amount <= Number(kFlightsMost);
 }
 
@@ -309,6 +309,7 @@ bool counts_once(const SharedOp& op) noexcept {
 
 void append_key(std::string& out, const SharedPart& part, std::string_view key,
                 std::string_view tail) {
+  if (part.counter->form == SharedForm::decimal) return append_bulk(out, key);
   const std::string& name = part.counter->name;
   append_count(out, '$', 8 + name.size() + key.size() + tail.size());
   out += "weir:";

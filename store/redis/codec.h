@@ -23,6 +23,7 @@ bool counts_once(const limiter::SharedOp& op) noexcept;
 
 /// Appends the operation's keys, as bulk strings; returns how many. A part with outcomes has two.
 /// `weir:<counter>:{<key>}`: the braces put all parts of an operation into one slot of a cluster.
+/// Of SharedForm::decimal the key as it is.
 unsigned append_keys(std::string& out, const limiter::SharedOp& op);
 
 /// Appends the operation's argument, as one bulk string. `now.wall` says where a calendar's windows

@@ -22,7 +22,7 @@ std::size_t bit_of(const SharedPart& part, std::string_view key) noexcept {
   return (of_key ^ static_cast<std::size_t>(part.counter->identity.lo)) % 1024;
 }
 
-SharedForm form_of(const SharedOp& op) noexcept { return op.parts[0].counter->kind->shared; }
+SharedForm form_of(const SharedOp& op) noexcept { return op.parts[0].counter->form; }
 
 }  // namespace
 

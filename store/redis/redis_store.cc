@@ -76,7 +76,9 @@ unsigned RedisStore::slot(const SharedOp& op) const {
   if (!is_cluster()) return 0;
   // The braces of the key's name hold op.key; where that has a brace itself, Redis ends at the
   // first.
-  return slot_of(op.key.substr(0, op.key.find('}')));
+  const bool bare = op.pattern == nullptr && !op.parts.empty() &&
+                    op.parts.front().counter->form == limiter::SharedForm::decimal;
+  return slot_of(bare ? op.key : op.key.substr(0, op.key.find('}')));
 }
 
 Node* RedisStore::node_of(unsigned slot) noexcept {

@@ -12,7 +12,8 @@ namespace weir::store {
 namespace {
 
 constexpr std::array<std::string_view, limiter::kSharedForms> kFiles = {
-    "fixed", "ring", "log", "members", "tally", "leaky", "last", "flights", "gauges", "near"};
+    "fixed", "ring",    "log",    "members", "tally",  "leaky",
+    "last",  "flights", "gauges", "near",    "decimal"};
 constexpr std::string_view kTimesFile = "times";  // beside "log": kTimesForm
 
 std::string_view file(const std::string& name) {
@@ -160,9 +161,9 @@ bool knows_plain(ScriptIndex index) noexcept {
 
 ScriptIndex script_of(const limiter::SharedOp& op) noexcept {
   if (op.pattern != nullptr) return kPatternScript;
-  const limiter::SharedForm first = op.parts.front().counter->kind->shared;
+  const limiter::SharedForm first = op.parts.front().counter->form;
   for (const limiter::SharedPart& part : op.parts) {
-    if (part.counter->kind->shared != first) return kMixedScript;
+    if (part.counter->form != first) return kMixedScript;
   }
   return static_cast<ScriptIndex>(first);
 }

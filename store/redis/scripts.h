@@ -16,7 +16,7 @@ inline constexpr std::size_t kScripts = kPatternScript + 1;
 
 /// The form, beside those of limiter::SharedForm, of logs that do not remember their events
 /// (times.lua).
-inline constexpr unsigned kTimesForm = 10;
+inline constexpr unsigned kTimesForm = 11;
 static_assert(kTimesForm >= limiter::kSharedForms);
 
 struct Script {

@@ -4,6 +4,8 @@
 
 #include <deque>
 
+#include "policies/judge/immediate_outbox.h"
+#include "policies/set/sharing.h"
 #include "tests/policies/world.h"
 
 /// Calls of the rate limit service as events, without any door.
@@ -66,6 +68,7 @@ class Service {
     return call(std::move(domain), {{std::move(entries), hits, {}}}).over;
   }
   void pass(milliseconds time) { world_.now += time; }
+  void share(const Sharing& sharing, Outbox& outbox) { world_.driver.share(sharing, outbox); }
 
  private:
   World world_;
@@ -107,6 +110,85 @@ policies:
   EXPECT_FALSE(service.over("web", {{"remote_address", "192.0.2.1"}}, 9)) << "another domain";
   EXPECT_FALSE(service.over("api", {{"remote_address", "192.0.2.1"}, {"path", "/"}}, 9))
       << "a descriptor with more entries is another";
+}
+
+/// The keys of a call in Redis, under those of envoyproxy/ratelimit.
+std::vector<std::string> peer_keys(const std::string& settings, const std::string& file,
+                                   std::vector<Asked> asked, std::string domain = "shop") {
+  Service service("redis: {url: 'redis://127.0.0.1', secret: " + std::string(32, 's') +
+                      "}\nratelimit: {redis_keys: envoyproxy" + settings + "}\npolicies: []\n",
+                  {file});
+  std::vector<std::string> out;
+  ImmediateOutbox outbox([&](StoreOps& operations, TimePoint) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      EXPECT_EQ(operations[i].op.parts[0].counter->form, limiter::SharedForm::decimal);
+      out.push_back(operations[i].key);
+      operations.replies()[i] = {};
+    }
+  });
+  const Sharing sharing{7, "mine", false, milliseconds{60'000}, milliseconds{60'000}};
+  service.share(sharing, outbox);
+  service.call(std::move(domain), std::move(asked));
+  return out;
+}
+
+constexpr char kTheirShop[] = R"(domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: minute, requests_per_unit: 5}
+    descriptors:
+      - {key: path, value: /login, rate_limit: {unit: hour, requests_per_unit: 9}}
+  - {key: path, value: "/a/*", share_threshold: true, rate_limit: {unit: second, requests_per_unit: 5}}
+  - {key: path, value: "/b/*", rate_limit: {unit: day, requests_per_unit: 5}}
+  - {key: shadow, shadow_mode: true, rate_limit: {unit: week, requests_per_unit: 1}}
+  - {key: month, rate_limit: {unit: month, requests_per_unit: 1}}
+  - {key: year, rate_limit: {unit: year, requests_per_unit: 1}}
+  - {key: free, rate_limit: {unlimited: true}}
+)";
+
+TEST(RateLimit, CountsUnderTheKeysOfTheOtherService) {
+  const auto key = [](Asked asked, const std::string& settings = "") {
+    const auto all = peer_keys(settings, kTheirShop, {std::move(asked)});
+    return all.size() == 1 ? all[0] : std::to_string(all.size()) + " keys";
+  };
+  // At 1,700,000,000 s, which is no beginning of any window but the second's.
+  EXPECT_EQ(key({{{"user", "ann"}}}), "shop_user_ann_1699999980");
+  EXPECT_EQ(key({{{"user", "ann"}}, 3}), "shop_user_ann_1699999980");
+  EXPECT_EQ(key({{{"user", "ann"}, {"path", "/login"}}}), "shop_user_ann_path_/login_1699999200");
+  EXPECT_EQ(key({{{"path", "/a/1"}}}), "shop_path_/a/*_1700000000");
+  EXPECT_EQ(key({{{"path", "/b/1"}}}), "shop_path_/b/1_1699920000");
+  EXPECT_EQ(key({{{"user", ""}}}), "shop_user__1699999980");
+  EXPECT_EQ(key({{{"shadow", "x"}}}), "shop_shadow_x_1699488000");
+  EXPECT_EQ(key({{{"month", "x"}}}), "shop_month_x_1697760000");
+  EXPECT_EQ(key({{{"year", "x"}}}), "shop_year_x_1671408000");
+  EXPECT_EQ(key({{{"user", "ann"}}}, ", redis_prefix: 'rl:'"), "rl:shop_user_ann_1699999980");
+  EXPECT_EQ(key({{{"free", "x"}}}), "0 keys");
+  EXPECT_EQ(key({{{"other", "x"}}}), "0 keys");
+  EXPECT_EQ(key({{{"path", "/a/1"}}, 1, Descriptor::Limit{7, RateUnit::hour}}),
+            "shop_path_/a/1_1699999200")
+      << "a limit that the call brings along knows no pattern";
+  EXPECT_EQ(key({{{"other", "x"}, {"y", ""}}, 1, Descriptor::Limit{7, RateUnit::day}}),
+            "shop_other_x_y__1699920000");
+}
+
+TEST(RateLimit, TheKeysOfTheOtherServiceAreRedis) {
+  const std::string redis =
+      "redis: {url: 'redis://127.0.0.1', secret: " + std::string(32, 's') + "}\npolicies: []\n";
+  const auto problems = [&](const std::string& settings) {
+    const auto all = problems_of(kTheirShop, redis + "ratelimit: {" + settings + "}\n");
+    return all.empty() ? std::string("none") : all.front();
+  };
+  EXPECT_EQ(problems("redis_keys: envoyproxy"), "none");
+  EXPECT_EQ(problems("redis_keys: envoyproxy, share: redis"), "none");
+  EXPECT_EQ(problems("redis_keys: weir, share: {redis: {sync: 200ms}}"), "none");
+  const std::string contradiction =
+      "4: envoyproxy/ratelimit's keys are asked for in Redis with each call";
+  EXPECT_EQ(problems("redis_keys: envoyproxy, share: local"), contradiction);
+  EXPECT_EQ(problems("redis_keys: envoyproxy, share: {redis: {sync: 200ms}}"), contradiction);
+  EXPECT_EQ(problems("redis_prefix: x"),
+            "4: \"redis_prefix\" is about the keys of envoyproxy/ratelimit");
+  EXPECT_EQ(problems_of(kTheirShop, "ratelimit: {redis_keys: envoyproxy}\npolicies: []\n").front(),
+            "2: \"share: redis\" needs \"redis\": where is it?");
 }
 
 TEST(RateLimit, TheNearestDescriptionIsTheEvent) {

@@ -84,7 +84,7 @@ TEST_F(TextKeys, AreSpelledInTheStoreAsEventsSpellThem) {
     EXPECT_EQ(asked("::ffff:203.0.113.9"), key);
     EXPECT_NE(asked("203.0.114.7"), key);
     const std::string_view parts[] = {"203.0.113.200", "ann"};
-    EXPECT_EQ(shared_key(policy, parts, world.secret, sharing).value(), key);
+    EXPECT_EQ(shared_key(policy, parts, world.secret, sharing, {}).value(), key);
     EXPECT_EQ(key.find("203.0.113.0") != std::string::npos, readable) << key;
   }
 }

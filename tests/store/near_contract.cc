@@ -15,7 +15,7 @@ namespace {
 using namespace limiter;
 
 constexpr double kRadius = 1'000;
-constexpr std::int64_t kWindow = 60'000, kStart = 1'700'000'000'000;
+constexpr std::int64_t kWindow = 60'000, kNearStart = 1'700'000'000'000;
 
 struct Event {
   int number = 0;
@@ -226,7 +226,7 @@ void what_is_near_counts_as_a_naive_list(World& world, SharedStore& store, int s
   }
   SharedId id{seed, 1};
   std::mt19937_64 random(seed);
-  std::int64_t now = kStart;
+  std::int64_t now = kNearStart;
   for (int step = 0; step < steps; ++step) {
     now += static_cast<std::int64_t>(random() % 8 == 0 ? random() % kWindow : random() % 900);
     Ask batch;

@@ -1,0 +1,20 @@
+-- A total of one window as decimal text, in a key that says which window it is: what envoyproxy/ratelimit
+-- writes (INCRBY, then EXPIRE by the whole unit), so that both count together. The window is the caller's;
+-- what is there is gone when it is over, and no event is remembered.
+forms[10] = {
+  open = function(o, p, key)
+    local raw = call('GET', key)
+    return {key = key, there = raw, total = tonumber(raw) or 0}
+  end,
+  had = function() return false end,
+  value = function(s, o, p, event) return clamp(s.total + (event and o.amount or 0), false) end,
+  add = function(s, o, p)
+    s.total = call('INCRBY', s.key, string.format('%.0f', o.amount))
+    call('EXPIRE', s.key, string.format('%.0f', p.a / 1000))
+    return true
+  end,
+  take_back = function(s, o)
+    if not s.there or s.total < o.amount then return end -- the window is over
+    s.total = call('DECRBY', s.key, string.format('%.0f', o.amount))
+  end,
+}
