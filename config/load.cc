@@ -253,6 +253,24 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
   }
 }
 
+/// The certificates belong to the configuration in the same way: weir reads new ones by a reload.
+void read_certificates(Model& model, const std::string* directory, Problems& problems,
+                       Places& places, std::string& all) {
+  if (!model.server.grpc.tls || directory == nullptr) return;
+  Server::Grpc::Tls& tls = *model.server.grpc.tls;
+  for (Text* const file : {&tls.cert, &tls.key, tls.client_ca ? &*tls.client_ca : nullptr}) {
+    if (file == nullptr || file->value.empty()) continue;
+    file->value = join(*directory, file->value);
+    places.add(file->value);
+    std::string text;
+    if (const std::string why = read_regular(file->value, text); !why.empty()) {
+      problems.error(file->where, "cannot read " + quoted(file->value) + ": " + why);
+      continue;
+    }
+    all += std::to_string(file->value.size()) + ":" + file->value + content_hash(text);
+  }
+}
+
 /// Makes the paths of lists and of what is fetched such as can be opened from here, and sees that
 /// the lists' files are there. Their content is no part of the configuration: it is read by whoever
 /// runs it, however large it is, and read again when it changes.
@@ -298,6 +316,7 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
     out.files.push_back({model.files[i], {}, {}});
   const std::size_t errors = out.problems.errors();
   read_tables(model, directory, out.problems, places, all);
+  read_certificates(model, directory, out.problems, places, all);
   place_files(model, directory, out.problems);
   places.tell(out);
   out.hash = content_hash(all);

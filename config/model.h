@@ -455,6 +455,13 @@ struct Server {
     bool none = false;                               ///< `listen: none`
     std::uint64_t message = std::uint64_t{4} << 20;  ///< bytes of a message
     milliseconds connection_age{0};                  ///< 0: connections are not ended for it
+    /// Certificates; PEM files.
+    struct Tls {
+      Where where;
+      Text cert, key;                 ///< cert: with its chain
+      std::optional<Text> client_ca;  ///< only peers with a certificate of these
+    };
+    std::optional<Tls> tls;  ///< none: in the clear
   } grpc;
   struct State {
     std::optional<Text> dir;

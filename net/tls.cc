@@ -65,47 +65,108 @@ BIO_METHOD* socket_method() {
 void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
 void TlsSession::Free::operator()(ssl_st* session) const noexcept { SSL_free(session); }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::open(const TlsFiles& files,
-                                                           std::string& why) {
+namespace {
+
+using Made = Result<std::shared_ptr<const TlsContext>>;
+
+Made malformed(std::string what, std::string& why) {
+  why = std::move(what);
+  return Made(Error::malformed);
+}
+
+// OpenSSL's own words for a file that is not there are "system lib".
+Made unusable(const std::string& file, std::string& why) {
+  if (::access(file.c_str(), R_OK) != 0) return malformed(file + ": " + std::strerror(errno), why);
+  return malformed(file + ": " + tls_error(), why);
+}
+
+/// The file that cannot be used; null: our certificate and its key are in use.
+const std::string* use_certificate(SSL_CTX* raw, const TlsFiles& files) {
+  if (SSL_CTX_use_certificate_chain_file(raw, files.cert.c_str()) != 1) return &files.cert;
+  const bool fits = SSL_CTX_use_PrivateKey_file(raw, files.key.c_str(), SSL_FILETYPE_PEM) == 1 &&
+                    SSL_CTX_check_private_key(raw) == 1;
+  return fits ? nullptr : &files.key;
+}
+
+void set_common(SSL_CTX* raw) {
+  if (raw == nullptr) throw std::bad_alloc();
+  SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
+  SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                            SSL_MODE_RELEASE_BUFFERS);
+}
+
+int choose_h2(SSL*, const unsigned char** out, unsigned char* size, const unsigned char* offered,
+              unsigned offered_size, void*) {
+  static constexpr unsigned char kH2[] = {2, 'h', '2'};
+  unsigned char* chosen = nullptr;
+  if (SSL_select_next_proto(&chosen, size, kH2, sizeof kH2, offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *out = chosen;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+}  // namespace
+
+Made TlsContext::open(const TlsFiles& files, std::string& why) {
   auto out = std::make_shared<TlsContext>();
   out->context_.reset(SSL_CTX_new(TLS_client_method()));
   SSL_CTX* const raw = out->context_.get();
-  if (raw == nullptr) throw std::bad_alloc();
-  SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
-  SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  set_common(raw);
   SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
-  const auto malformed = [&](std::string what) {
-    why = std::move(what);
-    return Result<std::shared_ptr<const TlsContext>>(Error::malformed);
-  };
-  const auto fail = [&](const std::string& file) {
-    // OpenSSL's own words for a file that is not there are "system lib".
-    if (::access(file.c_str(), R_OK) != 0) return malformed(file + ": " + std::strerror(errno));
-    return malformed(file + ": " + tls_error());
-  };
   if (files.ca.empty()) {
     if (SSL_CTX_set_default_verify_paths(raw) != 1)
-      return malformed("the system's certificates: " + tls_error());
+      return malformed("the system's certificates: " + tls_error(), why);
   } else if (SSL_CTX_load_verify_locations(raw, files.ca.c_str(), nullptr) != 1) {
-    return fail(files.ca);
+    return unusable(files.ca, why);
   }
   if (!files.cert.empty()) {
-    if (SSL_CTX_use_certificate_chain_file(raw, files.cert.c_str()) != 1) return fail(files.cert);
-    if (SSL_CTX_use_PrivateKey_file(raw, files.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-        SSL_CTX_check_private_key(raw) != 1) {
-      return fail(files.key);
-    }
+    if (const auto* const wrong = use_certificate(raw, files)) return unusable(*wrong, why);
   }
   return std::shared_ptr<const TlsContext>(std::move(out));
 }
 
-TlsSession::TlsSession(const TlsContext& context, int fd, const std::string& name)
-    : session_(SSL_new(context.raw())) {
+Made TlsContext::serve(const TlsFiles& files, std::string& why) {
+  // What RFC 9113 allows with TLS 1.2; TLS 1.3 has no others.
+  static constexpr char kCiphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+  static constexpr unsigned char kSessions[] = "weir grpc";
+  auto out = std::make_shared<TlsContext>();
+  out->context_.reset(SSL_CTX_new(TLS_server_method()));
+  SSL_CTX* const raw = out->context_.get();
+  set_common(raw);
+  SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  if (SSL_CTX_set_cipher_list(raw, kCiphers) != 1) return malformed(tls_error(), why);
+  // Tickets alone: sessions kept here would be memory that peers fill.
+  SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_session_id_context(raw, kSessions, sizeof kSessions - 1);
+  SSL_CTX_set_alpn_select_cb(raw, choose_h2, nullptr);
+  if (const auto* const wrong = use_certificate(raw, files)) return unusable(*wrong, why);
+  if (!files.ca.empty()) {
+    if (SSL_CTX_load_verify_locations(raw, files.ca.c_str(), nullptr) != 1)
+      return unusable(files.ca, why);
+    SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(files.ca.c_str()));
+    SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+  return std::shared_ptr<const TlsContext>(std::move(out));
+}
+
+void TlsSession::attach(int fd) {
   BIO* const bio = BIO_new(socket_method());
   if (session_ == nullptr || bio == nullptr) throw std::bad_alloc();
   BIO_set_data(bio, std::bit_cast<void*>(static_cast<std::intptr_t>(fd)));
   BIO_set_init(bio, 1);
   SSL_set_bio(session_.get(), bio, bio);
+}
+
+TlsSession::TlsSession(const TlsContext& context, int fd) : session_(SSL_new(context.raw())) {
+  attach(fd);
+  SSL_set_accept_state(session_.get());
+}
+
+TlsSession::TlsSession(const TlsContext& context, int fd, const std::string& name)
+    : session_(SSL_new(context.raw())) {
+  attach(fd);
   SSL_set_connect_state(session_.get());
   if (Address::parse(name)) {
     X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session_.get()), name.c_str());
@@ -153,6 +214,12 @@ IoResult TlsSession::transmit(std::string_view bytes) noexcept {
   const int result = SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &sent);
   if (result == 1) return {.bytes = sent};
   return outcome(result);
+}
+
+void TlsSession::end() noexcept {
+  ERR_clear_error();
+  SSL_shutdown(session_.get());
+  ERR_clear_error();
 }
 
 std::string TlsSession::why() const {

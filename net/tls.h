@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/result.h"
 #include "net/socket.h"
@@ -14,17 +16,21 @@ struct ssl_st;
 namespace weir::net {
 
 struct TlsFiles {
-  std::string ca;    ///< PEM; empty: the system's
+  std::string ca;    ///< PEM; empty: of a client the system's, of a server none
   std::string cert;  ///< PEM, with its chain; empty: no client certificate
   std::string key;   ///< PEM; needed with cert
 };
 
-/// The shared part of TLS connections: trusted authorities and our certificate. TLS 1.2 or newer;
-/// the peer's certificate and name are always verified. Immutable after open(): workers share it.
+/// The shared part of TLS connections: trusted authorities and our certificate. TLS 1.2 or newer.
+/// Immutable after it is made: workers share it.
 class TlsContext {
  public:
-  /// Error::malformed: a file cannot be read or used; `why` says which.
+  /// Of clients: the server's certificate and name are always verified. Error::malformed: a file
+  /// cannot be read or used; `why` says which.
   static Result<std::shared_ptr<const TlsContext>> open(const TlsFiles& files, std::string& why);
+  /// Of an HTTP/2 server. With `ca` a client must have a certificate of it. Clients that use ALPN
+  /// must offer h2; those that do not are taken to know. Errors as open().
+  static Result<std::shared_ptr<const TlsContext>> serve(const TlsFiles& files, std::string& why);
   ssl_ctx_st* raw() const noexcept { return context_.get(); }
 
  private:
@@ -38,20 +44,45 @@ class TlsContext {
 /// through net/socket.h, so that a closed peer raises no signal.
 class TlsSession {
  public:
-  /// `name`: of the certificate, a host name or an address; also sent as SNI if it is a name.
+  /// As the client of a server. `name`: of the certificate, a host name or an address; also sent
+  /// as SNI if it is a name.
   TlsSession(const TlsContext& context, int fd, const std::string& name);
+  /// As the server of a client.
+  TlsSession(const TlsContext& context, int fd);
   enum class Step : std::uint8_t { done, wait, failed };
   Step handshake() noexcept;
   IoResult receive(std::span<char> into) noexcept;
+  /// After would_block the next call must begin with the same bytes, wherever they are by then.
   IoResult transmit(std::string_view bytes) noexcept;
+  void end() noexcept;      ///< tells the peer that nothing follows, if it takes that at once
   std::string why() const;  ///< of a failed handshake, for people
 
  private:
   struct Free {
     void operator()(ssl_st* session) const noexcept;
   };
+  void attach(int fd);
   IoResult outcome(int result) noexcept;
   std::unique_ptr<ssl_st, Free> session_;
+};
+
+/// The certificates of a server, which a reload may replace: connections keep those that they began
+/// with. Thread-safe.
+class TlsIdentity {
+ public:
+  explicit TlsIdentity(std::shared_ptr<const TlsContext> first) : current_(std::move(first)) {}
+  void use(std::shared_ptr<const TlsContext> next) {
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(next);
+  }
+  std::shared_ptr<const TlsContext> current() const {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const TlsContext> current_;
 };
 
 }  // namespace weir::net

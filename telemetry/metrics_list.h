@@ -164,6 +164,8 @@
     "Connections closed at once because the gRPC door had as many as it takes.")                  \
   X(grpc_connections_failed, counter, "weir_grpc_connections_failed_total", "",                   \
     "Connections of the gRPC door ended because there was no memory for them.")                   \
+  X(grpc_tls_failed, counter, "weir_grpc_tls_failed_total", "",                                   \
+    "Connections of the gRPC door whose TLS handshake failed, or made room for a newer one.")     \
   X(grpc_ok, counter, "weir_grpc_calls_total", "status=\"ok\"",                                   \
     "gRPC calls, by the status that they were answered with.")                                    \
   X(grpc_cancelled, counter, "weir_grpc_calls_total", "status=\"cancelled\"", "")                 \
@@ -182,8 +184,9 @@
   X(grpc_malformed, counter, "weir_grpc_malformed_total", "",                                     \
     "Frames to the gRPC door that are no valid HTTP/2.")                                          \
   X(grpc_pings, counter, "weir_grpc_pings_total", "", "PINGs that the gRPC door was sent.")       \
-  X(timeout_grpc_frame, counter, "weir_grpc_timeouts_total", "phase=\"frame\"",                   \
+  X(timeout_grpc_tls, counter, "weir_grpc_timeouts_total", "phase=\"tls\"",                       \
     "Deadlines of the gRPC door that passed, by phase.")                                          \
+  X(timeout_grpc_frame, counter, "weir_grpc_timeouts_total", "phase=\"frame\"", "")               \
   X(timeout_grpc_message, counter, "weir_grpc_timeouts_total", "phase=\"message\"", "")           \
   X(timeout_grpc_answer, counter, "weir_grpc_timeouts_total", "phase=\"answer\"", "")             \
   X(timeout_grpc_write, counter, "weir_grpc_timeouts_total", "phase=\"write\"", "")               \

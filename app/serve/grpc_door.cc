@@ -1,6 +1,7 @@
 #include "app/serve/grpc_door.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/serve/door_settings.h"
 
@@ -14,7 +15,8 @@ constexpr std::uint32_t kStreamsLeast = 100;
 }  // namespace
 
 GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers,
-                   std::uint64_t connections_max, telemetry::RuleStats& of_rules)
+                   std::uint64_t connections_max, telemetry::RuleStats& of_rules,
+                   std::shared_ptr<const net::TlsContext> certificates)
     : connections(connections_max), checks(check_rules(server)), rules(of_rules) {
   // Half of them: the other half is always left to the proxy.
   settings.buffer_bytes = buffers / 2;
@@ -23,6 +25,9 @@ GrpcDoor::GrpcDoor(const config::Server& server, std::uint64_t buffers,
       settings.buffer_bytes / kBytesOfCall, kStreamsLeast, settings.streams));
   settings.connections = &connections;
   settings.age = server.grpc.connection_age;
+  if (certificates == nullptr) return;
+  tls.emplace(std::move(certificates));
+  settings.tls = &*tls;
 }
 
 GrpcWorker::GrpcWorker(net::Worker& in, GrpcDoor& door, gate::Gate& gate,

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "authz/check_request.h"
 #include "authz/check_service.h"
@@ -13,6 +15,7 @@
 #include "net/connection_budget.h"
 #include "net/grpc/server.h"
 #include "net/listener.h"
+#include "net/tls.h"
 #include "net/worker_pool.h"
 #include "telemetry/metrics.h"
 
@@ -21,10 +24,12 @@ namespace weir::app {
 /// What the gRPC servers of all workers have in common. Outlives them.
 struct GrpcDoor {
   /// `buffers`: bytes that one worker's connections may keep, of all doors together.
+  /// `certificates`: null serves in the clear.
   GrpcDoor(const config::Server& settings, std::uint64_t buffers, std::uint64_t connections_max,
-           telemetry::RuleStats& rules);
+           telemetry::RuleStats& rules, std::shared_ptr<const net::TlsContext> certificates);
 
   net::ConnectionBudget connections;
+  std::optional<net::TlsIdentity> tls;
   net::grpc::Settings settings;
   authz::CheckRules checks;
   telemetry::RuleStats& rules;

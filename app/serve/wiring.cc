@@ -13,6 +13,7 @@
 #include "app/serve/door_settings.h"
 #include "app/serve/overrides.h"
 #include "app/serve/wiring_worker.h"
+#include "app/support/certificates.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/http_client.h"
@@ -336,8 +337,12 @@ int Wiring::build_workers() {
   door_settings_ = door_settings(settings_);
   door_settings_.connections_max = shares.http_door;
   if (!settings_.grpc.none) {
+    std::string why;
+    auto certificates = read_certificates(settings_, why);
+    if (settings_.grpc.tls && certificates == nullptr)
+      return fail(kUnreachable, "grpc.tls: " + why);
     grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, shares.grpc,
-                                       metrics_->rules());
+                                       metrics_->rules(), std::move(certificates));
   }
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {

@@ -134,6 +134,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   struct StoreCall;
   std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
   void rotate_credentials(const config::Server& server);
+  void rotate_certificates(const config::Server& server);
   void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
   void use_access_log(const config::Server& server);

@@ -7,6 +7,7 @@
 
 #include "admin/pulse.h"
 #include "app/serve/wiring_worker.h"
+#include "app/support/certificates.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/version.h"
@@ -209,6 +210,18 @@ void Wiring::ask_about_redis() {
       asio::post(control_, [this, i, why = w->redis->why()] { heard_of_redis(i, why); });
     });
   }
+}
+
+void Wiring::rotate_certificates(const config::Server& server) {
+  if (grpc_ == nullptr || !grpc_->tls || !server.grpc.tls) return;
+  std::string why;
+  auto next = read_certificates(server, why);
+  if (next == nullptr) {
+    log_.write(Level::error,
+               LogLine("the certificates of the gRPC door stay as they were").add("why", why));
+    return;
+  }
+  grpc_->tls->use(std::move(next));
 }
 
 void Wiring::rotate_credentials(const config::Server& server) {
@@ -452,6 +465,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   settings_.drain = server.drain;
   tables_->need_approval(server.admin.approval);
   rotate_credentials(server);
+  rotate_certificates(server);
   report_->use(next.model());
   use_access_log(server);
   if (sharing_ != nullptr) sharing_->use(*set_);

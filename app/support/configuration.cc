@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/support/certificates.h"
 #include "app/support/command.h"
 #include "app/support/route_check.h"
 #include "policies/lang/extractors.h"
@@ -50,6 +51,7 @@ Configuration compile(config::Loaded loaded) {
   if (out.loaded.draft) look_for_more(*out.loaded.draft, out.loaded.problems);
   if (!out.loaded.model) return out;
   check_routes(*out.loaded.model, out.loaded.problems);
+  check_certificates(out.loaded.model->server, out.loaded.problems);
   std::shared_ptr<policies::PolicySet> set =
       policies::compile(*out.loaded.model, out.loaded.problems);
   out.loaded.problems.sort();
@@ -177,6 +179,7 @@ std::vector<std::string> needs_restart(const config::Server& a, const config::Se
               a.authz.settle == b.authz.settle,
           "authz");
   differs(same(a.grpc.listen, b.grpc.listen) && a.grpc.none == b.grpc.none, "grpc.listen");
+  differs(a.grpc.tls.has_value() == b.grpc.tls.has_value(), "grpc.tls");
   differs(a.grpc.message == b.grpc.message, "grpc.message");
   differs(a.grpc.connection_age == b.grpc.connection_age, "grpc.connection_age");
   differs(same_value(a.state.dir, b.state.dir), "state.dir");

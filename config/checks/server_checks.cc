@@ -25,6 +25,9 @@ void check_server(const Server& server, Problems& problems) {
   if (server.api.listen && !server.api.none)
     needs_token("api", *server.api.listen, server.api.token_file, problems);
   if (server.redis) check_redis(*server.redis, problems);
+  const auto& tls = server.grpc.tls;
+  if (tls && (tls->cert.value.empty() || tls->key.value.empty()))
+    problems.error(tls->where, "\"grpc.tls\" needs \"cert\" and \"key\"");
 }
 
 }  // namespace weir::config

@@ -213,11 +213,34 @@ constexpr Row<Server::Api> kApi[] = {
      }},
 };
 
+constexpr Row<Server::Grpc::Tls> kGrpcTls[] = {
+    {{"cert", shape::kText, "path", "required", "weir's certificate with its chain; PEM."},
+     [](Reader& r, const Member& m, Server::Grpc::Tls& out) {
+       if (const auto text = r.text(m)) out.cert = *text;
+     }},
+    {{"key", shape::kText, "path", "required", "Its key; PEM."},
+     [](Reader& r, const Member& m, Server::Grpc::Tls& out) {
+       if (const auto text = r.text(m)) out.key = *text;
+     }},
+    {{"client_ca", shape::kText, "path", "everybody is served",
+      "Certificates of authorities; PEM. Only clients with a certificate of one of them are "
+      "served."},
+     [](Reader& r, const Member& m, Server::Grpc::Tls& out) { out.client_ca = r.text(m); }},
+};
+
+void read_grpc_tls(Reader& r, const Member& m, Server::Grpc& out) {
+  if (!out.tls) {  // else what stands in a file and in variables of the environment adds up
+    out.tls.emplace();
+    out.tls->where = m.key->where;
+  }
+  r.walk(*m.value, "\"tls\"", kGrpcTls, *out.tls);
+}
+
 constexpr Row<Server::Grpc> kGrpc[] = {
     {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
       "`HOST:PORT`, `unix:/path` or `none`", "`127.0.0.1:8483`, if it is free",
-      "Where Envoy and others ask by gRPC, over HTTP/2 in the clear: external authorization, the "
-      "rate limit service, health."},
+      "Where Envoy and others ask by gRPC, over HTTP/2: external authorization, the rate limit "
+      "service, health."},
      [](Reader& r, const Member& m, Server::Grpc& out) {
        const auto word = r.text(m);
        out.none = word && word->value == "none";
@@ -226,6 +249,9 @@ constexpr Row<Server::Grpc> kGrpc[] = {
          out.listen = located(m, *endpoint);
        }
      }},
+    {{"tls", R"({"$ref":"#/$defs/grpc_tls"})", "map (below)", "in the clear",
+      "TLS, and with which certificates; a reload reads them again."},
+     read_grpc_tls},
     {{"message", shape::kSize, "size, 16KiB to 64MiB",
       "`4MiB`, a quarter of a worker's buffers at most",
       "Largest message that is taken; more than Envoy's `max_request_bytes` and the head "
@@ -510,6 +536,7 @@ void add_server_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kApi>("api", "\"api\"", "api", ""));
   add_door_tables(out);
   out.push_back(doc_of<kGrpc>("grpc", "\"grpc\"", "grpc", ""));
+  out.push_back(doc_of<kGrpcTls>("grpc_tls", "\"tls\"", "grpc.tls", ""));
   out.push_back(doc_of<kState>("state", "\"state\"", "state", ""));
   out.push_back(doc_of<kDrain>("drain", "\"drain\"", "drain", ""));
   out.push_back(doc_of<kLimits>("limits", "\"limits\"", "limits", ""));

@@ -24,6 +24,7 @@ constexpr std::uint32_t kConnectionEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 constexpr std::int32_t kResetsMost = 1'000;
 constexpr std::int32_t kResetsPerSecond = 50;
 constexpr int kDiscardsPerTurn = 4;
+constexpr std::size_t kTlsRecord = 16 << 10;
 
 }  // namespace
 
@@ -34,6 +35,7 @@ void Connection::open(Fd fd, const Address& peer) {
   drain_ = Drain::no;
   abuse_ = Abuse::none;
   readable_ = peer_ended_ = watching_writable_ = is_dirty_ = asked_ = in_session_ = broken_ = false;
+  more_ = false;
   half_frame_ = std::numeric_limits<std::uint64_t>::max();
   opened_ = half_since_ = last_read_ = last_written_ = ctx_.worker.now();
   account_ = {&ctx_.memory, 0};
@@ -53,13 +55,45 @@ void Connection::open(Fd fd, const Address& peer) {
   ctx_.open = this;
   ++ctx_.open_count;
   guarded([&] {
-    if (!ctx_.worker.reactor().add(fd_.get(), kConnectionEvents, *this) || !begin_session()) {
-      return fail();
-    }
-    touch();
-    arm();
-    if (ctx_.stopping) begin_drain();
+    if (!ctx_.worker.reactor().add(fd_.get(), kConnectionEvents, *this)) return fail();
+    if (ctx_.settings.tls != nullptr) return begin_tls();
+    serve();
   });
+}
+
+void Connection::serve() {
+  if (!begin_session()) return fail();
+  touch();
+  arm();
+  if (ctx_.stopping) begin_drain();
+}
+
+void Connection::begin_tls() {
+  state_ = State::shaking_hands;
+  ++ctx_.handshakes;
+  tls_.emplace(*ctx_.settings.tls->current(), fd_.get());
+  ctx_.tls_bytes += kTlsBytes;
+  watch_writable(true);
+  arm();
+}
+
+void Connection::shake_hands() {
+  const TlsSession::Step step = tls_->handshake();
+  if (step == TlsSession::Step::wait) return;
+  if (step == TlsSession::Step::failed) {
+    ctx_.metrics.add(Metric::grpc_tls_failed);
+    return close();
+  }
+  end_handshake();
+  state_ = State::open;
+  half_since_ = last_read_ = ctx_.worker.now();
+  watch_writable(false);
+  readable_ = true;  // the preface may have come along
+  serve();
+}
+
+void Connection::end_handshake() noexcept {
+  if (state_ == State::shaking_hands) --ctx_.handshakes;
 }
 
 bool Connection::begin_session() {
@@ -100,6 +134,7 @@ void Connection::on_events(std::uint32_t events) {
     if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) readable_ = peer_ended_ = true;
     if ((events & EPOLLOUT) != 0) touch();
     if (state_ == State::lingering) return discard_input();
+    if (state_ == State::shaking_hands) shake_hands();
     read();
   });
 }
@@ -108,7 +143,7 @@ void Connection::on_events(std::uint32_t events) {
 void Connection::read() {
   if (!readable_ || state_ != State::open || !out_.empty()) return;
   const std::span<char> into = ctx_.worker.scratch_in();
-  const IoResult result = net::receive(fd_.get(), into);
+  const IoResult result = receive(into);
   if (result.bytes == 0) {
     readable_ = false;
     if (result.ended) return peer_ended();
@@ -117,10 +152,45 @@ void Connection::read() {
   }
   last_read_ = ctx_.worker.now();
   asked_ = false;
-  readable_ = peer_ended_ || result.bytes == into.size();
+  readable_ = peer_ended_ || more_;
   feed({into.data(), result.bytes});
   if (state_ == State::open) arm();
   if (readable_ && state_ == State::open) read_later();
+}
+
+// Of TLS as many records as there are and have room whole, so that OpenSSL keeps nothing back of
+// which the socket knows no more.
+IoResult Connection::receive(std::span<char> into) noexcept {
+  if (!tls_) {
+    const IoResult result = net::receive(fd_.get(), into);
+    more_ = result.bytes == into.size();
+    return result;
+  }
+  IoResult all;
+  more_ = true;
+  while (into.size() - all.bytes >= kTlsRecord) {
+    const IoResult one = tls_->receive(into.subspan(all.bytes));
+    all.bytes += one.bytes;
+    if (one.bytes != 0) continue;
+    more_ = !one.would_block;
+    if (all.bytes == 0) return one;
+    break;  // an end, or an error, is told again
+  }
+  return all;
+}
+
+IoResult Connection::transmit(std::string_view bytes) noexcept {
+  if (!tls_) return net::transmit(fd_.get(), bytes);
+  IoResult all;
+  while (all.bytes < bytes.size()) {
+    const IoResult one = tls_->transmit(bytes.substr(all.bytes));
+    all.bytes += one.bytes;
+    if (one.bytes != 0) continue;
+    all.would_block = one.would_block;
+    all.error = one.ended ? EPIPE : one.error;
+    break;
+  }
+  return all;
 }
 
 // The rest is delivered again, after the events of other connections.
@@ -202,7 +272,7 @@ void Connection::flush() {
     if (broken_) return fail();
     const bool was_blocked = !out_.empty();
     if (was_blocked) {
-      const IoResult result = net::transmit(fd_.get(), out_.view());
+      const IoResult result = transmit(out_.view());
       if (result.error != 0) return close();
       if (result.bytes != 0) {
         out_.consume(result.bytes);
@@ -258,7 +328,7 @@ bool Connection::send_queued() {
 bool Connection::write(std::string_view bytes) {
   if (bytes.empty()) return true;
   if (out_.empty()) {
-    const IoResult result = net::transmit(fd_.get(), bytes);
+    const IoResult result = transmit(bytes);
     if (result.error != 0) {
       close();
       return false;
@@ -282,6 +352,7 @@ void Connection::watch_writable(bool yes) noexcept {
 // To close over unread bytes is a reset, which may take the last words out of the peer's hands.
 void Connection::linger() {
   if (peer_ended_ && !readable_) return close();
+  if (tls_) tls_->end();
   ::shutdown(fd_.get(), SHUT_WR);
   state_ = State::lingering;
   drained_at_ = ctx_.worker.now();
@@ -333,9 +404,12 @@ void Connection::close() {
     broken_ = true;
     return;
   }
+  end_handshake();
   state_ = State::closed;
   while (streams_ != nullptr) on_stream_closed(streams_->id_);
   session_.reset();
+  if (tls_) ctx_.tls_bytes -= kTlsBytes;
+  tls_.reset();
   fd_.close();
   out_.clear();
   Wheel::disarm(*this);
@@ -380,6 +454,9 @@ void Connection::arm() noexcept {
   switch (state_) {
     case State::closed:
       return;
+    case State::shaking_hands:
+      at = opened_ + settings.handshake;
+      break;
     case State::lingering:
       at = drained_at_ + settings.linger;
       break;
@@ -402,6 +479,10 @@ void Connection::on_timer(TimePoint now) {
     const Settings& settings = ctx_.settings;
     if (state_ == State::closed) return;
     if (state_ == State::lingering) return close();
+    if (state_ == State::shaking_hands) {
+      ctx_.metrics.add(Metric::timeout_grpc_tls);
+      return abort();
+    }
     if (!out_.empty() && now >= last_written_ + settings.write) {
       ctx_.metrics.add(Metric::timeout_grpc_write);
       return abort();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -14,6 +15,8 @@
 #include "net/grpc/frame_meter.h"
 #include "net/grpc/memory.h"
 #include "net/reactor.h"
+#include "net/socket.h"
+#include "net/tls.h"
 #include "net/wheel.h"
 
 namespace weir::net::grpc {
@@ -32,7 +35,8 @@ enum class Abuse : std::uint8_t {
 
 /// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
 ///
-///    open -> closing (sends what is queued) -> lingering (our side is closed) -> closed
+///    [shaking hands] -> open -> closing (sends what is queued) -> lingering (our side is closed)
+///    -> closed
 ///
 /// Received bytes go to nghttp2 at once, whose callbacks lead to the streams. Output is taken from
 /// nghttp2 at the end of the turn, for all answers together. While the peer does not take its
@@ -55,9 +59,12 @@ class Connection final : EventHandler, Timer {
 
   const Address& peer() const noexcept { return peer_; }
   bool is_idle() const noexcept { return streams_ == nullptr; }
+  bool is_shaking_hands() const noexcept { return state_ == State::shaking_hands; }
   TimePoint last_read() const noexcept { return last_read_; }
   Connection* next_open() const noexcept { return next_open_; }
-  std::size_t kept() const noexcept { return account_.held + stream_bytes_; }
+  std::size_t kept() const noexcept {
+    return account_.held + stream_bytes_ + (tls_ ? kTlsBytes : 0);
+  }
 
   // For streams.
   void submit(Stream& stream, std::span<const nghttp2_nv> fields,
@@ -81,7 +88,9 @@ class Connection final : EventHandler, Timer {
   friend class Server;
   friend class Stream;
   friend struct Callbacks;
-  enum class State : std::uint8_t { closed, open, closing, lingering };
+  enum class State : std::uint8_t { closed, shaking_hands, open, closing, lingering };
+  /// OpenSSL's, of one connection between two records; with a record on its way 34 KiB more.
+  static constexpr std::size_t kTlsBytes = 24 << 10;
   enum class Drain : std::uint8_t { no, told, final };
   struct DeleteSession {
     void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
@@ -89,7 +98,13 @@ class Connection final : EventHandler, Timer {
 
   void on_events(std::uint32_t events) override;
   void on_timer(TimePoint now) override;
+  void begin_tls();
+  void shake_hands();
+  void end_handshake() noexcept;
+  void serve();
   bool begin_session();
+  IoResult receive(std::span<char> into) noexcept;
+  IoResult transmit(std::string_view bytes) noexcept;
   void read();
   void feed(std::string_view bytes);
   bool send_queued();
@@ -115,6 +130,7 @@ class Connection final : EventHandler, Timer {
 
   Context& ctx_;
   Fd fd_;
+  std::optional<TlsSession> tls_;
   State state_ = State::closed;
   Drain drain_ = Drain::no;
   Abuse abuse_ = Abuse::none;
@@ -125,6 +141,7 @@ class Connection final : EventHandler, Timer {
   bool asked_ : 1 = false;        // by a PING whether the peer is there
   bool in_session_ : 1 = false;   // nghttp2 is at work: its session stays
   bool broken_ : 1 = false;       // it ends as soon as nghttp2 returns
+  bool more_ : 1 = false;         // the last read left something behind
   std::uint64_t half_frame_ = 0;  // the number of the frame that is half here
   TimePoint opened_{}, half_since_{}, last_read_{}, last_written_{}, drained_at_{}, ends_at_{};
   Address peer_;

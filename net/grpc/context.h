@@ -35,7 +35,7 @@ struct Context {
       : worker(w), settings(s), metrics(m), memory(w.blocks()) {}
 
   /// Memory that the connections hold, in bytes.
-  std::size_t kept() const noexcept { return memory.lent() + stream_bytes; }
+  std::size_t kept() const noexcept { return memory.lent() + stream_bytes + tls_bytes; }
   bool is_short() const noexcept {
     return kept() > settings.buffer_bytes || worker.blocks().is_short();
   }
@@ -53,12 +53,14 @@ struct Context {
   std::string text;                                 ///< a grpc-message being written
 
   std::size_t stream_bytes = 0;  ///< that streams keep
+  std::size_t tls_bytes = 0;     ///< that OpenSSL keeps for connections, about
   bool stopping = false;         ///< new connections get a GOAWAY at once
 
   Connection* open = nullptr;     ///< all open connections
   Connection* dirty = nullptr;    ///< connections with output for the end of the turn
   Connection* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
+  std::size_t handshakes = 0;  ///< of TLS under way
   Stream* free_streams = nullptr;
 };
 

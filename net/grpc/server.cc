@@ -77,6 +77,7 @@ void Server::on_accept(Fd fd, const Address& peer) {
     if (budget != nullptr) budget->give_back();
     return;
   }
+  if (ctx.settings.tls != nullptr) bound_handshakes();
   ctx.metrics.add(Metric::grpc_connections);
   ctx.metrics.add(Metric::grpc_connections_open);
   connection->open(std::move(fd), peer);
@@ -91,6 +92,18 @@ bool Server::close_idle() {
   if (oldest == nullptr || oldest->last_read() + kIdle > context_->worker.now()) return false;
   oldest->abort();
   return true;
+}
+
+// Peers that stall their handshakes get out of the way of those that go on with theirs.
+void Server::bound_handshakes() {
+  if (context_->handshakes < context_->settings.handshakes) return;
+  Connection* oldest = nullptr;  // those that came later stand before it
+  for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
+    if (c->is_shaking_hands()) oldest = c;
+  }
+  if (oldest == nullptr) return;
+  context_->metrics.add(Metric::grpc_tls_failed);
+  oldest->abort();
 }
 
 // Null: no memory.

@@ -16,8 +16,9 @@ namespace weir::net::grpc {
 class Connection;
 struct Context;
 
-/// The gRPC server of one worker: unary calls over HTTP/2 without TLS (h2c with prior knowledge, as
-/// the clients of Envoy and gRPC speak it), on TCP and Unix sockets, in the worker's own loop.
+/// The gRPC server of one worker: unary calls over HTTP/2, on TCP and Unix sockets, in the worker's
+/// own loop. In the clear (h2c with prior knowledge, as the clients of Envoy and gRPC speak it), or
+/// over TLS.
 /// Construct it before the worker runs, or on the worker's thread; call everything else on that
 /// thread. Destroy it after the worker has stopped, and before the methods. Settings and cells must
 /// outlive it.
@@ -56,6 +57,7 @@ class Server final : AcceptHandler, TurnHook, Timer {
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
   bool close_idle();
+  void bound_handshakes();
   Connection* take_connection();
   void reclaim();
 

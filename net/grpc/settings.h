@@ -7,7 +7,8 @@
 
 namespace weir::net {
 class ConnectionBudget;
-}
+class TlsIdentity;
+}  // namespace weir::net
 
 namespace weir::net::grpc {
 
@@ -20,7 +21,11 @@ struct Settings {
   std::size_t buffer_bytes = std::size_t{16} << 20;
   /// Shared by all workers, not owned. Null: unlimited.
   ConnectionBudget* connections = nullptr;
+  /// Shared by all workers, not owned. Null: in the clear.
+  const TlsIdentity* tls = nullptr;
+  std::size_t handshakes = 256;  ///< of TLS under way at once; a newer one ends the oldest
 
+  milliseconds handshake{10'000};  ///< of TLS, from the connection to its end
   milliseconds frame{10'000};    ///< from the first byte of a frame, or of the preface, to its end
   milliseconds message{30'000};  ///< from a call's metadata to the end of its message
   milliseconds write{30'000};    ///< between two writes that a peer takes; also of one answer

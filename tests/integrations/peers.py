@@ -41,12 +41,12 @@ def policies_of(page):
 class DoorWeir(Weir):
     """A weir without a proxy: only doors."""
 
-    def __init__(self, policies, api="", authz="", extra="", grpc=False):
+    def __init__(self, policies, api="", authz="", extra="", grpc=False, tls=""):
         super().__init__("", 1)
         self.api_port, self.grpc_port = free_port(), free_port()
         self.head = (f"weir: 1\n"
                      f"api: {{listen: 127.0.0.1:{self.api_port}{', ' + api if api else ''}}}\n"
-                     + (f"grpc: {{listen: 127.0.0.1:{self.grpc_port}}}\n" if grpc else "")
+                     + (f"grpc: {{listen: 127.0.0.1:{self.grpc_port}{f', tls: {tls}' if tls else ''}}}\n" if grpc else "")
                      + (f"authz: {authz}\n" if authz else "") +
                      f"admin: {{listen: 127.0.0.1:{self.admin_port}}}\n"
                      f"health: {{listen: 127.0.0.1:{self.health_port}}}\n"

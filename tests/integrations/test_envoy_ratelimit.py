@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import peers  # noqa: E402
+from certificates import Certificates  # noqa: E402
 from http_client import once  # noqa: E402
 from origin import Origin, answer  # noqa: E402
 from test_forward_auth import ask  # noqa: E402
@@ -31,11 +32,11 @@ descriptors:
 class Site:
     """An app, a weir and an Envoy before them."""
 
-    def __init__(self, binary, change=lambda text: text, policies=None, extra="", files=None):
+    def __init__(self, binary, change=lambda text: text, policies=None, extra="", files=None, tls=""):
         self.exits = []
         self.app = Origin(lambda request: answer(200, request.path.encode()))
         self.exits.append(self.app.stop)
-        self.weir = peers.DoorWeir(peers.policies_of(PAGE) if policies is None else policies, extra=extra, grpc=True)
+        self.weir = peers.DoorWeir(peers.policies_of(PAGE) if policies is None else policies, extra=extra, grpc=True, tls=tls)
         for name, text in (files or {}).items():
             with open(os.path.join(self.weir.directory, name), "w", encoding="utf-8") as f:
                 f.write(text)
@@ -136,6 +137,29 @@ class RateLimitService(unittest.TestCase):
                 self.assertEqual(codes, [200, 429], odd)
             self.assertEqual(site.ask().status, 200)
             self.assertEqual(site.stat("ratelimit.error"), 0)
+
+    def test_over_tls_with_certificates_on_both_sides(self):
+        certificates = Certificates()
+        self.addCleanup(certificates.scratch.cleanup)
+        names = {name: json.dumps(certificates[name]) for name in ("ca.pem", "server.pem", "server.key", "client.pem", "client.key")}
+        tls = f"{{cert: {names['server.pem']}, key: {names['server.key']}, client_ca: {names['ca.pem']}}}"
+
+        def change(alpn, own):
+            socket = ("    transport_socket:\n      name: envoy.transport_sockets.tls\n      typed_config:\n"
+                      '        "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\n'
+                      "        sni: redis.test\n        common_tls_context:\n" + alpn + own +
+                      f"          validation_context: {{trusted_ca: {{filename: {names['ca.pem']}}}}}\n")
+            return lambda text: text.replace("  - name: weir\n    type: STATIC\n", "  - name: weir\n    type: STATIC\n" + socket)
+        own = (f"          tls_certificates: [{{certificate_chain: {{filename: {names['client.pem']}}}, "
+               f"private_key: {{filename: {names['client.key']}}}}}]\n")
+        for alpn in ("", "          alpn_protocols: [h2]\n"):
+            for site in self.each(change=change(alpn, own), tls=tls):
+                self.assertEqual([site.ask("/a").status for _ in range(5)], [200] * 4 + [429])
+                self.assertEqual(site.stat("ratelimit.error"), 0)
+        with self.newest(change=change("", ""), tls=tls) as site:  # without a certificate weir does not answer
+            site.ask("/a")
+            self.assertGreater(site.stat("ratelimit.error"), 0)
+            self.assertEqual(site.stat("ratelimit.ok"), 0)
 
     def test_weir_is_away(self):
         for deny, status in (("false", 200), ("true", 500)):

@@ -6,6 +6,8 @@ import unittest
 
 from peers import ROOT, Weir, free_port
 
+from certificates import Certificates
+
 PEERS = os.environ.get("WEIR_PEERS", os.path.join(ROOT, "build", "peers"))
 sys.path.insert(0, os.path.join(PEERS, "grpcio"))
 try:
@@ -61,6 +63,27 @@ class Grpcio(unittest.TestCase):
         request = health_pb2.HealthCheckRequest()
         calls = [self.health.Check.future(request, timeout=20) for _ in range(1000)]
         self.assertTrue(all(call.result().status == health_pb2.HealthCheckResponse.SERVING for call in calls))
+
+
+@unittest.skipIf(grpc is None, "grpcio is not installed: scripts/deps peers")
+class GrpcioOverTls(unittest.TestCase):
+    def test_health_with_certificates_on_both_sides(self):
+        certificates = Certificates()
+        self.addCleanup(certificates.scratch.cleanup)
+
+        def text(name):
+            with open(certificates[name], "rb") as f:
+                return f.read()
+        port = free_port()
+        with Weir("policies: []\n", 1, extra=f"grpc: {{listen: 127.0.0.1:{port}, tls: {{cert: {certificates['server.pem']}, "
+                  f"key: {certificates['server.key']}, client_ca: {certificates['ca.pem']}}}}}\n"):
+            for own, serves in (((text("client.key"), text("client.pem")), True), ((text("other.key"), text("other.pem")), False),
+                                ((None, None), False)):
+                with grpc.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(text("ca.pem"), *own)) as channel:
+                    calls = [health_pb2_grpc.HealthStub(channel).Check.future(health_pb2.HealthCheckRequest(), timeout=10)
+                             for _ in range(200 if serves else 1)]
+                    codes = {call.code() for call in calls}
+                self.assertEqual(codes, {grpc.StatusCode.OK if serves else grpc.StatusCode.UNAVAILABLE})
 
 
 if __name__ == "__main__":
