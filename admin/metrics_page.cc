@@ -200,6 +200,7 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   if (const auto set = operations.policies()) {
     write_lists(more, budget, *set, stores);
     if (!set->ratelimit.files.empty()) write_rate_limits(more, stores.metrics);
+    if (set->ratelimit.limitador) stores.metrics.rules().write_limitador(more);
     if (!status.sources.empty()) write_sources(more, budget, status, operations.instant().wall);
     if (!set->views.empty()) write_views(more, budget, *set);
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/text.h"
 #include "net/http/json_reply.h"
 
 namespace weir::authz {
@@ -84,6 +85,20 @@ std::int64_t whole(const Number& number) {
 
 }  // namespace
 
+net::HttpReply limitador_status(const LimitadorStatus& status) {
+  const auto plain = [](TimePoint time) {  // without a zone: UTC
+    std::string text = iso_time(time);
+    if (text.ends_with('Z')) text.pop_back();
+    return text;
+  };
+  json::object out;
+  out["started_at"] = plain(status.started);
+  out["config_applied_at"] = plain(status.applied);
+  out["config_version"] = status.version;
+  out["config_err_since"] = status.err_since;
+  return reply_with(200, out);
+}
+
 net::HttpReply limitador_limits(const config::Server::RateLimit& settings, std::string_view space) {
   json::array out;
   for (const Limit& limit : settings.limits) {
@@ -146,6 +161,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     switch (step_) {
       case Step::judging:
         limited_ = call_.is_over();
+        if (asked_ == Ask::check_and_report) call_.meter();
         if (asked_ == Ask::check) return answer();
         if (limited_ && asked_ == Ask::report) {
           step_ = Step::looking_what_is_left;

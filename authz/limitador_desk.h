@@ -41,6 +41,14 @@ class LimitadorDesk {
   Spares<Active> active_;
 };
 
+/// What `GET /status` answers.
+struct LimitadorStatus {
+  TimePoint started, applied;  ///< wall clock; applied: the configuration in force
+  std::int64_t version = 1;    ///< configurations applied since the start
+  std::int64_t err_since = 0;  ///< that were not, since the one in force
+};
+net::HttpReply limitador_status(const LimitadorStatus& status);
+
 /// The limits of a namespace as `GET /limits/NAMESPACE` answers them.
 net::HttpReply limitador_limits(const config::Server::RateLimit& settings, std::string_view space);
 

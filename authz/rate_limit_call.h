@@ -62,6 +62,11 @@ class RateLimitCall {
   const Status& status(std::size_t i) const noexcept { return statuses_[i]; }
   const Descriptor& descriptor(std::size_t i) const noexcept { return descriptors_[i]; }
   bool is_over() const noexcept { return over_; }
+  /// Counts it as one call of its domain, in limitador's metrics.
+  void meter() {
+    const std::int64_t hits = descriptors_.empty() ? 0 : descriptors_.front().hits;
+    meter_.count_call(gate_.set(), domain_, hits, over_);
+  }
   /// With enforcement; is_over() is false in shadow mode.
   bool was_over() const noexcept { return was_over_; }
   /// The one that is nearest to its limit; null: none has any.

@@ -36,6 +36,7 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
   void answer() {
     rls::RateLimitResponse response;
     write_response(call_, desk_.gate_.set(), request_, response);
+    call_.meter();
     desk_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
                                        : telemetry::Metric::rate_limit_ok);
     net::HttpReply reply;

@@ -12,16 +12,37 @@ std::uint64_t unsigned_of(std::int64_t number) noexcept {
 
 }  // namespace
 
+void RateLimitMeter::use(const policies::PolicySet& set) {
+  if (set_ == &set && hash_ == set.source_hash) return;
+  set_ = &set;
+  hash_ = set.source_hash;
+  rows_.clear();
+  spaces_.clear();
+  for (const auto& limit : set.ratelimit.limits) {
+    const auto at =
+        std::lower_bound(spaces_.begin(), spaces_.end(), limit.space,
+                         [](const Space& s, const auto& name) { return s.name < name; });
+    if (at == spaces_.end() || at->name != limit.space)
+      spaces_.insert(at, {limit.space, stats_.space(limit.space)});
+  }
+}
+
+void RateLimitMeter::count_call(const policies::PolicySet& set, std::string_view domain,
+                                std::int64_t hits, bool over) {
+  if (set.ratelimit.limits.empty()) return;
+  use(set);
+  const auto at = std::lower_bound(spaces_.begin(), spaces_.end(), domain,
+                                   [](const Space& s, const auto& name) { return s.name < name; });
+  if (at == spaces_.end() || at->name != domain || at->row == nullptr) return;
+  over ? at->row->limited() : at->row->authorized(unsigned_of(hits));
+}
+
 void RateLimitMeter::count(const policies::PolicySet& set, const policies::FoundDescriptor& found,
                            const Descriptor& descriptor, const policies::DescriptorStatus& status) {
   if (found.what == nullptr || !found.what->rule || found.replaced) return;
   const config::DescriptorDef::Rule& rule = *found.what->rule;
   if (!rule.has_limit || rule.unlimited || !found.event) return;
-  if (set_ != &set || hash_ != set.source_hash) {
-    set_ = &set;
-    hash_ = set.source_hash;
-    rows_.clear();
-  }
+  use(set);
   telemetry::RuleRow* const to = row(found, descriptor);
   if (to == nullptr) return;
   const std::uint64_t hits = unsigned_of(descriptor.hits);

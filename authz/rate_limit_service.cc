@@ -49,6 +49,7 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
   void answer() {
     auto& response = messages_.make<rls::RateLimitResponse>();
     write_response(call_, service_.gate_.set(), *request_, response);
+    call_.meter();
     service_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
                                           : telemetry::Metric::rate_limit_ok);
     messages_.complete(*grpc_, response);

@@ -52,6 +52,42 @@ RuleRow* RuleStats::row(std::string_view domain, std::span<const std::string> ke
   return by_labels_.emplace(std::move(labels), &rows_.emplace_back()).first->second;
 }
 
+SpaceRow* RuleStats::space(std::string_view space) {
+  std::string label;
+  append_label(label, "limitador_namespace", space);
+  const std::lock_guard lock(mutex_);
+  const auto found = spaces_.find(label);
+  if (found != spaces_.end()) return &found->second;
+  if (spaces_.size() >= kRulesMost) {
+    left_out_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return &spaces_[std::move(label)];
+}
+
+void RuleStats::write_limitador(std::string& out) const {
+  struct Family {
+    std::string_view name, help;
+    std::atomic<std::uint64_t> SpaceRow::*cell;
+  };
+  static constexpr Family kFamilies[] = {
+      {"authorized_calls", "Authorized calls", &SpaceRow::calls_},
+      {"authorized_hits", "Authorized hits", &SpaceRow::hits_},
+      {"limited_calls", "Limited calls", &SpaceRow::limited_},
+  };
+  const std::lock_guard lock(mutex_);
+  for (const Family& family : kFamilies) {
+    out.append("# HELP ").append(family.name).append(" ").append(family.help);
+    out.append("\n# TYPE ").append(family.name).append(" counter\n");
+    for (const auto& [label, row] : spaces_) {
+      out.append(family.name).append("{").append(label).append("} ");
+      out.append(std::to_string((row.*family.cell).load(std::memory_order_relaxed))).append("\n");
+    }
+  }
+  out.append(
+      "# HELP limitador_up Limitador is running\n# TYPE limitador_up gauge\nlimitador_up 1\n");
+}
+
 void RuleStats::write(std::string& out) const {
   struct Family {
     std::string_view name, help;

@@ -31,6 +31,20 @@ class RuleRow {
   Cell total_{0}, within_{0}, near_{0}, over_{0}, shadow_{0};
 };
 
+/// What became of the calls of one of limitador's namespaces. Any thread writes and reads.
+class SpaceRow {
+ public:
+  void authorized(std::uint64_t hits) noexcept {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    hits_.fetch_add(hits, std::memory_order_relaxed);
+  }
+  void limited() noexcept { limited_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  friend class RuleStats;
+  std::atomic<std::uint64_t> calls_{0}, hits_{0}, limited_{0};
+};
+
 /// The rules' rows under the names that dashboards of envoyproxy/ratelimit ask for. A row is made
 /// by its first hit and stays. Thread-safe.
 class RuleStats {
@@ -42,15 +56,20 @@ class RuleStats {
   /// `keys`: `key_value` of each step below the domain. `by_value`: calls name it. Null: there are
   /// too many; then count it where it is less exact, or not.
   RuleRow* row(std::string_view domain, std::span<const std::string> keys, bool by_value);
+  /// `space`: a namespace that the configuration names. Null: there are too many.
+  SpaceRow* space(std::string_view space);
   /// Rows that there was no room for, each time that they were wanted.
   std::uint64_t left_out() const noexcept { return left_out_.load(std::memory_order_relaxed); }
   /// Prometheus text.
   void write(std::string& out) const;
+  /// The namespaces' rows under limitador's own names, and that it is up.
+  void write_limitador(std::string& out) const;
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, RuleRow*, std::less<>> by_labels_;
   std::deque<RuleRow> rows_;
+  std::map<std::string, SpaceRow, std::less<>> spaces_;  // by label
   std::size_t values_ = 0;
   std::atomic<std::uint64_t> left_out_{0};
 };

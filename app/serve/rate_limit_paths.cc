@@ -66,12 +66,20 @@ asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest reque
     };
     co_return co_await ask(std::move(what));
   }
+  if (request.path == "/status" || request.path == "/metrics") {
+    if (request.method != "GET" && request.method != "HEAD") co_return only("GET");
+    if (request.path == "/status") co_return authz::limitador_status(facts_().limitador);
+    net::HttpReply reply;
+    reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    rules_.write_limitador(reply.body);
+    co_return reply;
+  }
   constexpr std::string_view kLimits = "/limits/", kCounters = "/counters/";
   const bool limits = request.path.starts_with(kLimits);
   if (!limits && !request.path.starts_with(kCounters)) {
     co_return net::problem(404,
-                           "here are /check, /report, /check_and_report, /limits/NAMESPACE "
-                           "and /counters/NAMESPACE");
+                           "here are /check, /report, /check_and_report, /limits/NAMESPACE, "
+                           "/counters/NAMESPACE, /status and /metrics");
   }
   if (request.method != "GET" && request.method != "HEAD") co_return only("GET");
   const std::string_view coded =

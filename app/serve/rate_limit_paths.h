@@ -8,6 +8,7 @@
 #include "authz/rate_limit_desk.h"
 #include "config/model.h"
 #include "net/http/guarded_door.h"
+#include "telemetry/rule_stats.h"
 
 namespace weir::app {
 
@@ -28,10 +29,13 @@ class RateLimitPaths final : public net::DoorRoom {
   struct Facts {
     const config::Server::RateLimit& settings;
     bool healthy;  ///< new calls are welcome
+    authz::LimitadorStatus limitador;
   };
 
-  RateLimitPaths(boost::asio::io_context& io, std::function<Facts()> facts, Post post)
-      : io_(io), facts_(std::move(facts)), post_(std::move(post)) {}
+  /// `rules`: of limitador's metrics.
+  RateLimitPaths(boost::asio::io_context& io, const telemetry::RuleStats& rules,
+                 std::function<Facts()> facts, Post post)
+      : io_(io), rules_(rules), facts_(std::move(facts)), post_(std::move(post)) {}
 
   boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
 
@@ -42,6 +46,7 @@ class RateLimitPaths final : public net::DoorRoom {
   boost::asio::awaitable<net::HttpReply> ask(Ask what);
 
   boost::asio::io_context& io_;
+  const telemetry::RuleStats& rules_;
   std::function<Facts()> facts_;
   Post post_;
 };

@@ -153,7 +153,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::uint64_t buffers_ = 0;     // bytes, of all connections
   TimePoint started_{};
   TimePoint loaded_{};
-  config::Server settings_;  // as at the start, but for what reloads may change
+  std::int64_t failed_before_ = 0;  // reloads, when what is in force came into force
+  config::Server settings_;         // as at the start, but for what reloads may change
   std::shared_ptr<policies::PolicySet> set_;
   Configuration first_;
 

@@ -8,9 +8,13 @@ namespace asio = boost::asio;
 
 void Wiring::make_rate_limit_paths() {
   rate_limit_paths_ = std::make_unique<RateLimitPaths>(
-      control_,
+      control_, metrics_->rules(),
       [this] {
-        return RateLimitPaths::Facts{set_->ratelimit, !draining_};
+        const std::int64_t failed = metrics_->sum(telemetry::Metric::reloads_failed);
+        const authz::LimitadorStatus status{started_, loaded_,
+                                            1 + metrics_->sum(telemetry::Metric::reloads_ok),
+                                            failed - failed_before_};
+        return RateLimitPaths::Facts{set_->ratelimit, !draining_, status};
       },
       [this](auto work) {
         Worker* const to = workers_[next_desk_++ % workers_.size()].get();

@@ -448,6 +448,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   const bool all = co_await RollCall::complete(switched);
   set_ = next.set;
   loaded_ = Clock::wall();
+  failed_before_ = metrics_->sum(telemetry::Metric::reloads_failed);
   if (all) {
     close_unused_counters(*set);
   } else {

@@ -133,6 +133,36 @@ class Limitador(unittest.TestCase):
                 self.assertTrue(0 < counter["expires_in_seconds"] <= counter["limit"]["seconds"])
             self.assertEqual(json.loads(site.ask("/counters/other").body), [])
 
+    def test_metrics_by_its_own_names(self):
+        with self.site() as site:
+            ask = self.question
+            self.assertEqual(self.codes(site, "/check_and_report", ask(), ask(delta=2), ask(), ask("bob"), ask(space="other")),
+                             [200, 200, 429, 200, 429])
+            self.assertEqual(self.codes(site, "/check", ask(), ask("bob")), [429, 200])  # which counts nothing
+            self.assertEqual(self.codes(site, "/report", ask("bob"), ask("bob", 9)), [200, 200])  # nor does this
+            page = site.ask("/metrics")
+            self.assertTrue(page.header("content-type").startswith("text/plain"))
+            wanted = {'authorized_calls{limitador_namespace="shop"} 3', 'authorized_hits{limitador_namespace="shop"} 4',
+                      'limited_calls{limitador_namespace="shop"} 1', 'limited_calls{limitador_namespace="other"} 1',
+                      'authorized_calls{limitador_namespace="other"} 0', "limitador_up 1", "# TYPE authorized_calls counter"}
+            self.assertLessEqual(wanted, set(page.body.decode().splitlines()))
+            eventually(lambda: wanted <= set(site.health("/metrics").body.decode().splitlines()), what="weir's own page to have them")
+            self.assertEqual(site.ask("/metrics", {}).status, 405)
+
+    def test_status_says_which_configuration_is_in_force(self):
+        with self.site() as site:
+            first = json.loads(site.ask("/status").body)
+            self.assertEqual((first["config_version"], first["config_err_since"]), (1, 0))
+            self.assertLessEqual(first["started_at"], first["config_applied_at"])
+            self.assertRegex(first["started_at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+$")
+            site.replace(site.directory + "/limits.yaml", "no limits\n")
+            eventually(lambda: json.loads(site.ask("/status").body)["config_err_since"] == 1, what="the failure to be told")
+            site.replace(site.directory + "/limits.yaml", LIMITS.replace("max_value: 3", "max_value: 5"))
+            eventually(lambda: json.loads(site.ask("/status").body)["config_version"] == 2, what="the new configuration")
+            last = json.loads(site.ask("/status").body)
+            self.assertEqual((last["config_err_since"], last["started_at"]), (0, first["started_at"]))
+            self.assertGreater(last["config_applied_at"], first["config_applied_at"])
+
     def test_headers_where_they_are_asked_for(self):
         with self.site() as site:
             wanted = self.question(values={"tier": "gold"}, response_headers="DraftVersion03")
