@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 
 #include "app/support/command.h"
+#include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/support/files.h"
 #include "config/import/imported.h"
@@ -53,6 +55,23 @@ std::vector<std::string> files_of(const std::string& path) {
   return out;
 }
 
+/// Limits whose conditions weir cannot compile are left out, with what is wrong with them.
+config::Imported import_limitador(const std::string& text) {
+  std::map<std::size_t, std::string> refused;
+  for (;;) {
+    config::Imported out = config::import_limitador(text, refused);
+    if (!out.error.empty()) return out;
+    const std::size_t before = refused.size();
+    const Configuration compiled = compile(config::load_text("limits", out.yaml));
+    for (const config::Problem& problem : compiled.loaded.problems.all()) {
+      if (problem.severity != config::Problem::Severity::error) continue;
+      const auto line = config::imported_from(out.yaml, problem.where.line);
+      if (line) refused.emplace(*line, problem.message);
+    }
+    if (refused.size() == before) return out;
+  }
+}
+
 template <class Read>
 int import(const ImportFlags& flags, bool directories, Read read) {
   std::vector<config::SourceText> texts;
@@ -76,6 +95,11 @@ int import(const ImportFlags& flags, bool directories, Read read) {
     return kNo;
   }
   print(imported.yaml);
+  for (const config::ImportNote& note : imported.left_out) {
+    const std::string place =
+        directories || note.line == 0 ? flags.path : flags.path + ":" + std::to_string(note.line);
+    complain(place + ": " + note.what + ": " + note.why);
+  }
   if (!imported.left_out.empty()) {
     complain(std::to_string(imported.left_out.size()) +
              (imported.left_out.size() == 1 ? " thing was" : " things were") +
@@ -99,7 +123,7 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
                                     {"limitador", "A file of limitador's limits", "FILE",
                                      [](const ImportFlags& flags) {
                                        return import(flags, false, [](const auto& texts) {
-                                         return config::import_limitador(texts.front().text);
+                                         return import_limitador(texts.front().text);
                                        });
                                      }},
                                     {"nginx", "limit_req and limit_conn", "FILE",

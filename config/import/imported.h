@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,8 +29,12 @@ struct Imported {
 
 /// Files of envoyproxy/ratelimit.
 Imported import_envoy_rate_limits(const std::vector<SourceText>& files);
-/// A file of limitador's limits.
-Imported import_limitador(std::string_view text);
+/// A file of limitador's limits. `refused`: lines of limits that cannot be policies, and why; each
+/// policy has the line of its limit above it, as a comment.
+Imported import_limitador(std::string_view text,
+                          const std::map<std::size_t, std::string>& refused = {});
+/// Above which policy the line of the imported file stands; none: above the first.
+std::optional<std::size_t> imported_from(std::string_view yaml, std::size_t line);
 /// limit_req, limit_conn and what goes with them.
 Imported import_nginx(std::string_view text);
 /// stick-tables, and the rules that read them.

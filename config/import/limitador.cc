@@ -11,6 +11,7 @@
 namespace weir::config {
 namespace {
 
+constexpr std::string_view kFrom = "line ";  // begins the comment above a policy
 constexpr std::int64_t kSecondsMost = 366 * 86'400;
 
 bool is_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -19,7 +20,9 @@ bool is_inside(char c) { return is_start(c) || (c >= '0' && c <= '9'); }
 /// Rewrites an expression of limitador; `why` says which part cannot be expressed.
 class CelRewriter {
  public:
-  explicit CelRewriter(std::string_view text) : text_(text) {}
+  /// `id`, `name`: of the limit that it belongs to.
+  CelRewriter(std::string_view text, std::optional<std::string> id, std::optional<std::string> name)
+      : text_(text), id_(std::move(id)), name_(std::move(name)) {}
 
   std::optional<std::string> rewrite() {
     while (at_ < text_.size() && why.empty()) {
@@ -28,12 +31,22 @@ class CelRewriter {
         string();
       } else if (is_start(c)) {
         name();
+      } else if (c >= '0' && c <= '9') {
+        number();
       } else {
+        if (c == '!' && text_.substr(at_, 2) != "!=") negates_ = true;
+        if (c == '{') why = "weir has no literal maps";
         out_ += c;
         ++at_;
       }
     }
     if (!why.empty()) return std::nullopt;
+    // What is not there is null here, and an error there: a limit whose condition negates what is
+    // not there does not apply.
+    if (negates_ && out_.find("||") == std::string::npos && out_.find('?') == std::string::npos &&
+        !asks_has_) {
+      guards_ = all_guards_;
+    }
     return guards_ + out_;
   }
   std::string why;
@@ -64,6 +77,11 @@ class CelRewriter {
     return out;
   }
 
+  void number() {
+    while (at_ < text_.size() && (is_inside(text_[at_]) || text_[at_] == '.')) out_ += text_[at_++];
+    if (out_.ends_with('u') || out_.ends_with('U')) why = "weir has no unsigned numbers";
+  }
+
   std::string take_name() {
     const std::size_t from = at_;
     while (at_ < text_.size() && is_inside(text_[at_])) ++at_;
@@ -86,24 +104,33 @@ class CelRewriter {
         "startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii"};
     const bool member = !out_.empty() && out_.back() == '.';
     const std::string word = take_name();
-    if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) {
+    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
+      why = "weir has no texts with the prefix " + word;
+    } else if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) {
       out_ += word;
     } else if (next() == '(') {
       if (std::find(kFunctions.begin(), kFunctions.end(), word) == kFunctions.end()) {
         why = "weir has no function " + word + "()";
       }
+      asks_has_ = asks_has_ || word == "has";
       out_ += word;
     } else if (member) {
       why = "it reads a member of a value";
-    } else if (word == "descriptors" && next() == '[') {
+    } else if (word == "descriptors") {
+      if (next() != '[') {
+        why = "it asks for all descriptors at once: each is an event of its own here";
+        return;
+      }
       indexed();
     } else if (word == "descriptor" && next() == '.') {
       blanks();
       ++at_;
       blanks();
       field(take_name());
-    } else if (word == "limit" && (next() == '.' || next() == '[')) {
-      why = "it asks for the limit itself";
+    } else if (word == "limit" && next() == '.') {
+      of_limit();
+    } else if (word == "limit" && next() == '[') {
+      why = "it asks for the limit by an index: write limit.name or limit.id";
     } else {
       // The old dialect: a bare name, with dots, is a key of the descriptor.
       std::string key = word;
@@ -118,6 +145,20 @@ class CelRewriter {
       }
       field(key);
     }
+  }
+
+  /// `limit.name` and `limit.id` are known here.
+  void of_limit() {
+    blanks();
+    ++at_;
+    blanks();
+    const std::string which = take_name();
+    if (which != "name" && which != "id") {
+      why = "a limit has a name and an id, and no " + which;
+      return;
+    }
+    const std::optional<std::string>& text = which == "name" ? name_ : id_;
+    out_ += text ? expression_text(*text) : "null";
   }
 
   /// `descriptors[0].key` or `descriptors[0]["key"]`.
@@ -177,6 +218,7 @@ class CelRewriter {
     const std::string guard = "has(" + spelled + ") && ";
     const std::size_t same = next_operator();
     if (same == 2 && guards_.find(guard) == std::string::npos) guards_ += guard;
+    if (all_guards_.find(guard) == std::string::npos) all_guards_ += guard;
     out_ += spelled;
   }
 
@@ -190,12 +232,15 @@ class CelRewriter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::string out_, guards_, descriptor_;
+  std::optional<std::string> id_, name_;
+  std::string out_, guards_, all_guards_, descriptor_;
+  bool negates_ = false, asks_has_ = false;
 };
 
 class LimitadorReader {
  public:
-  explicit LimitadorReader(Imported& out) : out_(out) {}
+  LimitadorReader(const std::map<std::size_t, std::string>& refused, Imported& out)
+      : refused_(refused), out_(out) {}
 
   void list(const Node& root) {
     for (const Member& item : root.items) {
@@ -256,8 +301,10 @@ class LimitadorReader {
     const auto most = number(node, "max_value", std::int64_t{1} << 53);
     const auto seconds = number(node, "seconds", kSecondsMost);
     if (!most || !seconds) return;
+    if (const auto why = refused_.find(node.where.line); why != refused_.end())
+      return note(node, "the limit", why->second);
     ImportedPolicy policy;
-    policy.comment = "line " + std::to_string(node.where.line);
+    policy.comment = std::string(kFrom) + std::to_string(node.where.line);
     Server::LimitadorLimit as_it_stands;
     as_it_stands.space = domain;
     as_it_stands.most = *most;
@@ -266,7 +313,7 @@ class LimitadorReader {
     as_it_stands.name = text_of(node, "name");
     policy.watch = "{domain: " + yaml_text(domain) + "}";
     for (const Node* condition : texts(member(node, "conditions"))) {
-      CelRewriter cel(condition->text);
+      CelRewriter cel(condition->text, as_it_stands.id, as_it_stands.name);
       auto rewritten = cel.rewrite();
       if (!rewritten) return note(*condition, std::string(condition->text), cel.why);
       as_it_stands.conditions.emplace_back(condition->text);
@@ -276,7 +323,7 @@ class LimitadorReader {
           (policy.when.empty() ? "" : " && ") + (alone ? *rewritten : "(" + *rewritten + ")");
     }
     for (const Node* variable : texts(member(node, "variables"))) {
-      CelRewriter cel(variable->text);
+      CelRewriter cel(variable->text, as_it_stands.id, as_it_stands.name);
       auto rewritten = cel.rewrite();
       if (!rewritten) return note(*variable, std::string(variable->text), cel.why);
       if (!key(domain, *rewritten, policy))
@@ -337,6 +384,7 @@ class LimitadorReader {
     }
   }
 
+  const std::map<std::size_t, std::string>& refused_;
   Imported& out_;
   ImportNames names_{true}, event_names_{false};
   std::map<std::string, std::string> named_;
@@ -347,7 +395,23 @@ class LimitadorReader {
 
 }  // namespace
 
-Imported import_limitador(std::string_view text) {
+std::optional<std::size_t> imported_from(std::string_view yaml, std::size_t line) {
+  const std::string comment = "  # " + std::string(kFrom);
+  std::optional<std::size_t> out;
+  for (std::size_t at = 0; at < yaml.size() && line > 0; --line) {
+    const std::size_t end = std::min(yaml.find('\n', at), yaml.size());
+    const std::string_view one = yaml.substr(at, end - at);
+    if (one.starts_with(comment)) {
+      if (const auto number = parse_integer(one.substr(comment.size())))
+        out = static_cast<std::size_t>(*number.value);
+    }
+    at = end + 1;
+  }
+  return out;
+}
+
+Imported import_limitador(std::string_view text,
+                          const std::map<std::size_t, std::string>& refused) {
   Imported out;
   Problems problems;
   TreeLimits limits;
@@ -361,7 +425,7 @@ Imported import_limitador(std::string_view text) {
     }
     return out;
   }
-  LimitadorReader(out).list(*tree.root());
+  LimitadorReader(refused, out).list(*tree.root());
   return out;
 }
 

@@ -222,6 +222,44 @@ TEST(ImportLimitador, ReadsBothDialects) {
   EXPECT_FALSE(got.limits[2].name);
 }
 
+/// The condition of a limit called `posts`, or why it is left out.
+std::string limitador_condition(const std::string& condition) {
+  const Imported got = import_limitador(
+      "- {namespace: n, max_value: 5, seconds: 60, name: posts, variables: [],\n   conditions: ['" +
+      condition + "']}\n");
+  if (!got.left_out.empty()) return reasons(got).front();
+  const auto policies = policies_of(got);
+  return policies.size() == 1 && policies[0].when ? policies[0].when->value : got.yaml;
+}
+
+TEST(ImportLimitador, MeansByAConditionWhatItMeansThere) {
+  EXPECT_EQ(limitador_condition("limit.name == \"posts\" && descriptors[0].a in [\"x\", \"y\"]"),
+            "\"posts\" == \"posts\" && descriptor.a in [\"x\", \"y\"]");
+  EXPECT_EQ(limitador_condition("limit.id == null"), "null == null");
+  EXPECT_EQ(limitador_condition("int(descriptors[0].n) > 5"), "int(descriptor.n) > 5");
+  // What is not there is an error there, so that the limit does not apply, whatever negates it.
+  EXPECT_EQ(limitador_condition("!(descriptors[0].a == \"x\")"),
+            "has(descriptor.a) && !(descriptor.a == \"x\")");
+  EXPECT_EQ(limitador_condition("!descriptors[0].a.startsWith(\"x\") && descriptors[0].b != \"y\""),
+            "has(descriptor.a) && has(descriptor.b) && !descriptor.a.startsWith(\"x\") && "
+            "descriptor.b != \"y\"");
+  EXPECT_EQ(limitador_condition("!has(descriptors[0].a)"), "!has(descriptor.a)");
+}
+
+TEST(ImportLimitador, NamesWhatWeirDoesNotHave) {
+  const auto why = [](const std::string& condition) {
+    const std::string all = limitador_condition(condition);
+    return all.substr(0, 3) + all.substr(all.rfind(": ") + 2);
+  };
+  EXPECT_EQ(why("descriptors[0].a.exists(d, d == \"x\")"), "2: weir has no function exists()");
+  EXPECT_EQ(why("size(descriptors[0].a) > 3u"), "2: weir has no unsigned numbers");
+  EXPECT_EQ(why("descriptors[0].a == b\"x\""), "2: weir has no texts with the prefix b");
+  EXPECT_EQ(why("{\"a\": 1}.a == 1"), "2: weir has no literal maps");
+  EXPECT_EQ(why("timestamp(descriptors[0].t) > timestamp(\"x\")"),
+            "2: weir has no function timestamp()");
+  EXPECT_EQ(why("limit.max_value > 3"), "2: a limit has a name and an id, and no max_value");
+}
+
 TEST(ImportLimitador, TellsWhatItLeavesOut) {
   const Imported got = import_limitador(R"(- namespace: n
   max_value: 5

@@ -1,0 +1,56 @@
+"""What `weir import` prints loads, and what it leaves out is told with its line."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+LIMITS = """
+- {namespace: n, max_value: 2, seconds: 60, name: fine, conditions: ["!(descriptors[0].a == 'x') && limit.name == 'fine'"],
+   variables: ["descriptors[0].u"]}
+- {namespace: n, max_value: 2, seconds: 60, conditions: ["size(descriptors[0].a) == '5'"], variables: []}
+- {namespace: n, max_value: 2, seconds: 60, conditions: ["descriptors[0].a.matches(descriptors[0].b)"], variables: []}
+- {namespace: n, max_value: 2, seconds: 60, conditions: ["descriptors.exists(d, d.a == 'x')"], variables: []}
+- {namespace: n, max_value: 2, seconds: 60, conditions: ["descriptors[0].a ==="], variables: []}
+"""
+
+
+class Import(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="weir-import-")
+        self.addCleanup(scratch.cleanup)
+        self.directory = scratch.name
+
+    def weir(self, *words):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+        return subprocess.run([os.environ["WEIR_BINARY"], *words], cwd=self.directory, capture_output=True, text=True, timeout=60,
+                              env=environment, check=False)
+
+    def write(self, name, text):
+        with open(os.path.join(self.directory, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def test_limits_that_cannot_be_policies_are_left_out_with_their_lines(self):
+        self.write("limits.yaml", LIMITS)
+        done = self.weir("import", "limitador", "limits.yaml")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([line.removeprefix("weir: ") for line in done.stderr.splitlines()], [
+            "limits.yaml:4: the limit: cannot compare int with string",
+            "limits.yaml:5: the limit: the pattern of matches() must be a string literal, since it is read when the file is loaded",
+            "limits.yaml:6: descriptors.exists(d, d.a == 'x'): it asks for all descriptors at once: each is an event of its own here",
+            "limits.yaml:7: the limit: \"=\" is no operator",
+            "4 things were not carried over: see the comments at the top"])
+        self.write("weir.yaml", done.stdout)
+        checked = self.weir("check", "--strict", "weir.yaml")
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        self.assertEqual(done.stdout.count("- name:"), 1)
+
+    def test_what_is_no_such_file_is_an_error(self):
+        self.write("limits.yaml", "a: b\n")
+        done = self.weir("import", "limitador", "limits.yaml")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("limits.yaml: it is no list of limits", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
