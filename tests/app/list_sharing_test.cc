@@ -1,5 +1,5 @@
 // A process's end of sharing lists: its thread, whom it asks, what it says of itself.
-#include "app/serve/list_sharing.h"
+#include "app/sharing/list_sharing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/serve/list_sharing.h"
+#include "app/sharing/list_sharing.h"
 
 #include <boost/asio/post.hpp>
 #include <vector>
