@@ -228,8 +228,8 @@ struct MetricDef {
 };
 
 struct WindowDef {
-  enum class Kind : std::uint8_t { last, every, events, calendar, leaky };
-  Kind kind = Kind::last;
+  enum class Kind : std::uint8_t { last, every, events, calendar, leaky, all };
+  Kind kind = Kind::last;                 ///< all: without an end, in views
   milliseconds length{0};                 ///< 1 ms .. 31 d; events: 0 = however old
   std::size_t events = 0;                 ///< events: how many
   CalendarUnit unit = CalendarUnit::day;  ///< calendar
@@ -389,6 +389,7 @@ struct ViewDef {
   Method method = Method::exact;
   std::size_t expect = 1'000'000;  ///< bloom: distinct members of a window
   double error = 0.01;             ///< bloom, hll: relative
+  std::optional<Where> share;      ///< `share: redis`
 };
 
 struct NotifyDef {

@@ -124,8 +124,8 @@ void Engine::advance(TimePoint watermark, const OnWindow& use) {
 
 void Engine::end(TimePoint last, bool flush, const OnWindow& use) {
   driver_.end_of_input(last, flush);
-  if (!flush) return;
   for (std::size_t i = 0; i < set_->views.size(); ++i) {
+    if (!flush && !set_->views[i].spec.endless) continue;
     set_->views[i].live->flush([&](const auto& window) { collect(i, window); });
   }
   hand_out(use);

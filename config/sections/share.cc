@@ -248,6 +248,9 @@ void check_shared_store(const Model& model, Problems& problems) {
   for (const PolicyDef& policy : model.policies) {
     if (policy.share) shared.push_back(policy.share->where);
   }
+  for (const ViewDef& view : model.views) {
+    if (view.share) shared.push_back(*view.share);
+  }
   const auto& redis = model.server.redis;
   for (const Where& where : shared) {
     if (redis) continue;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numeric>
 
 #include "config/sections/descriptors.h"
 #include "config/sections/sections.h"
@@ -56,9 +57,10 @@ constexpr Row<ViewDraft> kView[] = {
        d.metric = m.value;
        read_metric(r, m, d.view.metric);
      }},
-    {{"window", shape::kWindow,
-      "`{last: 10m, hop: 5s}`, `{every: 1h}` or `{calendar: day, tz: Asia/Shanghai}`", "required",
-      "Over which time: `[start, end)`, named by both."},
+    {{"window",
+      R"({"anyOf":[{"const":"all"},{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/window"}]})",
+      "`{last: 10m, hop: 5s}`, `{every: 1h}`, `{calendar: day, tz: Asia/Shanghai}` or `all`",
+      "required", "Over which time: `[start, end)`, named by both; `all` has no end."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        if (const auto window = read_view_window(r, m)) d.view.window = *window;
      }},
@@ -101,6 +103,12 @@ constexpr Row<ViewDraft> kView[] = {
        }
        d.view.error = value;
      }},
+    {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
+      "`redis`: the events of all replicas count in one view."},
+     [](Reader& r, const Member& m, ViewDraft& d) {
+       const auto redis = r.choice<bool>(m, {{"local", false}, {"redis", true}});
+       if (redis && *redis) d.view.share = m.value->where;
+     }},
 };
 
 void check_metric(Reader& reader, const ViewDraft& draft) {
@@ -136,6 +144,34 @@ void check_method(Reader& reader, const ViewDraft& draft) {
   }
 }
 
+/// Replicas tell one another once a second what they have counted, by parts of the window.
+void check_sharing(Reader& reader, const ViewDraft& draft) {
+  const ViewDef& view = draft.view;
+  if (!view.share) return;
+  if (view.method == ViewDef::Method::bloom) {
+    reader.error(*draft.method, "a Bloom filter can't be shared: it names no members",
+                 "take method: exact or hll");
+  }
+  const WindowDef& window = view.window;
+  if (window.kind != WindowDef::Kind::last && window.kind != WindowDef::Kind::every) return;
+  const bool slides = window.kind == WindowDef::Kind::last;
+  const milliseconds hop = slides ? window.hop : window.length;
+  constexpr milliseconds kExchange{1'000};
+  constexpr std::int64_t kPartsMax = 2'000;
+  const milliseconds part{std::gcd(window.length.count(), hop.count())};
+  if (part < kExchange) {
+    reader.problems().error(
+        *view.share,
+        slides ? "the parts of the window are shorter than a second, in which replicas exchange"
+               : "the window is shorter than a second, in which replicas exchange",
+        slides ? "choose a hop of whole seconds that \"last\" is a multiple of"
+               : "write every: 1s or more");
+  } else if (window.length / part > kPartsMax) {
+    reader.problems().error(*view.share, "the window would be shared in more than 2000 parts",
+                            "choose a longer hop");
+  }
+}
+
 void check_key(Reader& reader, const ViewDef& view) {
   if (const NearDef* near = radius_of(view.by)) {
     reader.problems().error(near->where, "a view groups by cells: circles overlap",
@@ -162,6 +198,7 @@ void read_views(Reader& reader, const Member& section, std::vector<ViewDef>& out
     if (reader.problems().errors() == errors) {
       check_metric(reader, draft);
       check_method(reader, draft);
+      check_sharing(reader, draft);
       check_key(reader, draft.view);
     }
     draft.view.sound = reader.problems().errors() == errors;

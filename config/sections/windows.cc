@@ -211,7 +211,7 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
 }
 
 constexpr std::string_view kViewWindows =
-    "write {last: 10m, hop: 1m} (sliding), {every: 10m} or {calendar: day}";
+    "write {last: 10m, hop: 1m} (sliding), {every: 10m}, {calendar: day} or all (without an end)";
 
 /// A view's results come at the ends of its windows: nothing per key, and nothing approximate.
 void settle_view(Reader& reader, WindowDraft& d) {
@@ -250,6 +250,15 @@ void settle_view(Reader& reader, WindowDraft& d) {
 std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
   WindowDraft draft;
   draft.window.where = m.value->where;
+  if (m.value->is_scalar() && m.value->text == "all") {
+    if (!view) {
+      reader.error(*m.value, "\"all\" stands only in a view: a policy's window has an end",
+                   "write a duration such as 10m, or {every: 366d}");
+      return std::nullopt;
+    }
+    draft.window.kind = WindowDef::Kind::all;
+    return draft.window;
+  }
   if (m.value->is_scalar()) {
     const auto length = reader.duration(m, kWindowShortest, kWindowLongest);
     if (!length) return std::nullopt;

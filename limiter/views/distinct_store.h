@@ -7,6 +7,7 @@
 #include "core/prefetch.h"
 #include "limiter/views/index.h"
 #include "limiter/views/view.h"
+#include "limiter/views/view_part.h"
 
 namespace weir::limiter {
 
@@ -25,7 +26,8 @@ class DistinctStore {
     if (grouped_) whole_ = add_group({}, {});
   }
 
-  bool add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
+  /// dropped: no room for the key or the member. known: the pane has it already.
+  View::Seen add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
     // The total has members of its own: a member of two groups is one of the whole.
     if (grouped_) add_member(pane, whole_, {}, event.member, inside, budget);
     const Index::Slot* slot = groups_.find(event.key);
@@ -34,12 +36,17 @@ class DistinctStore {
       group = slot->id;
     } else {
       const std::size_t cost = kGroupBytes + event.parts.size();
-      if (!budget.has(cost + kMemberBytes + kEntryBytes)) return false;
+      if (!budget.has(cost + kMemberBytes + kEntryBytes)) return View::Seen::dropped;
       budget.used += cost;
       group = add_group(event.key, event.parts);
     }
     return add_member(pane, group, event.key, event.member, inside, budget);
   }
+  View::Seen absorb(Pane& pane, const ViewEvent& member, const ViewPart&, bool inside,
+                    Budget& budget) {
+    return add(pane, member, inside, budget);
+  }
+  void absorb_whole(Pane&, const ViewPart&, bool) {}
   void enter(const Pane& pane) {
     for (const std::uint32_t member : pane.log) touch(member, pane.start);
   }
@@ -105,28 +112,29 @@ class DistinctStore {
     return group;
   }
 
-  bool add_member(Pane& pane, std::uint32_t group, const Hash128& owner, const Hash128& member,
-                  bool inside, Budget& budget) {
+  View::Seen add_member(Pane& pane, std::uint32_t group, const Hash128& owner,
+                        const Hash128& member, bool inside, Budget& budget) {
     // Both are keyed hashes, so any mixture that keeps both halves is as good as a hash of the two.
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
     const Hash128 key{owner.lo * kOdd + member.lo, owner.hi * kOdd + member.hi};
     Index::Slot* slot = index_.find(key);
     if (slot == nullptr) {
-      if (!budget.has(kMemberBytes + kEntryBytes)) return false;
+      if (!budget.has(kMemberBytes + kEntryBytes)) return View::Seen::dropped;
       budget.used += kMemberBytes;
       slot = index_.add(key);
       if (slot->id == members_.size()) members_.emplace_back();
       members_[slot->id] = {key, kNever, group, 0};
       ++state_[group].members;
     }
-    if (slot->serial == pane.serial) return true;  // noted, and counted if the pane is inside
-    if (!budget.has(kEntryBytes)) return false;
+    // Noted, and counted if the pane is inside.
+    if (slot->serial == pane.serial) return View::Seen::known;
+    if (!budget.has(kEntryBytes)) return View::Seen::dropped;
     budget.used += kEntryBytes;
     slot->serial = pane.serial;
     ++members_[slot->id].entries;
     pane.log.push_back(slot->id);
     if (inside) touch(slot->id, pane.start);
-    return true;
+    return View::Seen::counted;
   }
   void touch(std::uint32_t id, std::int64_t pane) noexcept {
     Member& member = members_[id];

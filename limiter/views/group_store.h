@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/prefetch.h"
@@ -30,34 +32,22 @@ class GroupStore {
     Part whole;
   };
 
-  explicit GroupStore(const ViewSpec&) {}
+  explicit GroupStore(const ViewSpec& spec) : prunes_(spec.endless) {}
 
-  /// False: no room for the key. The total has the event all the same.
-  bool add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
+  /// dropped: no room for the key. The total has the event all the same.
+  View::Seen add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
     pane.whole.add(event);
     if (inside) whole_.add(pane.start, event);
-    Index::Slot* slot = groups_.find(event.key);
-    if (slot == nullptr) {
-      const std::size_t cost = kGroupBytes + kEntryBytes + event.parts.size();
-      if (!budget.has(cost)) return false;
-      budget.used += cost - kEntryBytes;
-      slot = groups_.add(event.key, event.parts);
-      if (slot->id == held_.size()) held_.emplace_back();
-    }
-    Held& held = held_[slot->id];
-    if (slot->serial == pane.serial) {
-      pane.log[slot->place].part.add(event);
-    } else {
-      if (!budget.has(kEntryBytes)) return false;
-      budget.used += kEntryBytes;
-      slot->serial = pane.serial;
-      slot->place = static_cast<std::uint32_t>(pane.log.size());
-      ++held.entries;
-      pane.log.push_back({slot->id, {}});
-      pane.log.back().part.add(event);
-    }
-    if (inside) held.cell.add(pane.start, event);
-    return true;
+    return add_to_group(pane, event, event, inside, budget);
+  }
+  /// What others have counted: of one key, and of all together.
+  View::Seen absorb(Pane& pane, const ViewEvent& key, const ViewPart& part, bool inside,
+                    Budget& budget) {
+    return add_to_group(pane, key, part, inside, budget);
+  }
+  void absorb_whole(Pane& pane, const ViewPart& part, bool inside) {
+    pane.whole.add(part);
+    if (inside) whole_.add(pane.start, part);
   }
 
   void enter(const Pane& pane) {
@@ -99,6 +89,70 @@ class GroupStore {
   std::size_t keys() const noexcept { return groups_.size(); }
 
  private:
+  template <class Counted>
+  View::Seen add_to_group(Pane& pane, const ViewEvent& key, const Counted& counted, bool inside,
+                          Budget& budget) {
+    Index::Slot* slot = groups_.find(key.key);
+    if (slot == nullptr) {
+      const std::size_t cost = kGroupBytes + kEntryBytes + key.parts.size();
+      if (!budget.has(cost)) {
+        if (prunes_) prune(pane, budget);
+        if (!budget.has(cost)) return View::Seen::dropped;
+      }
+      budget.used += cost - kEntryBytes;
+      slot = groups_.add(key.key, key.parts);
+      if (slot->id == held_.size()) held_.emplace_back();
+    }
+    Held& held = held_[slot->id];
+    if (slot->serial == pane.serial) {
+      pane.log[slot->place].part.add(counted);
+    } else {
+      if (!budget.has(kEntryBytes)) return View::Seen::dropped;
+      budget.used += kEntryBytes;
+      slot->serial = pane.serial;
+      slot->place = static_cast<std::uint32_t>(pane.log.size());
+      ++held.entries;
+      pane.log.push_back({slot->id, {}});
+      pane.log.back().part.add(counted);
+    }
+    if (inside) held.cell.add(pane.start, counted);
+    return View::Seen::counted;
+  }
+
+  /// Of a window without an end no key ever leaves by itself: the eighth with the least values
+  /// gives way, so that what becomes hot late is seen. Once in so many new keys.
+  void prune(Pane& pane, Budget& budget) {
+    std::vector<std::pair<Number, std::uint32_t>> by_value;
+    each([&](std::uint32_t group, Number value) { by_value.emplace_back(value, group); });
+    const std::size_t goes = by_value.size() / 8;
+    if (goes == 0) return;
+    std::nth_element(by_value.begin(), by_value.begin() + static_cast<std::ptrdiff_t>(goes),
+                     by_value.end(), [](const auto& a, const auto& b) {
+                       return a.first != b.first ? a.first < b.first : a.second < b.second;
+                     });
+    for (std::size_t i = 0; i < goes; ++i) held_[by_value[i].second].cell = {};
+    std::size_t kept = 0;
+    for (const Entry& entry : pane.log) {
+      Held& held = held_[entry.group];
+      if (held.cell.present()) {
+        Index::Slot& slot = groups_.slot(entry.group);
+        if (slot.serial == pane.serial) slot.place = static_cast<std::uint32_t>(kept);
+        pane.log[kept++] = entry;
+        continue;
+      }
+      if constexpr (requires { entry.part.events; }) {
+        budget.pruned += static_cast<std::uint64_t>(entry.part.events);
+      } else {
+        ++budget.pruned;
+      }
+      if (--held.entries != 0) continue;
+      budget.used -= kGroupBytes + groups_.parts(entry.group).size();
+      groups_.remove(entry.group);
+    }
+    budget.used -= kEntryBytes * (pane.log.size() - kept);
+    pane.log.resize(kept);
+  }
+
   struct Held {
     Cell cell;
     std::uint32_t entries = 0;  // in all panes
@@ -117,6 +171,7 @@ class GroupStore {
     }
   }
 
+  bool prunes_;
   Groups groups_;
   HugeVector<Held> held_;  // apart from the names: a ranking reads all of them, and few names
   Cell whole_;

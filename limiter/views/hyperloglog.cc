@@ -47,24 +47,44 @@ unsigned HyperLogLog::precision_for(double error) noexcept {
   return static_cast<unsigned>(std::clamp(bits, double{kLeast}, double{kMost}));
 }
 
-void HyperLogLog::add(std::uint64_t hash) {
-  const auto index = static_cast<std::uint32_t>(hash >> (64 - precision_));
+std::uint32_t HyperLogLog::entry_of(std::uint64_t hash, unsigned precision) noexcept {
+  const auto index = static_cast<std::uint32_t>(hash >> (64 - precision));
   const auto rank = static_cast<std::uint32_t>(
-      std::min(std::countl_zero(hash << precision_), static_cast<int>(64 - precision_)) + 1);
+      std::min(std::countl_zero(hash << precision), static_cast<int>(64 - precision)) + 1);
+  return index << kRankBits | rank;
+}
+
+std::uint64_t HyperLogLog::hash_of(std::uint32_t entry, unsigned precision) noexcept {
+  const std::uint64_t index = std::uint64_t{entry >> kRankBits} << (64 - precision);
+  const unsigned below =
+      precision + (entry & kRankMask);  // bits down to the first 1, itself included
+  return below > 64 ? index : index | std::uint64_t{1} << (64 - below);
+}
+
+bool HyperLogLog::is_entry(std::uint32_t entry, unsigned precision) noexcept {
+  const std::uint32_t rank = entry & kRankMask;
+  return entry >> kRankBits < std::uint32_t{1} << precision && rank >= 1 && rank <= 65 - precision;
+}
+
+bool HyperLogLog::add(std::uint64_t hash) {
+  const std::uint32_t entry = entry_of(hash, precision_);
+  const std::uint32_t index = entry >> kRankBits, rank = entry & kRankMask;
   if (!registers_.empty()) {
-    if (registers_[index] < rank) registers_[index] = static_cast<std::uint8_t>(rank);
-    return;
+    if (registers_[index] >= rank) return false;
+    registers_[index] = static_cast<std::uint8_t>(rank);
+    return true;
   }
-  const std::uint32_t entry = index << kRankBits | rank;
   const auto sorted_end = sparse_.begin() + static_cast<std::ptrdiff_t>(sorted_);
   const auto at = std::lower_bound(sparse_.begin(), sorted_end, index << kRankBits);
   if (at != sorted_end && *at >> kRankBits == index) {
-    *at = std::max(*at, entry);
-    return;
+    if (*at >= entry) return false;
+    *at = entry;
+    return true;
   }
-  if (std::find(sorted_end, sparse_.end(), entry) != sparse_.end()) return;
+  if (std::find(sorted_end, sparse_.end(), entry) != sparse_.end()) return false;
   sparse_.push_back(entry);
   if (sparse_.size() - sorted_ >= kUnsorted) tidy();
+  return true;
 }
 
 void HyperLogLog::tidy() {

@@ -22,8 +22,14 @@ class HyperLogLog {
   /// four standard errors. Within kLeast .. kMost, which `error` >= 0.002 keeps to.
   static unsigned precision_for(double error) noexcept;
 
-  /// A 64-bit hash whose bits are all alike random.
-  void add(std::uint64_t hash);
+  /// A 64-bit hash whose bits are all alike random. False: the sketch is as it was.
+  bool add(std::uint64_t hash);
+
+  /// What a hash does to a sketch: register << 6 | rank. A sketch that gets hash_of() every entry
+  /// of others is the sketch of all their members.
+  static std::uint32_t entry_of(std::uint64_t hash, unsigned precision) noexcept;
+  static std::uint64_t hash_of(std::uint32_t entry, unsigned precision) noexcept;
+  static bool is_entry(std::uint32_t entry, unsigned precision) noexcept;
   double estimate() const;
   std::size_t bytes() const noexcept {
     return sparse_.capacity() * sizeof(std::uint32_t) + registers_.capacity();

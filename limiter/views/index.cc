@@ -39,6 +39,12 @@ void Index::remove(const Hash128& key) noexcept {
   slots_[i] = {};
 }
 
+void Index::clear() noexcept {
+  std::fill(slots_.begin(), slots_.end(), Slot{});
+  free_.clear();
+  capacity_ = 0;
+}
+
 void Index::grow() {
   HugeVector<Slot> old = std::move(slots_);
   slots_ = HugeVector<Slot>(std::max<std::size_t>(16, old.size() * 2));

@@ -16,6 +16,7 @@ namespace weir::limiter {
 struct Budget {
   std::size_t limit = 0;  ///< bytes; 0: none
   std::size_t used = 0;
+  std::uint64_t pruned = 0;  ///< events of keys that gave way to others
   bool has(std::size_t bytes) const noexcept { return limit == 0 || used + bytes <= limit; }
 };
 
@@ -51,6 +52,7 @@ class Index {
   /// A key that is not there yet. Its number is below capacity(), which grows by one at most.
   Slot* add(const Hash128& key);
   void remove(const Hash128& key) noexcept;
+  void clear() noexcept;  ///< keeps its memory
   /// Starts loading what remove() needs.
   void prefetch(const Hash128& key) const noexcept {
     if (!slots_.empty()) prefetch_line(&slots_[static_cast<std::uint32_t>(key.lo) & mask_]);
@@ -73,6 +75,7 @@ class Groups {
   static constexpr std::size_t kBytes = Index::kBytes + 96;  ///< of a group, besides its text
 
   Index::Slot* find(const Hash128& key) noexcept { return index_.find(key); }
+  Index::Slot& slot(std::uint32_t group) noexcept { return *index_.find(names_[group].key); }
   Index::Slot* add(const Hash128& key, std::string_view parts);
   void remove(std::uint32_t group) noexcept;
   /// Starts loading what remove() needs, in two steps, each some turns before the next.

@@ -5,6 +5,7 @@
 
 #include "limiter/views/sums.h"
 #include "limiter/views/view.h"
+#include "limiter/views/view_part.h"
 
 /// The metrics of views, except distinct. For each metric, a Part is the share of one group in a
 /// pane, and a Cell its state in the running window. A window slides by adding the parts of the
@@ -15,10 +16,12 @@ struct CountMetric {
   struct Part {
     std::int64_t events = 0;
     void add(const ViewEvent&) noexcept { ++events; }
+    void add(const ViewPart& part) noexcept { events += part.events; }
   };
   struct Cell {
     std::int64_t events = 0;
     void add(std::int64_t, const ViewEvent&) noexcept { ++events; }
+    void add(std::int64_t, const ViewPart& part) noexcept { events += part.events; }
     void enter(std::int64_t, const Part& part) noexcept { events += part.events; }
     void leave(std::int64_t, const Part& part) noexcept { events -= part.events; }
     bool present() const noexcept { return events != 0; }
@@ -36,10 +39,15 @@ struct AmountMetric {
       sum.add(event.amount);
       ++events;
     }
+    void add(const ViewPart& part) noexcept {
+      sum.add(part.sum);
+      events += part.events;
+    }
   };
   struct Cell {
     Part all;
     void add(std::int64_t, const ViewEvent& event) noexcept { all.add(event); }
+    void add(std::int64_t, const ViewPart& part) noexcept { all.add(part); }
     void enter(std::int64_t, const Part& part) noexcept {
       all.sum.add(part.sum);
       all.events += part.events;
@@ -64,8 +72,12 @@ struct ExtremeMetric {
   struct Part {
     Number best;
     bool any = false;
-    void add(const ViewEvent& event) noexcept {
-      if (!any || beats(event.amount, best)) best = event.amount;
+    void add(const ViewEvent& event) noexcept { take(event.amount); }
+    void add(const ViewPart& part) noexcept {
+      if (part.any) take(part.best);
+    }
+    void take(Number amount) noexcept {
+      if (!any || beats(amount, best)) best = amount;
       any = true;
     }
   };
@@ -77,6 +89,9 @@ struct ExtremeMetric {
     std::vector<Entry> queue;  // panes ascending, each better than all behind it
 
     void add(std::int64_t pane, const ViewEvent& event) { insert(pane, event.amount); }
+    void add(std::int64_t pane, const ViewPart& part) {
+      if (part.any) insert(pane, part.best);
+    }
     void enter(std::int64_t pane, const Part& part) { insert(pane, part.best); }
     void leave(std::int64_t pane, const Part&) noexcept {
       auto last = queue.begin();

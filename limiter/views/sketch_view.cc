@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "limiter/views/view_part.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -19,23 +21,48 @@ SketchView::SketchView(const ViewSpec& spec)
       closed_(std::numeric_limits<std::int64_t>::min() / 2) {}
 
 View::Seen SketchView::observe(const ViewEvent& event) {
-  const std::int64_t at = to_ms(event.at);
-  const Span last = spans_.last(at);
-  if (last.end - 1 <= closed_) {
+  const Seen seen = put_into_windows(event);
+  if (seen == Seen::late) {
     ++stats_.late;
+    return seen;
+  }
+  spans_.note(to_ms(event.at));
+  ++stats_.events;
+  if (seen == Seen::dropped) ++stats_.dropped;
+  return seen;
+}
+
+View::Seen SketchView::absorb(const ViewPane& pane) {
+  if (spans_.last(pane.start).end - 1 <= closed_) {
+    stats_.late += static_cast<std::uint64_t>(pane.events);
     return Seen::late;
   }
+  spans_.note(pane.first);
+  spans_.note(pane.last);
+  stats_.events += static_cast<std::uint64_t>(pane.events);
+  return Seen::counted;
+}
+
+View::Seen SketchView::absorb(const ViewEvent& member, const ViewPart&) {
+  const Seen seen = put_into_windows(member);
+  if (seen == Seen::dropped) ++stats_.dropped;
+  return seen;
+}
+
+/// Known if no window has learned anything.
+View::Seen SketchView::put_into_windows(const ViewEvent& event) {
+  const std::int64_t at = to_ms(event.at);
+  const Span last = spans_.last(at);
+  if (last.end - 1 <= closed_) return Seen::late;
   Span span = spans_.first(at);
   if (span.end - 1 <= closed_) span = spans_.first(closed_ + 1);
-  bool room = true;
+  Seen out = Seen::known;
   for (; span.start <= last.start; span = spans_.next(span)) {
     Window* window = window_at(span);
-    room = window != nullptr && put(*window, event) && room;
+    const Seen seen = window == nullptr ? Seen::dropped : put(*window, event);
+    if (out != Seen::dropped && seen != Seen::known) out = seen;
   }
-  ++stats_.events;
-  if (room) return Seen::counted;
-  ++stats_.dropped;
-  return Seen::dropped;
+  return out;
 }
 
 SketchView::Window* SketchView::window_at(const Span& span) {
@@ -55,38 +82,41 @@ SketchView::Window* SketchView::window_at(const Span& span) {
   return &*windows_.insert(found, std::move(fresh));
 }
 
-bool SketchView::put(Window& window, const ViewEvent& event) {
-  if (spec_.grouped) count(window, window.whole, {}, event.member);
+View::Seen SketchView::put(Window& window, const ViewEvent& event) {
+  bool fresh = spec_.grouped && count(window, window.whole, {}, event.member);
   const Index::Slot* slot = window.groups.find(event.key);
   if (slot == nullptr) {
     const std::size_t cost = kGroupBytes + event.parts.size();
-    if (!budget_.has(cost)) return false;
+    if (!budget_.has(cost)) return Seen::dropped;
     budget_.used += cost;
     window.bytes += cost;
     slot = window.groups.add(event.key, event.parts);
     window.counted.emplace_back();
+    fresh = true;
   } else if (!budget_.has(0)) {
-    return false;
+    return Seen::dropped;
   }
-  count(window, window.counted[slot->id], event.key, event.member);
-  return true;
+  fresh = count(window, window.counted[slot->id], event.key, event.member) || fresh;
+  return fresh ? Seen::counted : Seen::known;
 }
 
-void SketchView::count(Window& window, Counted& counted, const Hash128& owner,
+/// Whether the member was new to it, as far as it can tell.
+bool SketchView::count(Window& window, Counted& counted, const Hash128& owner,
                        const Hash128& member) {
   if (window.filter) {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
     const Hash128 pair{owner.lo * kOdd + member.lo, owner.hi * kOdd + member.hi};
-    counted.fresh += window.filter->add(pair) ? 1 : 0;
-    return;
+    const bool fresh = window.filter->add(pair);
+    counted.fresh += fresh ? 1 : 0;
+    return fresh;
   }
   if (!counted.sketch) counted.sketch = std::make_unique<HyperLogLog>(precision_);
   const std::size_t before = counted.sketch->bytes();
-  counted.sketch->add(member.lo);
+  const bool fresh = counted.sketch->add(member.lo);
   const std::size_t after = counted.sketch->bytes();
-  if (after == before) return;
   budget_.used += after - before;
   window.bytes += after - before;
+  return fresh;
 }
 
 Number SketchView::value(const Counted& counted) const {
@@ -104,7 +134,7 @@ void SketchView::advance(TimePoint watermark, const ViewSink& sink) {
 
 void SketchView::flush(const ViewSink& sink) {
   while (!windows_.empty()) {
-    show(windows_.front(), false, sink);
+    show(windows_.front(), spans_.endless(), sink);
     closed_ = std::max(closed_, windows_.front().span.end - 1);
     drop_front();
   }
@@ -127,8 +157,9 @@ void SketchView::show(const Window& window, bool complete, const ViewSink& sink)
     if (!shown.is_zero()) ranking_.offer({window.groups.parts(group), shown});
   }
   ViewWindow out;
-  out.start = from_ms(window.span.start);
-  out.end = from_ms(window.span.end);
+  const Span named = spans_.named(window.span);
+  out.start = from_ms(named.start);
+  out.end = from_ms(named.end);
   out.complete = complete;
   out.rows = ranking_.finish();
   out.total = spec_.grouped      ? value(window.whole)

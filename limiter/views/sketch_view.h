@@ -21,6 +21,8 @@ class SketchView final : public View {
  public:
   explicit SketchView(const ViewSpec& spec);
   Seen observe(const ViewEvent& event) override;
+  Seen absorb(const ViewPane& pane) override;
+  Seen absorb(const ViewEvent& member, const ViewPart& part) override;
   void advance(TimePoint watermark, const ViewSink& sink) override;
   void flush(const ViewSink& sink) override;
   void running(const ViewSink& sink) override;
@@ -41,9 +43,10 @@ class SketchView final : public View {
     Counted whole;  // grouped: of all members, whatever their key
   };
 
+  Seen put_into_windows(const ViewEvent& event);
   Window* window_at(const Span& span);
-  bool put(Window& window, const ViewEvent& event);
-  void count(Window& window, Counted& counted, const Hash128& owner, const Hash128& member);
+  Seen put(Window& window, const ViewEvent& event);
+  bool count(Window& window, Counted& counted, const Hash128& owner, const Hash128& member);
   Number value(const Counted& counted) const;
   void show(const Window& window, bool complete, const ViewSink& sink);
   void drop_front();

@@ -10,6 +10,7 @@
 #include "limiter/views/ranking.h"
 #include "limiter/views/spans.h"
 #include "limiter/views/view.h"
+#include "limiter/views/view_part.h"
 
 namespace weir::limiter {
 
@@ -41,9 +42,34 @@ class SlidingView final : public View {
     ++hot_->pane->events;
     if (hot_->inside) ++events_;
     ++stats_.events;
-    if (store_.add(*hot_->pane, event, hot_->inside, budget_)) return Seen::counted;
-    ++stats_.dropped;
-    return Seen::dropped;
+    spans_.note(at);
+    const Seen seen = store_.add(*hot_->pane, event, hot_->inside, budget_);
+    if (seen == Seen::dropped) ++stats_.dropped;
+    return seen;
+  }
+
+  Seen absorb(const ViewPane& pane) override {
+    if ((pane.start < hot_span_.start || pane.start >= hot_span_.end) && !find_pane(pane.start)) {
+      stats_.late += static_cast<std::uint64_t>(pane.events);
+      return Seen::late;
+    }
+    hot_->pane->events += pane.events;
+    if (hot_->inside) events_ += pane.events;
+    stats_.events += static_cast<std::uint64_t>(pane.events);
+    spans_.note(pane.first);
+    spans_.note(pane.last);
+    store_.absorb_whole(*hot_->pane, pane.whole, hot_->inside);
+    return Seen::counted;
+  }
+
+  Seen absorb(const ViewEvent& key, const ViewPart& part) override {
+    const std::int64_t at = to_ms(key.at);
+    if ((at < hot_span_.start || at >= hot_span_.end) && !find_pane(at)) return Seen::late;
+    const Seen seen = store_.absorb(*hot_->pane, key, part, hot_->inside, budget_);
+    if (seen == Seen::dropped) {
+      stats_.dropped += static_cast<std::uint64_t>(std::max<std::int64_t>(part.events, 1));
+    }
+    return seen;
   }
 
   void advance(TimePoint watermark, const ViewSink& sink) override {
@@ -56,7 +82,7 @@ class SlidingView final : public View {
 
   void flush(const ViewSink& sink) override {
     while (open_) {
-      if (events_ != 0) show(sink, false);
+      if (events_ != 0) show(sink, spans_.endless());
       closed_ = std::max(closed_, window_.end - 1);
       slide();
     }
@@ -69,6 +95,7 @@ class SlidingView final : public View {
   ViewStats stats() const noexcept override {
     ViewStats out = stats_;
     out.bytes = budget_.used;
+    out.dropped += budget_.pruned;
     out.keys = store_.keys();
     return out;
   }
@@ -171,8 +198,9 @@ class SlidingView final : public View {
       if (ranking_.wants(value)) ranking_.offer({store_.parts(group), value});
     });
     ViewWindow out;
-    out.start = from_ms(window_.start);
-    out.end = from_ms(window_.end);
+    const Span named = spans_.named(window_);
+    out.start = from_ms(named.start);
+    out.end = from_ms(named.end);
     out.complete = complete;
     out.total = store_.total();
     out.rows = ranking_.finish();

@@ -11,7 +11,20 @@ namespace weir::limiter {
 /// (about 106 bits; Knuth's two-sum, Dekker 1971), so that what is left after years of coming and
 /// going is what was added and not taken out, and does not depend on the order.
 class Sum {
+  __extension__ using Wide = __int128;
+
  public:
+  /// All that it is, to be written down and read again.
+  struct Raw {
+    Wide whole = 0;
+    double high = 0, low = 0;
+    std::int64_t reals = 0;
+  };
+  Sum() = default;
+  explicit Sum(const Raw& raw) noexcept
+      : whole_(raw.whole), high_(raw.high), low_(raw.low), reals_(raw.reals) {}
+  Raw raw() const noexcept { return {whole_, high_, low_, reals_}; }
+
   void add(Number amount) noexcept {
     if (amount.is_real()) {
       accumulate(amount.as_real(), 0);
@@ -47,7 +60,6 @@ class Sum {
   }
 
  private:
-  __extension__ using Wide = __int128;
   static void two_sum(double a, double b, double& sum, double& error) noexcept {
     sum = a + b;
     const double other = sum - a;

@@ -20,8 +20,13 @@
 /// Windows are half-open, [start, end), named by both; windows of `hop` and of a fixed length begin
 /// at multiples of the hop since the epoch. A window accepts events until the watermark reaches end
 /// - 1; then it is complete and handed out, once, in the order of time. A window without events has
-/// no result. The first and last windows, which the events cover only in part, have one.
+/// no result. The first and last windows, which the events cover only in part, have one. A window
+/// without an end is never complete while events may come: its result is named by the first event
+/// and the millisecond after the last one.
 namespace weir::limiter {
+
+struct ViewPane;
+struct ViewPart;
 
 struct ViewSpec {
   enum class Method : std::uint8_t { exact, bloom, hll };
@@ -30,6 +35,7 @@ struct ViewSpec {
   milliseconds length{0};         ///< kWindowMin .. kWindowMax; ignored with a zone
   milliseconds hop{0};            ///< 1 ms .. length; = length: fixed windows, one after the other
   std::shared_ptr<const TimeZone> zone;  ///< set: natural hours, days, weeks or months
+  bool endless = false;                  ///< one window for all time; no length, hop or zone
   CalendarUnit unit = CalendarUnit::day;
   bool grouped = true;             ///< false: one group, whose key has no part
   std::size_t top = 0;             ///< rows of a window at most; 0: all
@@ -39,7 +45,7 @@ struct ViewSpec {
 
   /// How many windows an event is in at most.
   std::int64_t overlap() const noexcept {
-    return zone ? 1 : (length + hop - milliseconds{1}) / hop;
+    return zone || endless ? 1 : (length + hop - milliseconds{1}) / hop;
   }
 };
 
@@ -81,14 +87,21 @@ struct ViewStats {
 /// hop looks at each group of the window once, and at the events of the panes that come and go.
 class View {
  public:
-  enum class Seen : std::uint8_t { counted, late, dropped };
+  /// known: counted, and of no effect on any number but that of events: the member is known.
+  enum class Seen : std::uint8_t { counted, known, late, dropped };
 
   virtual ~View() = default;
   virtual Seen observe(const ViewEvent& event) = 0;
+  /// Counts that were made elsewhere (another replica, an earlier process), pane by pane: first the
+  /// pane as a whole, then each of its keys, or of its members. `at` of a key is its pane's start.
+  /// late: the windows of the pane are complete; its keys need not be told.
+  virtual Seen absorb(const ViewPane& pane) = 0;
+  virtual Seen absorb(const ViewEvent& key, const ViewPart& part) = 0;
   /// Hands out the windows with end - 1 <= watermark, ascending. A watermark never falls: an
   /// earlier one than before does nothing.
   virtual void advance(TimePoint watermark, const ViewSink& sink) = 0;
-  /// Hands out all other windows with an event, ascending, as not complete. The view is empty then.
+  /// The events have ended: hands out all other windows with an event, ascending, as not complete;
+  /// as complete if they have no end. The view is empty then.
   virtual void flush(const ViewSink& sink) = 0;
   /// Shows the next window to be completed, if it has an event so far; changes nothing.
   virtual void running(const ViewSink& sink) = 0;

@@ -138,6 +138,8 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
       spec.length = milliseconds{
           static_cast<std::int64_t>(std::ceil(window->capacity.as_real() * spec.ms_of_one()))};
       break;
+    case config::WindowDef::Kind::all:  // of views alone
+      break;
   }
   return spec;
 }

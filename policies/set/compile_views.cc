@@ -33,6 +33,8 @@ limiter::ViewSpec view_spec(const config::ViewDef& def, const std::vector<config
   if (window.kind == config::WindowDef::Kind::calendar) {
     spec.zone = TimeZone::find(window.zone.value);
     spec.unit = window.unit;
+  } else if (window.kind == config::WindowDef::Kind::all) {
+    spec.endless = true;
   } else {
     spec.length = window.length;
     spec.hop = window.kind == config::WindowDef::Kind::last ? window.hop : window.length;
@@ -62,6 +64,8 @@ std::string describe_view(const limiter::ViewSpec& spec) {
   }
   if (spec.zone) {
     out += " in each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name();
+  } else if (spec.endless) {
+    out += " without an end";
   } else {
     out += " over " + std::to_string(spec.length.count()) + " ms every " +
            std::to_string(spec.hop.count()) + " ms";
@@ -86,6 +90,7 @@ void Compiler::compile_view(const config::ViewDef& def) {
   View view;
   view.name = def.name.value;
   view.spec = view_spec(def, key);
+  view.shared = def.share.has_value();
   view.wall_clock = def.window.kind != config::WindowDef::Kind::last;
   for (const config::KeyPart& part : key) view.key_names.push_back(part.field.value);
   for (const config::Text& name : def.watch) {
@@ -100,6 +105,7 @@ void Compiler::compile_view(const config::ViewDef& def) {
     for (const Expression& argument : binding.arguments) canonical += " of " + argument.canonical();
     canonical += "; ";
   }
+  if (view.shared) canonical += "of all replicas";
   view.identity = identity_of(canonical);
   view.metric = metric_name(view.spec.metric);
   if (!def.metric.arguments.empty()) {
@@ -169,7 +175,7 @@ void Compiler::bind_view(const config::ViewDef& def, const std::vector<config::K
 
 void PolicySet::attach_views(ViewBank& bank) {
   for (View& view : views) {
-    view.live = bank.open(view.identity, view.name, view.spec);
+    view.live = bank.open(view.identity, view.name, view.spec, view.shared);
     view.live->limit(bank.bounded() ? view_memory / views.size() : 0);
   }
 }

@@ -6,12 +6,14 @@ namespace weir::policies {
 
 void View::advance(TimePoint now, TimePoint wall) const {
   if (live == nullptr) return;
-  const milliseconds grace = outcome ? LiveView::kAnswerGrace : LiveView::kGrace;
+  milliseconds grace = outcome ? LiveView::kAnswerGrace : LiveView::kGrace;
+  if (live->is_shared()) grace += LiveView::kSharedGrace + live->behind(now);
   live->advance((wall_clock ? wall : now) - grace - milliseconds{1});
 }
 
 std::string window_text(const limiter::ViewSpec& spec) {
   if (spec.zone) return "each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name();
+  if (spec.endless) return "all time";
   const std::string hop = "every " + duration_text(spec.hop);
   return spec.hop == spec.length ? hop : "the last " + duration_text(spec.length) + ", " + hop;
 }

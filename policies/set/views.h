@@ -30,6 +30,7 @@ struct View {
   std::vector<std::string> key_names;
   bool wall_clock = false;        ///< fixed and calendar windows follow the current wall clock
   bool outcome = false;           ///< some binding is
+  bool shared = false;            ///< the events of all replicas count (`share: redis`)
   std::vector<Binding> bindings;  ///< in the order of `watch`: an event counts by the first one
   std::shared_ptr<LiveView>
       live;  ///< after PolicySet::attach_views(); null: the view counts nothing

@@ -42,6 +42,14 @@ TEST(Problems, of_views) {
       {"top per without by", "top: {n: 5, per: path}, window: {every: 1h}"},
       {"a radius", "by: {near: {lon, lat, radius: 1km}}, window: {every: 1h}"},
       {"a rung", "window: {every: 1h}, then: []"},
+      {"without an end", "by: path, window: all, top: 10"},
+      {"without an end, misspelt", "by: path, window: al"},
+      {"a shared one where there is no Redis", "by: path, window: all, top: 10, share: redis"},
+      {"a shared filter", "metric: distinct(ip), method: bloom, window: {every: 1h}, share: redis"},
+      {"a shared one with a short hop", "window: {last: 10s, hop: 500ms}, share: redis"},
+      {"a shared one with odd parts", "window: {last: 10s, hop: 1500ms}, share: redis"},
+      {"a shared one of many parts", "window: {last: 1d, hop: 5s}, share: redis"},
+      {"shared with whom", "window: {every: 1h}, share: {redis: {sync: 1s}}"},
       {"watch twice", "window: {every: 1h}, watch: x"},
   };
   std::vector<std::string> texts;

@@ -134,6 +134,60 @@ TEST(View, NaturalDaysFollowTheirZone) {
   EXPECT_NE(lines.all[0].find(R"("start":1511625600000,"end":1511712000000)"), std::string::npos);
 }
 
+TEST(View, OneWithoutAnEndCountsOnAndIsNamedByItsEvents) {
+  for (const Metric metric : {Metric::count, Metric::distinct}) {
+    for (const auto method : {ViewSpec::Method::exact, ViewSpec::Method::hll}) {
+      if (metric == Metric::count && method != ViewSpec::Method::exact) continue;
+      ViewSpec spec;
+      spec.metric = metric;
+      spec.method = method;
+      spec.endless = true;
+      const auto view = make_view(spec);
+      Lines lines;
+      tell(*view, {1'000, {"a"}, 1, "x"});
+      tell(*view, {900, {"a"}, 1, "y"});
+      view->advance(from_ms(1'000'000'000'000), lines.sink());
+      EXPECT_TRUE(lines.all.empty()) << "it is never complete while it lives";
+      EXPECT_EQ(tell(*view, {2'000'000'000'000, {"b"}, 1, "x"}), View::Seen::counted);
+      view->running(lines.sink());
+      view->flush(lines.sink());
+      ASSERT_EQ(lines.all.size(), 2u);
+      const std::string rest = metric == Metric::count ? R"("total":3,"rows":[["a",2],["b",1]]})"
+                                                       : R"("total":2,"rows":[["a",2],["b",1]]})";
+      const std::string head =
+          R"({"type":"view","view":"v","start":900,"end":2000000000001,"complete":)";
+      EXPECT_EQ(lines.all[0], head + "false," + rest);
+      EXPECT_EQ(lines.all[1], head + "true," + rest) << "the end of the input is its end";
+    }
+  }
+}
+
+TEST(View, OneWithoutAnEndMakesRoomForWhatBecomesHotLate) {
+  for (const Metric metric : {Metric::count, Metric::sum, Metric::maximum}) {
+    ViewSpec spec;
+    spec.metric = metric;
+    spec.endless = true;
+    spec.top = 3;
+    const auto view = make_view(spec);
+    view->limit(200'000);
+    for (int i = 0; i < 50; ++i) tell(*view, {1, {"old"}, 100});
+    for (int i = 0; i < 5'000; ++i) {
+      ASSERT_EQ(tell(*view, {2, {std::to_string(i)}}), View::Seen::counted);
+    }
+    for (int i = 0; i < 40; ++i) tell(*view, {3, {"late"}, 90});
+    EXPECT_LE(view->stats().bytes, 200'000u);
+    EXPECT_EQ(view->stats().dropped + view->stats().keys, 5'002u);
+    Lines lines;
+    view->flush(lines.sink());
+    ASSERT_EQ(lines.all.size(), 1u);
+    const std::string rows = metric == Metric::count ? R"([["old",50],["late",40],)"
+                             : metric == Metric::sum ? R"([["old",5000],["late",3600],)"
+                                                     : R"([["old",100],["late",90],)";
+    EXPECT_NE(lines.all[0].find(rows), std::string::npos) << lines.all[0];
+    EXPECT_EQ(view->stats().bytes, 0u);
+  }
+}
+
 TEST(View, TopPerValueKeepsThatManyOfEachAndTheCommonOrder) {
   ViewSpec spec = hopping(Metric::count, 10, 10);
   spec.top = 1;
@@ -212,7 +266,7 @@ class NaiveView {
   }
   std::vector<std::string> flush() {
     std::vector<std::string> out;
-    while (!ends_.empty()) out.push_back(take(false));
+    while (!ends_.empty()) out.push_back(take(spec_.endless));
     return out;
   }
 
@@ -221,11 +275,14 @@ class NaiveView {
     Told told;
     std::int64_t closed;
   };
+  static constexpr std::int64_t kNever = 1'000'000'000'000'000;
   std::int64_t start_of(std::int64_t end) const {
+    if (spec_.endless) return -kNever;
     if (spec_.zone) return to_ms(spec_.zone->span(spec_.unit, from_ms(end - 1)).begin);
     return end - spec_.length.count();
   }
   std::vector<std::int64_t> ends_of(std::int64_t at) const {
+    if (spec_.endless) return {kNever};
     if (spec_.zone) return {to_ms(spec_.zone->span(spec_.unit, from_ms(at)).end)};
     std::vector<std::int64_t> out;
     const std::int64_t hop = spec_.hop.count(), length = spec_.length.count();
@@ -274,7 +331,7 @@ class NaiveView {
     return false;
   }
   std::string take(bool complete) {
-    const std::int64_t end = *ends_.begin(), start = start_of(end);
+    std::int64_t end = *ends_.begin(), start = start_of(end);
     ends_.erase(ends_.begin());
     std::vector<const Told*> all;
     std::map<std::vector<std::string>, std::vector<const Told*>> groups;
@@ -282,6 +339,14 @@ class NaiveView {
       if (kept.told.at < start || kept.told.at >= end || end - 1 <= kept.closed) continue;
       all.push_back(&kept.told);
       groups[kept.told.key].push_back(&kept.told);
+    }
+    if (spec_.endless) {  // it is named by its events
+      start = all.front()->at;
+      end = start + 1;
+      for (const Told* told : all) {
+        start = std::min(start, told->at);
+        end = std::max(end, told->at + 1);
+      }
     }
     std::vector<std::pair<std::vector<std::string>, Number>> rows;
     for (const auto& [key, events] : groups) rows.emplace_back(key, *measure(events));
@@ -319,7 +384,10 @@ ViewSpec random_spec(std::mt19937_64& random) {
                                  Metric::minimum, Metric::maximum, Metric::distinct};
   ViewSpec spec;
   spec.metric = kMetrics[pick(0, 5)];
-  switch (pick(0, 4)) {
+  switch (pick(0, 5)) {
+    case 5:
+      spec.endless = true;
+      break;
     case 0:
       spec.length = spec.hop = milliseconds{pick(1, 50)};
       break;

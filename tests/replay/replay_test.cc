@@ -243,6 +243,23 @@ TEST_F(ReplayTest, windows_come_in_the_order_of_time_and_open_ones_need_a_flush)
   EXPECT_EQ(flushed.report.views[1].total, "1");
 }
 
+TEST_F(ReplayTest, a_view_without_an_end_has_its_result_at_the_end_of_the_input) {
+  Plan plan;
+  plan.sources = {{"a", files.write("a", "x,1,12\ny,2,13\nx,2,14\ny,3,86400\n")}};
+  const Replayed out = replay_files(
+      "events:\n  a: {source: {csv: [page, user, ts], time: {field: ts, as: seconds}}}\n"
+      "views:\n  - {name: all, watch: a, by: page, window: all, top: 1}\n"
+      "  - {name: users, watch: a, metric: distinct(user), window: {every: 10s}}\n",
+      plan);
+  EXPECT_THAT(
+      windows(out.ndjson),
+      HasSubstr(
+          R"("all","start":12000,"end":86400001,"complete":true,"total":4,"rows":[["x",2]]})"));
+  ASSERT_EQ(out.report.views.size(), 2u);
+  EXPECT_EQ(out.report.views[0].windows, 1u);
+  EXPECT_TRUE(out.report.views[0].complete);
+}
+
 TEST_F(ReplayTest, with_lateness_windows_wait_for_the_watermark) {
   Plan plan;
   plan.lateness = seconds{5};

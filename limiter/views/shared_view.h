@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limiter/views/view.h"
+
+namespace weir::limiter {
+
+/// How a view stands with the other replicas.
+struct ViewSharing {
+  bool up = false;             ///< the latest call was answered, and all that others told is known
+  std::string why;             ///< for people, if not up
+  TimePoint synced{};          ///< by Clock::now: what others had told by then is in the view
+  std::uint64_t replicas = 0;  ///< that called of late, this one included
+  std::uint64_t silent = 0;    ///< that did until a minute ago: dead, or cut off
+  std::uint64_t pending = 0;   ///< bytes that are on their way, or wait for Redis
+  std::uint64_t sent = 0, received = 0;  ///< bytes of counts, so far
+  std::uint64_t lost = 0;                ///< counts that others will not see, for want of room
+};
+
+/// A view in use whose counts replicas exchange. Thread-safe.
+class SharedView {
+ public:
+  using PaneFilter = std::function<bool(std::int64_t start)>;
+
+  virtual ~SharedView() = default;
+  virtual const ViewSpec& spec() const noexcept = 0;
+  /// Takes out what was counted here since the last call, as chunks of about `most` bytes.
+  virtual void take_delta(std::size_t most, std::vector<std::string>& out) = 0;
+  /// Counts of others; only of panes that the filter wants. False: these bytes are no chunk of it.
+  virtual bool absorb(std::string_view chunk, const PaneFilter& wanted) = 0;
+  /// Forgets all but what take_delta() has not taken yet: it will be told everything again.
+  virtual void begin_again() = 0;
+  virtual void heard(const ViewSharing& sharing) = 0;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/number.h"
+#include "limiter/views/sums.h"
+
+namespace weir::limiter {
+
+/// What one key, or all of them together, have in one pane: the fields that the view's metric
+/// needs.
+struct ViewPart {
+  std::int64_t events = 0;  ///< count, sum, average
+  Sum sum;                  ///< sum, average
+  Number best;              ///< minimum, maximum, if `any`
+  bool any = false;
+};
+
+/// A pane as a whole, whatever keys it has.
+struct ViewPane {
+  std::int64_t start = 0;  ///< Unix ms; of a view without an end its only pane's
+  std::int64_t first = 0;  ///< the earliest and the latest event
+  std::int64_t last = 0;
+  std::int64_t events = 0;
+  ViewPart whole;  ///< of distinct: nothing
+};
+
+}  // namespace weir::limiter
