@@ -150,6 +150,44 @@ void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& st
          [](const SourceFacts& source) { return source.failures; });
 }
 
+void write_shared_views(std::string& out, SeriesBudget& budget, const policies::PolicySet& set) {
+  std::vector<std::pair<std::string, limiter::ViewSharing>> views;
+  for (const policies::View& view : set.views) {
+    if (view.live == nullptr || !view.live->is_shared()) continue;
+    views.emplace_back(telemetry::escape_label(view.name), view.live->sharing());
+  }
+  if (views.empty()) return;
+  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
+                          auto value_of) {
+    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+    out.append(name).append(" ").append(kind).append("\n");
+    for (const auto& [label, sharing] : views) {
+      const std::uint64_t value = value_of(sharing);
+      if (!budget.take(value, views.size())) continue;
+      out.append(name).append("{view=\"").append(label).append("\"} ");
+      out.append(std::to_string(value)).append("\n");
+    }
+  };
+  using Sharing = limiter::ViewSharing;
+  family("weir_view_shared_up", "gauge", "1 if the latest exchange with the other replicas worked.",
+         [](const Sharing& sharing) { return std::uint64_t{sharing.up}; });
+  family("weir_view_shared_replicas", "gauge", "Replicas that share the view, this one included.",
+         [](const Sharing& sharing) { return sharing.replicas; });
+  family("weir_view_shared_silent_replicas", "gauge",
+         "Replicas that have fallen silent within a minute.",
+         [](const Sharing& sharing) { return sharing.silent; });
+  family("weir_view_shared_pending_bytes", "gauge", "Counts that wait for Redis, about.",
+         [](const Sharing& sharing) { return sharing.pending; });
+  family("weir_view_shared_sent_bytes_total", "counter", "Bytes of counts that Redis has taken.",
+         [](const Sharing& sharing) { return sharing.sent; });
+  family("weir_view_shared_received_bytes_total", "counter",
+         "Bytes of other replicas' counts that came from Redis.",
+         [](const Sharing& sharing) { return sharing.received; });
+  family("weir_view_shared_lost_total", "counter",
+         "Counts of keys that other replicas do not see, for want of room.",
+         [](const Sharing& sharing) { return sharing.lost; });
+}
+
 // The views of the set in use: their names come from the configuration, as those of lists.
 void write_views(std::string& out, SeriesBudget& budget, const policies::PolicySet& set) {
   std::vector<std::pair<std::string, policies::LiveView::Stats>> views;
@@ -184,6 +222,7 @@ void write_views(std::string& out, SeriesBudget& budget, const policies::PolicyS
   family("weir_view_missing_total", "counter",
          "Events without a value for a key part, amount or member.",
          [](const Stats& stats) { return stats.missing; });
+  write_shared_views(out, budget, set);
 }
 
 }  // namespace

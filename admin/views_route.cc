@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <charconv>
 
@@ -11,7 +12,26 @@ namespace json = boost::json;
 
 constexpr std::size_t kWindowsDefault = 12;
 
-json::object view_of(const policies::View& view) {
+/// How a shared view stands with the other replicas.
+json::object sharing_of(const policies::LiveView& view, TimePoint now) {
+  const limiter::ViewSharing sharing = view.sharing();
+  json::object out;
+  out["whole"] = sharing.up && sharing.silent == 0;
+  out["up"] = sharing.up;
+  out["why"] = sharing.why;
+  out["age_ms"] = sharing.synced == TimePoint{}
+                      ? json::value()
+                      : json::value(std::max<std::int64_t>(0, (now - sharing.synced).count()));
+  out["replicas"] = sharing.replicas;
+  out["silent"] = sharing.silent;
+  out["pending_bytes"] = sharing.pending;
+  out["sent_bytes"] = sharing.sent;
+  out["received_bytes"] = sharing.received;
+  out["lost"] = sharing.lost;
+  return out;
+}
+
+json::object view_of(const policies::View& view, TimePoint now) {
   json::object out;
   out["name"] = view.name;
   json::array by;
@@ -29,6 +49,9 @@ json::object view_of(const policies::View& view) {
   out["late"] = stats.counted.late;
   out["dropped"] = stats.counted.dropped;
   out["missing"] = stats.missing;
+  const bool shared = view.live != nullptr && view.live->is_shared();
+  out["share"] = shared ? "redis" : "local";
+  out["sharing"] = shared ? json::value(sharing_of(*view.live, now)) : json::value();
   return out;
 }
 
@@ -37,7 +60,7 @@ json::object view_of(const policies::View& view) {
 net::HttpReply get_views(Call& call) {
   if (auto refused = call.refuse_unknown({})) return std::move(*refused);
   json::array rows;
-  for (const policies::View& view : call.set->views) rows.push_back(view_of(view));
+  for (const policies::View& view : call.set->views) rows.push_back(view_of(view, call.at.now));
   return json_reply({{"views", std::move(rows)}});
 }
 
@@ -62,7 +85,7 @@ net::HttpReply get_view(Call& call) {
     results = view->live->results(windows);
   }
   // The rows are JSON already, in the form of a replay.
-  net::HttpReply reply = json_reply(view_of(*view));
+  net::HttpReply reply = json_reply(view_of(*view, call.at.now));
   std::string& body = reply.body;
   body.resize(body.rfind('}'));
   body += ",\"windows\":[";

@@ -228,6 +228,7 @@ int Wiring::build_stores() {
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
                          "); \"weir check\" says what each needs");
   }
+  if (redis_) views_.share(secret_);
   set_->attach_views(views_);
   feeds_ = std::make_unique<ListFeeds>(
       control_, secret_, directory_ != nullptr ? directory_->path() : std::string(), clock_, log_,
@@ -248,6 +249,7 @@ int Wiring::build_stores() {
   report_->use(first_.model());
   if (redis_) {
     sharing_ = std::make_unique<ListSharing>(control_, redis_->store, secret_, *lists_, log_);
+    shared_views_ = std::make_unique<ViewSharing>(redis_->store, secret_, log_);
     report_->ask_makers(
         [this](limiter::ListId list, const Hash128& key, std::function<void(bool)> tell) {
           sharing_->ask_maker(list, key, std::move(tell));
@@ -556,6 +558,7 @@ void Wiring::begin_service() {
   if (access_log_ != nullptr) access_log_->start();
   if (tracing_ != nullptr) tracing_->start();
   if (sharing_ != nullptr) sharing_->use(*set_);
+  if (shared_views_ != nullptr) shared_views_->use(*set_);
   feeds_->use(*set_);
   if (state_ != nullptr) state_->start(clock_);
   if (recording_ != nullptr) {

@@ -30,6 +30,7 @@
 #include "app/serve/table_desk.h"
 #include "app/serve/upstream_names.h"
 #include "app/sharing/list_sharing.h"
+#include "app/sharing/view_sharing.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
 #include "app/support/machine.h"
@@ -181,7 +182,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   boost::asio::steady_timer second_;
   net::TaskGroup tasks_;
   std::unique_ptr<Report> report_;
-  std::unique_ptr<ListSharing> sharing_;  // null: no redis; goes after the workers, who list
+  std::unique_ptr<ListSharing> sharing_;       // null: no redis; goes after the workers, who list
+  std::unique_ptr<ViewSharing> shared_views_;  // null: no redis
   std::unique_ptr<ListFeeds> feeds_;
   std::unique_ptr<Recording> recording_;  // null: nothing is recorded
   std::unique_ptr<Reload> reload_;

@@ -21,13 +21,16 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A policy or list of the set that all replicas share.
+/// A policy, list or view of the set that all replicas share.
 std::optional<std::string> what_shares(const policies::PolicySet& set) {
   for (const policies::Policy& policy : set.policies) {
     if (policy.shared) return "policy \"" + policy.name + "\"";
   }
   for (const policies::List& list : set.lists) {
     if (list.shared) return "list \"" + list.name + "\"";
+  }
+  for (const policies::View& view : set.views) {
+    if (view.shared) return "view \"" + view.name + "\"";
   }
   return std::nullopt;
 }
@@ -159,6 +162,7 @@ void Wiring::tick() {
   metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
   audit_->tick();
   if (sharing_ != nullptr) sharing_->tick(now);
+  if (shared_views_ != nullptr) shared_views_->tick(now);
   // Requests drive the timers as well; without any, the first worker does.
   if (patterns_->due() < now && !workers_.empty()) {
     workers_.front()->thread.post(
@@ -247,6 +251,9 @@ void Wiring::rotate_credentials(const config::Server& server) {
   }
   if (sharing_ != nullptr) {
     sharing_->set_credentials(next.store.credentials, next.store.sentinel_credentials);
+  }
+  if (shared_views_ != nullptr) {
+    shared_views_->set_credentials(next.store.credentials, next.store.sentinel_credentials);
   }
   log_.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
 }
@@ -470,6 +477,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   report_->use(next.model());
   use_access_log(server);
   if (sharing_ != nullptr) sharing_->use(*set_);
+  if (shared_views_ != nullptr) shared_views_->use(*set_);
   feeds_->use(*set_);
   if (recording_ != nullptr) recording_->tell(*set);
   co_return std::string();
@@ -547,6 +555,7 @@ void Wiring::end() {
   if (options_.included != nullptr) options_.included->stop();
   pool_->stop();
   if (sharing_ != nullptr) sharing_->stop();
+  if (shared_views_ != nullptr) shared_views_->stop();
   report_->stop();
   if (access_log_ != nullptr) access_log_->stop();
   if (tracing_ != nullptr) tracing_->stop();

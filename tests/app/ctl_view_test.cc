@@ -9,13 +9,13 @@ namespace {
 
 TEST(CtlView, ViewsAreATable) {
   const auto answer = boost::json::parse(R"json({"views":[
-    {"name":"hot","metric":"count","by":["path","ip"],"window":"every 1h","keys":12,"events":345,"dropped":0},
-    {"name":"visitors","metric":"distinct(ip)","by":[],"window":"every 1d","keys":1,"events":7,"dropped":2}]
+    {"name":"hot","metric":"count","by":["path","ip"],"window":"every 1h","share":"redis","keys":12,"events":345,"dropped":0},
+    {"name":"visitors","metric":"distinct(ip)","by":[],"window":"every 1d","share":"local","keys":1,"events":7,"dropped":2}]
 })json");
   EXPECT_EQ(views_table(answer),
-            "NAME      METRIC        BY        WINDOW    KEYS  EVENTS  DROPPED\n"
-            "hot       count         path, ip  every 1h  12    345     0\n"
-            "visitors  distinct(ip)            every 1d  1     7       2\n");
+            "NAME      METRIC        BY        WINDOW    SHARE  KEYS  EVENTS  DROPPED\n"
+            "hot       count         path, ip  every 1h  redis  12    345     0\n"
+            "visitors  distinct(ip)            every 1d  local  1     7       2\n");
   EXPECT_EQ(views_table(boost::json::parse(R"json({"views":[]})json")),
             "no views are configured\n");
 }
@@ -32,6 +32,19 @@ TEST(CtlView, WindowsHaveAHeadingAndAlignedRows) {
             "  0.5\n");
   EXPECT_EQ(view_windows(boost::json::parse(R"json({"windows":[],"running":null})json")),
             "nothing has happened yet\n");
+}
+
+TEST(CtlView, ASharedOneSaysOfWhomAndWhatIsMissing) {
+  const auto shown = [](std::string_view sharing) {
+    return view_windows(boost::json::parse(R"({"windows":[],"running":null,"sharing":)" +
+                                           std::string(sharing) + "}"));
+  };
+  EXPECT_EQ(shown(R"({"up":true,"why":"","age_ms":870,"replicas":3,"silent":0})"),
+            "of 3 replicas, 0.8 s old\nnothing has happened yet\n");
+  EXPECT_EQ(shown(R"({"up":false,"why":"Redis is away","age_ms":12345,"replicas":3,"silent":1})"),
+            "of 3 replicas, 12.3 s old; 1 silent: what they counted last is missing; "
+            "incomplete: Redis is away\nnothing has happened yet\n");
+  EXPECT_EQ(shown("null"), "nothing has happened yet\n");
 }
 
 TEST(CtlView, AnAnswerOfAnotherShapeIsNoCrash) {

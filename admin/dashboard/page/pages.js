@@ -24,7 +24,9 @@ function viewCard(view) {
       replace(body, h('p', {class: 'empty'}, t('Nothing has happened yet.')));
     } else {
       const rows = view.by.length ? last.rows.slice(0, 10).map((row) => ({label: row.slice(0, -1).join(', '), value: Number(row[row.length - 1])})) : [];
-      replace(body, h('p', {class: 'big'}, number(last.total), h('span', {class: 'fine'}, ` ${last === answer.running ? t('so far, since {time}', {time: clock(last.start)}) : t('until {time}', {time: clock(last.end)})}`)),
+      const sharing = answer.sharing;
+      replace(body, sharing ? h('p', {class: 'fine'}, sharing.whole ? t('of {n} replicas', {n: sharing.replicas}) : t('of {n} replicas, incomplete', {n: sharing.replicas}), sharing.why ? ` (${sharing.why})` : '') : null,
+        h('p', {class: 'big'}, number(last.total), h('span', {class: 'fine'}, ` ${last === answer.running ? t('so far, since {time}', {time: clock(last.start)}) : t('until {time}', {time: clock(last.end)})}`)),
         rows.length ? bars(rows, view.name) : null,
         windows.length > 1 ? columns(windows.map((each) => ({label: clock(each.start), value: total(each)})), t('{name}, the last {n} windows', {name: view.name, n: windows.length})) : null);
     }

@@ -60,7 +60,7 @@ export const CHINESE = {
   'for ever': '永久', 'for {left} more': '还剩 {left}', 'from the page': '来自页面', 'in force': '已生效', 'in shadow: acts on nobody': '影子:不作用于任何人',
   'in step': '已同步', 'in the configuration': '在配置中', 'is listed': '在名单上', 'is on an allow list: policies do not act on it': '在白名单上:策略不作用于它',
   'is on no list': '不在任何名单上', light: '浅色', list: '名单', 'listed until {until}': '列入至 {until}', live: '实时', never: '永不',
-  'no change of the files': '文件没有变化', no: '否', 'not connected': '未连接', of: '/', 'on {n} lists': '在 {n} 个名单上',
+  'no change of the files': '文件没有变化', no: '否', 'not connected': '未连接', of: '/', 'of {n} replicas': '{n} 个副本合计', 'of {n} replicas, incomplete': '{n} 个副本合计,不完整', 'on {n} lists': '在 {n} 个名单上',
   'part of a key, a reason or a policy': '键、理由或策略的一部分', 'part of a name': '名称的一部分', passes: '放行', reached: '已达到', refused: '被拒绝',
   'set for a while': '临时设置', 'so far, since {time}': '自 {time} 起', 'until {time}': '至 {time}', yes: '是', 'Also on {address}.': '{address} 亦已生效。', 'Not on {address}: {why}': '{address} 未生效:{why}', Replicas: '副本', Replica: '副本', State: '状态', Overrides: '临时设置', behind: '落后', 'does not answer': '无应答', 'this one': '本副本',
   'admin.replicas names no others: this page knows of this one alone.': 'admin.replicas 未列出其他副本:本页仅知本副本。', '{a} of {b}': '{a} / {b}',

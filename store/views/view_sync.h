@@ -1,0 +1,142 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/key.h"
+#include "limiter/views/shared_view.h"
+#include "limiter/views/spans.h"
+#include "limiter/views/view_delta.h"
+#include "store/redis/resp_reader.h"
+
+namespace weir::store {
+
+/// One replica's side of one shared view: the next call, and the meaning of its answer for the view
+/// (view.lua says what the store keeps). No sockets, no clock: time is an argument. Not
+/// thread-safe.
+///
+///    meet -> bases -> log ->  exchange, once a second  <-> old -> fold bases -> write -> cut
+///      ^                          |
+///      +--------------------------+  the log was folded beyond what this replica had read
+///
+/// What a replica has counted goes out in numbered *pieces*. A piece stays until the store says
+/// that it has its number, and is sent again after a failure: the store takes each number once.
+/// Pieces of the last seconds are kept longer: a store that has lost its memory gets them again,
+/// and those that have read them before leave them out by their numbers.
+class ViewSync {
+ public:
+  static constexpr milliseconds kInterval{1'000};
+  static constexpr std::size_t kPieceMost = std::size_t{256} << 10;  ///< bytes, about
+  static constexpr std::size_t kCallMost = std::size_t{1} << 20;     ///< bytes of pieces in a call
+  static constexpr std::size_t kPiecesMost = 16;                     ///< in an answer
+  /// Memory of a fold; and of what it leaves of a pane, as bytes much less. The difference is room
+  /// for new keys, which stay if they are greater than others.
+  static constexpr std::size_t kFoldMost = std::size_t{32} << 20;
+  static constexpr std::size_t kPaneMost = std::size_t{24} << 20;
+  static constexpr milliseconds kFoldAge{10'000};  ///< younger pieces stay in the log for readers
+  static constexpr milliseconds kRecent{15'000};   ///< so long sent pieces are kept
+  /// How long what nobody writes to any more stays in the store: after the window, and of a view
+  /// without an end.
+  static constexpr milliseconds kAfterwards = std::chrono::minutes{10};
+  static constexpr milliseconds kEndless = std::chrono::hours{24 * 400};
+
+  /// `stem`: of its keys' names, with a hash tag. `origin`: random, of this process.
+  ViewSync(limiter::SharedView& view, std::string stem, const HashSecret& secret,
+           std::uint64_t origin, milliseconds fold_age = kFoldAge);
+
+  /// When to call; TimePoint::max() while a call is on its way.
+  TimePoint due() const noexcept {
+    return flying_ ? TimePoint::max() : hurries_ ? std::min(due_, hurried_) : due_;
+  }
+  /// Begins a call: appends keys and arguments as bulk strings. `wall`: by which windows go;
+  /// `may_fold`: there is memory for it.
+  struct Question {
+    unsigned keys = 0, words = 0;
+  };
+  Question ask(std::string& words, TimePoint now, TimePoint wall, bool may_fold = true);
+  bool is_folding() const noexcept { return step_ >= Step::old; }
+  /// False: that was no answer (and the call has failed).
+  bool answered(const Reply& reply, TimePoint now);
+  void failed(TimePoint now, std::string why);  ///< the call; it may have been executed
+  /// Tells what it has at once (the end is near); idle() says when the store has it.
+  void hurry(TimePoint now) noexcept {
+    hurries_ = true;
+    hurried_ = now;
+  }
+  bool idle() const noexcept { return !flying_ && !hurries_ && queue_.empty(); }
+
+  const limiter::ViewSharing& sharing() const noexcept { return sharing_; }
+
+ private:
+  enum class Step : std::uint8_t { meet, bases, log, exchange, old, fold, write, cut };
+  struct Piece {
+    std::uint64_t number = 0;
+    std::string bytes;  // origin, number, chunk
+    TimePoint sent{};
+  };
+  class Words;
+  class Heard;
+
+  bool take(const Reply& reply, TimePoint now);
+  bool take_exchange(Heard& heard, TimePoint now);
+  bool take_bases(Heard& heard);
+  bool take_old(Heard& heard);
+  bool take_fold_base(Heard& heard);
+  bool take_written(Heard& heard);
+  void ask_exchange(Words& out, TimePoint now, bool may_fold);
+  void gather(TimePoint now);
+  void settle(std::int64_t number, TimePoint now);
+  bool take_pieces(Heard& heard, std::int64_t& count);
+  void take_piece(std::int64_t sequence, std::string_view bytes);
+  void begin_loading();
+  void next_fold();
+  void end_fold(TimePoint now);
+  void publish(bool complete, std::string why);
+  std::vector<std::int64_t> open_panes(TimePoint wall) const;
+  std::string base_key(std::int64_t pane) const;
+  milliseconds lifetime() const;
+  milliseconds base_lifetime(std::int64_t pane, TimePoint wall) const;
+
+  limiter::SharedView& view_;
+  const std::string stem_;
+  const HashSecret secret_;
+  const std::string origin_;  // 8 bytes
+  const std::string fresh_;   // an epoch, if the store has none
+  const milliseconds fold_age_;
+  limiter::Spans spans_;
+  limiter::ViewSharing sharing_;
+
+  Step step_ = Step::meet;
+  bool flying_ = false, hurries_ = false;
+  TimePoint due_{};
+  TimePoint wall_{}, asked_at_{}, hurried_{};
+
+  std::string epoch_;  // of the store; empty: not met
+  std::int64_t cursor_ = 0;
+  std::int64_t last_ = 0;                                   // sequence of the store
+  std::map<std::string, std::uint64_t, std::less<>> read_;  // origin -> its last number here
+  std::uint64_t number_ = 0;                                // of the last piece
+  std::deque<Piece> queue_;                                 // not known to be there
+  std::deque<Piece> recent_;                                // known to be there
+  std::size_t asked_ = 0;                                   // pieces of queue_ in the call
+
+  // Loading: panes to ask for, and up to which sequence each base goes.
+  std::vector<std::int64_t> panes_;
+  std::size_t pane_ = 0;
+  std::map<std::int64_t, std::int64_t> loaded_;
+
+  // Folding.
+  limiter::ViewDelta fold_;
+  std::int64_t fold_upto_ = 0;
+  std::size_t fold_bytes_ = 0;                             // of the bases written
+  std::int64_t fold_base_ = 0;                             // the base's 'u'
+  std::vector<std::pair<std::int64_t, std::string>> old_;  // pieces: sequence, chunk
+  std::vector<std::string> write_;                         // chunks of the base
+};
+
+}  // namespace weir::store
