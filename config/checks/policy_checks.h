@@ -22,9 +22,10 @@ struct PolicyDraft {
   const Node* metric = nullptr;  ///< keys, where they stand
   const Node* window = nullptr;
   PatternDraft pattern;
-  bool has_watch = false;   ///< stands there, or was meant
-  bool has_window = false;  ///< stands there, or was meant
-  bool sound = false;       ///< every key by itself was right
+  std::vector<std::size_t> on_score;  ///< rungs that compare the request's score (`score_over`)
+  bool has_watch = false;             ///< stands there, or was meant
+  bool has_window = false;            ///< stands there, or was meant
+  bool sound = false;                 ///< every key by itself was right
 };
 
 /// Windows against metrics and rungs, and thresholds that can never hold.

@@ -3,6 +3,7 @@
 #include "config/sections/defaults.h"
 #include "config/sections/descriptors.h"
 #include "config/sections/patterns.h"
+#include "config/sections/score_over.h"
 #include "config/sections/sections.h"
 #include "config/sections/share.h"
 #include "config/text/shapes.h"
@@ -58,7 +59,9 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"then", R"({"type":"array","minItems":1,"items":{"$ref":"#/$defs/rung"}})",
       "list of rungs (below)", "required",
       "Thresholds and what follows; the severest rung that holds wins."},
-     [](Reader& r, const Member& m, PolicyDraft& d) { read_rungs(r, m, d.policy.then); }},
+     [](Reader& r, const Member& m, PolicyDraft& d) {
+       read_rungs(r, m, d.policy.then, d.on_score);
+     }},
     {{"charge", R"({"enum":["when_allowed","always"]})", "`when_allowed` or `always`",
       "`when_allowed`", "Whether refused requests count."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
@@ -209,9 +212,15 @@ void read_policies(Reader& reader, const Member& section, const PolicyDefaults& 
     const auto said = [&](std::string_view key) { return Reader::has(seen, kPolicy, key); };
     apply_defaults(defaults, {said("share"), said("missing"), said("mode"), said("on_error")},
                    draft.policy);
+    std::optional<PolicyDraft> scored = split_score_rungs(reader, draft);
     check_policy(reader, draft);
+    if (scored) check_policy(reader, *scored);
     draft.policy.sound = reader.problems().errors() == errors;
-    if (!draft.policy.name.value.empty()) out.push_back(std::move(draft.policy));
+    if (draft.policy.name.value.empty()) continue;
+    out.push_back(std::move(draft.policy));
+    if (!scored) continue;
+    scored->policy.sound = out.back().sound;
+    out.push_back(std::move(scored->policy));
   }
 }
 

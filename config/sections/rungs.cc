@@ -8,6 +8,7 @@ namespace {
 struct RungDraft {
   Rung rung;
   const Node* threshold = nullptr;  // keys, where they stand
+  const Node* score_over = nullptr;
   const Node* action = nullptr;
   const Node* durations = nullptr;
   const Node* forget = nullptr;
@@ -22,7 +23,9 @@ struct RungDraft {
 template <Rung::Compare Compare>
 void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
   if (draft.threshold != nullptr) {
-    return reader.error(*m.key, "a rung has one of \"over\", \"at\" and \"under\"");
+    return reader.error(*m.key, draft.score_over == nullptr && m.key->text != "score_over"
+                                    ? "a rung has one of \"over\", \"at\" and \"under\""
+                                    : "a rung compares one thing: \"score_over\" stands alone");
   }
   draft.threshold = m.key;
   draft.rung.compare = Compare;
@@ -69,6 +72,13 @@ constexpr Row<RungDraft> kRung[] = {
     {{"under", shape::kLimit, "number, table or expression", "",
       "Holds when the value is less; the window is then exact."},
      read_threshold<Rung::Compare::under>},
+    {{"score_over", shape::kLimit, "number, table or expression", "",
+      "Holds when the request's total score is greater: what the rungs of all policies give it. "
+      "Beside rungs that compare something else, it is a policy of its own: `NAME-score`."},
+     [](Reader& r, const Member& m, RungDraft& d) {
+       read_threshold<Rung::Compare::over>(r, m, d);
+       d.score_over = m.key;
+     }},
     {{"if", shape::kExpression, "expression", "",
       "Holds only when this does; knows `value` and `limit`."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.condition = r.expression(m); }},
@@ -208,7 +218,8 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
 
 }  // namespace
 
-void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
+void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out,
+                std::vector<std::size_t>& on_score) {
   constexpr std::size_t kMost = 64;
   if (!then.value->is_list()) {
     return reader.error(*then.value, "\"then\" must be a list of rungs",
@@ -229,6 +240,7 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out) {
     if (delays && draft.hold == nullptr) draft.rung.paces = draft.action->where;
     if (!draft.rung.body.empty() && draft.rung.content_type.empty())
       draft.rung.content_type = kBodyType;
+    if (draft.score_over != nullptr) on_score.push_back(out.size());
     out.push_back(std::move(draft.rung));
   }
 }

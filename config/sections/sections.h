@@ -35,7 +35,9 @@ void read_header_name(Reader& reader, const Member& m, std::string& out);
 inline constexpr milliseconds kWindowShortest{1};
 inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
-void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out);
+/// `on_score`: the rungs that stand there with `score_over`, as `over`.
+void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out,
+                std::vector<std::size_t>& on_score);
 void read_defaults(Reader& reader, const Member& m, PolicyDefaults& out);
 std::optional<WindowDef> read_window(Reader& reader, const Member& m);
 std::optional<WindowDef> read_view_window(Reader& reader, const Member& m);

@@ -28,6 +28,40 @@ TEST(Score, AddsUpWhateverTheOrderOfThePolicies) {
   EXPECT_EQ(world.send(TestRequest("GET /", "198.51.100.1")), "pass");
 }
 
+TEST(Score, IsComparedByRungsToo) {
+  World world(R"(
+policies:
+  - {name: total, watch: request, key: ip, then: [{score_over: 70, do: challenge}, {score_over: 119, do: deny, for: 1h}]}
+  - {name: fast, watch: request, key: ip, window: 1m, then: [{over: 2, score: 30, do: flag}]}
+  - {name: probe, watch: request, when: 'path == "/probe"', then: [{if: 'true', score: 50}]}
+  - {name: odd, watch: request, when: 'has(header.x_odd)', then: [{if: 'true', do: flag, score: 40}]}
+)");
+  EXPECT_EQ(world.send(TestRequest("GET /")), "pass");
+  EXPECT_EQ(world.send(TestRequest("GET /probe")), "pass") << "50";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "30";
+  EXPECT_EQ(world.send(TestRequest("GET /probe")), "challenge") << "80";
+  EXPECT_EQ(world.send(TestRequest("GET /").header("X-Odd", "1")), "flag") << "70 is not over 70";
+  EXPECT_EQ(world.send(TestRequest("GET /probe").header("X-Odd", "1")), "deny") << "120";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny") << "banned";
+}
+
+TEST(Score, BesideOtherRungsIsAPolicyOfItsOwn) {
+  World world(R"(
+policies:
+  - {name: fast, watch: request, key: ip, window: 1m, then: [{over: 1, score: 30, do: flag}, {score_over: 70, do: deny}, {over: 3, score: 80, do: flag}]}
+  - {name: probe, watch: request, when: 'path == "/probe"', then: [{if: 'true', do: flag, score: 50}]}
+)");
+  ASSERT_EQ(world.set_->policies.size(), 3U);
+  EXPECT_EQ(world.set_->policies[1].name, "fast-score");
+  EXPECT_EQ(world.send(TestRequest("GET /probe")), "flag") << "50";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "30";
+  TestRequest request("GET /probe");
+  const auto judged = world.judge(request);
+  EXPECT_EQ(judged.effect, "deny") << "80";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "what was refused is not counted";
+  EXPECT_EQ(world.send(TestRequest("GET /")), "deny") << "the fourth gives 80";
+}
+
 TEST(Score, WhatItRefusesIsNotCounted) {
   World world(kPolicies);
   for (int i = 0; i < 2; ++i) world.send(TestRequest("GET /"));
@@ -136,6 +170,28 @@ TEST(Score, IsChecked) {
       told(giver +
            "  - {name: p, watch: request, metric: score, then: [{over: 4, do: flag, score: 3}]}\n")
           .find("adds nothing to it"),
+      std::string::npos);
+  const auto rung = [&](const std::string& rest) {
+    return told(giver + "  - {name: p, watch: request, key: ip, " + rest + "}\n");
+  };
+  EXPECT_EQ(rung("then: [{score_over: 4, do: deny}]"), "");
+  EXPECT_EQ(rung("window: 1m, then: [{over: 1, do: flag}, {score_over: 4, do: deny}]"), "");
+  EXPECT_NE(rung("window: 1m, then: [{score_over: 4, do: deny}]").find("the score has no window"),
+            std::string::npos);
+  EXPECT_NE(rung("window: 1m, then: [{over: 1, score_over: 4, do: deny}]")
+                .find("a rung compares one thing"),
+            std::string::npos);
+  EXPECT_NE(rung("window: 1m, score_over: 4, then: [{over: 1, do: deny}]").find("unknown key"),
+            std::string::npos);
+  EXPECT_NE(rung("then: [{score_over: 4, in: 1m, do: deny}]").find("the score has no window"),
+            std::string::npos);
+  EXPECT_NE(rung("window: 1m, then: [{over: 1, do: flag}, {score_over: 4, do: deny, score: 3}]")
+                .find("adds nothing to it"),
+            std::string::npos);
+  EXPECT_NE(
+      told(giver + "  - {name: p, sequence: [bad, bad], within: 1m, key: ip, then: [{do: flag}, "
+                   "{score_over: 4, do: deny}]}\n")
+          .find("a pattern compares no score"),
       std::string::npos);
 }
 
