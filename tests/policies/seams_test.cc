@@ -102,5 +102,24 @@ policies: [{name: p, watch: request, key: ip, window: 1h, mode: shadow, then: [{
   EXPECT_GE(counts(Action::deny), 3u);
 }
 
+TEST(Seams, WhatNobodyCanReadIsNotEvenATry) {
+  World world(R"(
+events: {buy: {match: POST /buy, fields: {user: body.user}}}
+policies:
+  - {name: tries, watch: buy, key: ip, window: 1h, charge: always, then: [{over: 1, do: flag}]}
+  - {name: buyers, watch: buy, key: user, missing: deny, window: 1h, then: [{over: 2, do: deny}]}
+)");
+  const auto send = [&](const char* body) {
+    return world.send(TestRequest("POST /buy").json(body));
+  };
+  for (const char* body : {"{}", "{\"user\":", "{\"user\":1,\"User\":2}"}) {
+    EXPECT_EQ(send(body), "defect") << body;
+    EXPECT_EQ(send(body), "defect") << body;
+  }
+  EXPECT_EQ(send(R"({"user":"ann"})"), "pass");
+  EXPECT_EQ(send(R"({"user":"ann"})"), "flag");
+  EXPECT_EQ(send(R"({"user":"ann"})"), "deny") << "refused by a limit: a try";
+}
+
 }  // namespace
 }  // namespace weir::policies::seams_test
