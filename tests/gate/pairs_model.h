@@ -1,120 +1,27 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/clock.h"
+#include "tests/gate/pairs_drawn.h"
 
-/// A naive model of what a gate does with policies of one key: lists of events, and the rules of
-/// docs/accuracy.md written down one after the other. It knows no ceilings, plans, undo or stores.
+/// A naive model of what the gates of replicas do with policies of one key: lists of events, and
+/// the rules of docs/accuracy.md and docs/redis.md written down one after the other. It knows no
+/// ceilings, plans, undo or batches.
 namespace weir::gate::pairs {
-
-enum class Action : std::uint8_t { flag, graylist, challenge, deny };
-inline const char* name_of(Action action) {
-  constexpr const char* kNames[] = {"flag", "graylist", "challenge", "deny"};
-  return kNames[static_cast<int>(action)];
-}
-inline bool refuses(Action action) { return action >= Action::challenge; }
 
 enum class How : std::uint8_t { failed_401, ok_200, aborted, upstream_failed, not_sent };
 inline const char* name_of(How how) {
   constexpr const char* kNames[] = {"401", "200", "aborted", "upstream failed", "not sent"};
   return kNames[static_cast<int>(how)];
 }
-
-struct Rung {
-  bool at = false;  ///< else over
-  int limit = 1;
-  Action action = Action::flag;
-  std::int64_t listed_for = 0;  ///< ms; 0: it lists nobody
-  bool clear = false;
-  bool holds(double value) const { return at ? value >= limit : value > limit; }
-};
-
-/// A policy, drawn at random.
-struct Drawn {
-  enum class Metric : std::uint8_t { count, sum, distinct, in_flight };
-  std::string name;
-  int version = 1;  ///< so that no two policies share a counter
-  bool outcome = false, shared = false, shadow = false, guards_other = false, always = false,
-       reset = false, every = false;
-  Metric metric = Metric::count;
-  std::int64_t window = 10'000;
-  std::vector<Rung> rungs;
-
-  static Drawn draw(std::mt19937_64& random, const std::string& name, int version) {
-    const auto one_of = [&](unsigned n) { return random() % n == 0; };
-    Drawn out;
-    out.name = name;
-    out.version = version;
-    out.metric = static_cast<Metric>(random() % 4);
-    const bool flies = out.metric == Metric::in_flight;
-    out.outcome = !flies && one_of(2);
-    out.shared = one_of(2);
-    out.shadow = one_of(3);
-    out.guards_other = one_of(4);
-    out.always = !flies && one_of(5);
-    out.reset = !flies && out.outcome && one_of(3);
-    out.every = !flies && one_of(3);
-    Rung last;
-    last.action = static_cast<Action>(random() % 4);
-    last.at = one_of(2);
-    last.limit = 1 + static_cast<int>(random() % 4);
-    last.clear = !flies && one_of(3);
-    const auto lists = [&](Rung& rung) {
-      const bool may = rung.action != Action::flag;
-      const bool must = rung.action == Action::graylist;
-      if (must || (may && one_of(2)))
-        rung.listed_for = static_cast<std::int64_t>(1'000 + random() % 6'000);
-    };
-    lists(last);
-    if (one_of(3) && last.limit > 1) {
-      Rung first;
-      first.at = true;
-      first.limit = last.limit - 1;
-      first.action = one_of(2) ? Action::flag : Action::graylist;
-      if (first.action <= last.action) {
-        lists(first);
-        out.rungs.push_back(first);
-      }
-    }
-    out.rungs.push_back(last);
-    return out;
-  }
-
-  std::string yaml() const {
-    constexpr const char* kMetrics[] = {"count", "sum(n)", "distinct(user)", "in_flight"};
-    std::string out = "  - {name: " + name + ", version: " + std::to_string(version) +
-                      ", watch: " + (outcome ? "failed" : "try") +
-                      ", key: ip, metric: " + kMetrics[static_cast<int>(metric)];
-    if (metric != Metric::in_flight) {
-      const std::string length = std::to_string(window) + "ms";
-      out += every ? ", window: {every: " + length + "}"
-                   : ", window: {last: " + length + ", exact: true}";
-    }
-    if (shared) out += ", share: redis";
-    if (shadow) out += ", mode: shadow";
-    if (guards_other) out += ", guard: other";
-    if (always) out += ", charge: always";
-    if (reset) out += ", reset: ok";
-    out += ",\n     then: [";
-    for (const Rung& rung : rungs) {
-      if (&rung != &rungs.front()) out += ", ";
-      out += std::string(rung.at ? "{at: " : "{over: ") + std::to_string(rung.limit) +
-             ", do: " + name_of(rung.action);
-      if (rung.listed_for != 0) out += ", for: " + std::to_string(rung.listed_for) + "ms";
-      if (rung.clear) out += ", clear: true";
-      out += "}";
-    }
-    return out + "]}\n";
-  }
-};
 
 struct Try {
   int id = 0;
@@ -123,117 +30,114 @@ struct Try {
   int amount = 1;
 };
 
+/// Where a request comes in: which replica, and whether it reaches Redis.
+struct Here {
+  std::size_t replica = 0;
+  bool up = true;
+};
+
 class Model {
  public:
   explicit Model(const std::vector<Drawn>& policies) {
     for (const Drawn& policy : policies) all_.push_back({policy, {}, {}, {}});
   }
-  /// The order of the file after a reload.
-  void order_as(const std::vector<Drawn>& policies) {
-    std::stable_sort(all_.begin(), all_.end(), [&](const State& a, const State& b) {
-      const auto at = [&](const State& of) {
-        return std::find_if(policies.begin(), policies.end(),
-                            [&](const Drawn& p) { return p.name == of.policy.name; });
-      };
-      return at(a) < at(b);
-    });
-  }
 
   struct Said {
     bool passes = true;
     std::map<std::string, double> values;  ///< what each policy reads
+    std::set<std::string> approximate;     ///< of which the gate said the value
   };
 
-  Said judge(const Try& request, TimePoint now) {
+  /// `rows`: what the gate read. The reading of a window with buckets has only bounds, and within
+  /// them the model takes it over.
+  Said judge(const Try& request, TimePoint now, Here here,
+             const std::map<std::string, double>& rows) {
     Said out;
-    struct Planned {
-      State* state;
-      bool applies, counts, reserves;
-      double value, settled;
-    };
+    bool refused = false;
     std::vector<Planned> plan;
     const Event event{to_ms(now), request.user, request.amount};
-    bool refused = false;
     for (State& state : all_) {
       const Drawn& policy = state.policy;
       const bool watches = !request.other;
       const bool guards = request.other == policy.guards_other;
       if (!watches && !guards) continue;
-      if (guards && lists_refuse(state, now)) {
+      if (guards && lists_refuse(state, here, now)) {
         refused = refused || !policy.shadow;
         continue;  // whom its own list refuses is not counted
       }
-      const Event* const itself = watches ? &event : nullptr;
-      plan.push_back({&state, guards, watches, watches && policy.outcome,
-                      value(state, now, itself, true), value(state, now, itself, false)});
-      out.values[policy.name] = plan.back().value;
+      Planned planned{&state, guards, watches};
+      planned.away = policy.shared && !here.up;
+      planned.blind = planned.away && policy.on_error == Drawn::OnError::allow;
+      refused = refused || (planned.away && policy.on_error == Drawn::OnError::deny && guards &&
+                            !policy.shadow);
+      planned.part = planned.away && policy.on_error == Drawn::OnError::part ? kPart : 1;
+      if (policy.metric != Drawn::Metric::score) read(planned, event, now, here, rows, out);
+      plan.push_back(planned);
     }
+    // A request that a policy cannot judge (503) is refused before any rung is asked.
+    const bool unjudged = std::any_of(plan.begin(), plan.end(), [](const Planned& p) {
+      return p.away && p.applies && !p.state->policy.shadow &&
+             p.state->policy.on_error == Drawn::OnError::deny;
+    });
+    add_scores(plan, out);
     for (const Planned& planned : plan) {
-      const Rung* const won = winner(planned.state->policy, planned.value);
+      const Rung* const won = winner(planned, planned.value);
       refused = refused || (!planned.state->policy.shadow && planned.applies && won != nullptr &&
                             refuses(won->action));
     }
     out.passes = !refused;
     for (const Planned& planned : plan) {
-      State& state = *planned.state;
-      const Drawn& policy = state.policy;
-      const Rung* const crowded = winner(policy, planned.value);
-      const bool would_refuse = policy.shadow && planned.applies && crowded != nullptr &&
-                                refuses(crowded->action) && !policy.always;
-      if (planned.counts && refused && policy.always) {
-        state.events.push_back(event);
-      } else if (planned.counts && !refused && !would_refuse) {
-        if (policy.metric == Drawn::Metric::in_flight) {
-          state.flying.insert(request.id);
-        } else if (planned.reserves) {
-          state.open[request.id] = event;
-        } else {
-          state.events.push_back(event);
-        }
-      }
-      // What others have under way is no ground to remember anything.
-      const Rung* const won = winner(policy, planned.settled);
-      if (won == nullptr) continue;
-      const bool counted = refused ? policy.always : !planned.reserves;
-      const bool refuses_itself =
-          planned.applies && refuses(won->action) && (refused || policy.shadow);
-      if (counted || refuses_itself) remember(state, *won, now);
+      count(planned, event, request.id, refused, here);
+      if (!unjudged) remember_at_request(planned, refused, here, now);
     }
     return out;
   }
 
   /// The request is over; what the policies that counted its answer read then.
-  std::map<std::string, double> end(int id, How how, TimePoint now) {
+  std::map<std::string, double> end(const Try& request, How how, TimePoint now, Here here) {
     std::map<std::string, double> out;
-    std::vector<State*> matched;
+    std::vector<std::pair<State*, Reservation>> matched;
     for (State& state : all_) {
-      const auto found = state.open.find(id);
-      if (found == state.open.end()) continue;
-      if (how == How::failed_401 || how == How::aborted) {
-        state.events.push_back(found->second);
-        matched.push_back(&state);
-      }
-      state.open.erase(found);
+      Known& local = state.local[here.replica];
+      const auto found = local.open.find(request.id);
+      if (found == local.open.end()) continue;
+      const Reservation kept = found->second;
+      local.open.erase(found);
+      // What Redis does not hear of stays reserved there, for its lifetime.
+      const bool in_store = kept.in_store && here.up;
+      if (in_store) state.store.open.erase(request.id);
+      if (how != How::failed_401 && how != How::aborted) continue;
+      local.events.push_back(kept.event);
+      if (in_store) state.store.events.push_back(kept.event);
+      matched.emplace_back(&state, kept);
     }
-    for (State* const state : matched) {
-      const double settled = value(*state, now, nullptr, false);
+    for (const auto& [state, kept] : matched) {
+      const bool asks = kept.in_store && here.up;
+      const Known& known = asks ? state->store : state->local[here.replica];
+      const double settled = value(state->policy, known, now, nullptr, false);
       out[state->policy.name] = settled;
-      if (const Rung* const won = winner(state->policy, settled)) remember(*state, *won, now);
+      if (kept.blind) continue;
+      Planned planned{state, true, true};
+      planned.part = kept.part;
+      // What was counted here alone is emptied here alone.
+      const Here read_at{here.replica, asks};
+      if (const Rung* const won = winner(planned, settled)) remember(*state, *won, read_at, now);
     }
     for (State& state : all_) {
-      if (how == How::ok_200 && state.policy.reset) state.events.clear();
+      if (how == How::ok_200 && !request.other && state.policy.reset)
+        for_all(state, here, [](Known& known) { known.events.clear(); });
     }
-    forget(id);
+    forget(request.id, here);
     return out;
   }
-  void forget(int id) {
-    for (State& state : all_) state.flying.erase(id);
+  void forget(int id, Here here) {
+    for (State& state : all_) for_all(state, here, [&](Known& known) { known.flying.erase(id); });
   }
 
   /// `list`: as the policy's own list is called.
-  bool is_listed(const std::string& list, TimePoint now) const {
+  bool is_listed(const std::string& list, std::size_t replica, TimePoint now) const {
     for (const State& state : all_) {
-      for (const auto& [action, until] : state.listed_until) {
+      for (const auto& [action, until] : state.listed_until[replica]) {
         const std::string name =
             state.policy.name + ":" + name_of(action) + (state.policy.shadow ? ":shadow" : "");
         if (name == list) return to_ms(now) < until;
@@ -248,35 +152,131 @@ class Model {
     unsigned user;
     int amount;
   };
+  struct Reservation {
+    Event event;
+    bool in_store = false, blind = false;
+    double part = 1;
+  };
+  /// What is known of the key in one place: Redis, or a replica.
+  struct Known {
+    std::vector<Event> events;        // settled
+    std::map<int, Reservation> open;  // by the request
+    std::set<int> flying;             // in_flight
+  };
   struct State {
     Drawn policy;
-    std::vector<Event> events;  // settled
-    std::map<int, Event> open;  // reservations
-    std::set<int> flying;       // in_flight
-    std::map<Action, std::int64_t> listed_until{};
+    Known store;
+    std::array<Known, kReplicas> local;
+    std::array<std::map<Action, std::int64_t>, kReplicas> listed_until;
+  };
+  struct Planned {
+    State* state;
+    bool applies, counts;
+    bool away = false, blind = false;
+    double part = 1;  ///< of its limits
+    double value = 0, settled = 0;
+    const Drawn& policy() const { return state->policy; }
+    bool reserves() const { return counts && state->policy.outcome; }
   };
 
-  static const Rung* winner(const Drawn& policy, double value) {
+  /// Changes what is known wherever the change gets to.
+  template <class Change>
+  static void for_all(State& state, Here here, Change change) {
+    change(state.local[here.replica]);
+    if (state.policy.shared && here.up) change(state.store);
+  }
+
+  static void read(Planned& planned, const Event& event, TimePoint now, Here here,
+                   const std::map<std::string, double>& rows, Said& out) {
+    const Drawn& policy = planned.policy();
+    const Known& known =
+        policy.shared && here.up ? planned.state->store : planned.state->local[here.replica];
+    const Event* const itself = planned.counts ? &event : nullptr;
+    planned.value = value(policy, known, now, itself, true);
+    planned.settled = value(policy, known, now, itself, false);
+    if (planned.blind) return;
+    const auto row = rows.find(policy.name);
+    if (policy.form == Drawn::Form::buckets && row != rows.end()) {
+      Drawn longer = policy;
+      longer.window += policy.window / kBuckets;
+      const double most = value(longer, known, now, itself, true);
+      if (planned.value <= row->second && row->second <= most) {
+        planned.value = planned.settled = row->second;
+        out.approximate.insert(policy.name);
+      }
+    }
+    out.values[policy.name] = planned.value;
+  }
+
+  /// What the rungs of all policies give this request, for those that compare it.
+  static void add_scores(std::vector<Planned>& plan, Said& out) {
+    for (Planned& of : plan) {
+      if (of.policy().metric != Drawn::Metric::score) continue;
+      for (const Planned& planned : plan) {
+        const bool adds = planned.applies && (of.policy().shadow || !planned.policy().shadow);
+        if (!adds || planned.policy().metric == Drawn::Metric::score) continue;
+        if (const Rung* const won = winner(planned, planned.value)) of.value += won->score;
+        if (const Rung* const won = winner(planned, planned.settled)) of.settled += won->score;
+      }
+      out.values[of.policy().name] = of.value;
+    }
+  }
+
+  static void count(const Planned& planned, const Event& event, int id, bool refused, Here here) {
+    State& state = *planned.state;
+    const Drawn& policy = state.policy;
+    if (!planned.counts || policy.metric == Drawn::Metric::score) return;
+    const Rung* const crowded = winner(planned, planned.value);
+    const bool would_refuse = policy.shadow && planned.applies && crowded != nullptr &&
+                              refuses(crowded->action) && !policy.always;
+    if (refused ? !policy.always : would_refuse) return;
+    for_all(state, here, [&](Known& known) {
+      if (policy.metric == Drawn::Metric::in_flight) {
+        known.flying.insert(id);
+      } else if (planned.reserves() && !refused) {
+        known.open[id] = {event, policy.shared && here.up, planned.blind, planned.part};
+      } else {
+        known.events.push_back(event);
+      }
+    });
+  }
+
+  /// What others have under way is no ground to remember anything.
+  static void remember_at_request(const Planned& planned, bool refused, Here here, TimePoint now) {
+    const Drawn& policy = planned.policy();
+    const Rung* const won = winner(planned, planned.settled);
+    if (won == nullptr) return;
+    const bool counted = refused ? policy.always : !planned.reserves();
+    const bool refuses_itself =
+        planned.applies && refuses(won->action) && (refused || policy.shadow);
+    if (counted || refuses_itself) remember(*planned.state, *won, here, now);
+  }
+
+  static const Rung* winner(const Planned& planned, double value) {
     const Rung* best = nullptr;
-    for (const Rung& rung : policy.rungs) {
-      if (rung.holds(value) && (best == nullptr || rung.action >= best->action)) best = &rung;
+    if (planned.blind) return best;
+    for (const Rung& rung : planned.policy().rungs) {
+      const bool holds = rung.holds(value, planned.part);
+      if (holds && (best == nullptr || rung.action >= best->action)) best = &rung;
     }
     return best;
   }
 
-  static double value(const State& state, TimePoint now, const Event* itself, bool with_open) {
-    const Drawn& policy = state.policy;
+  static double value(const Drawn& policy, const Known& known, TimePoint now, const Event* itself,
+                      bool with_open) {
     if (policy.metric == Drawn::Metric::in_flight)
-      return static_cast<double>(state.flying.size() + (itself != nullptr ? 1 : 0));
+      return static_cast<double>(known.flying.size() + (itself != nullptr ? 1 : 0));
+    if (policy.form == Drawn::Form::rate) return level(policy, known, now, itself);
     std::vector<Event> in;
     const std::int64_t ms = to_ms(now);
-    for (const Event& event : state.events) {
-      const bool live = policy.every ? event.at / policy.window == ms / policy.window
-                                     : ms - policy.window < event.at;
+    for (const Event& event : known.events) {
+      const bool live = policy.form == Drawn::Form::every
+                            ? event.at / policy.window == ms / policy.window
+                            : ms - policy.window < event.at;
       if (live) in.push_back(event);
     }
     if (with_open) {
-      for (const auto& [id, event] : state.open) in.push_back(event);
+      for (const auto& [id, kept] : known.open) in.push_back(kept.event);
     }
     if (itself != nullptr) in.push_back(*itself);
     double sum = 0;
@@ -290,16 +290,35 @@ class Model {
                                                  : static_cast<double>(users.size());
   }
 
-  static bool lists_refuse(const State& state, TimePoint now) {
-    return std::any_of(
-        state.listed_until.begin(), state.listed_until.end(),
-        [&](const auto& entry) { return refuses(entry.first) && to_ms(now) < entry.second; });
+  /// Of a bucket that one leaves every `window`: after adding, before capping.
+  static double level(const Drawn& policy, const Known& known, TimePoint now, const Event* itself) {
+    std::vector<Event> events = known.events;
+    std::stable_sort(events.begin(), events.end(),
+                     [](const Event& a, const Event& b) { return a.at < b.at; });
+    events.push_back(itself != nullptr ? *itself : Event{to_ms(now), 0, 0});
+    const std::int64_t burst = policy.rungs.back().limit * policy.window;
+    std::int64_t full = 0, at = events.front().at;
+    for (const Event& event : events) {
+      const bool only_looks = &event == &events.back() && itself == nullptr;
+      const int amount = policy.metric == Drawn::Metric::sum ? event.amount : 1;
+      full = std::max<std::int64_t>(0, std::min(full, burst) - (event.at - at));
+      at = event.at;
+      if (!only_looks) full += amount * policy.window;
+    }
+    return static_cast<double>(full) / static_cast<double>(policy.window);
   }
 
-  static void remember(State& state, const Rung& rung, TimePoint now) {
-    if (rung.clear) state.events.clear();
+  static bool lists_refuse(const State& state, Here here, TimePoint now) {
+    const auto& listed = state.listed_until[here.replica];
+    return std::any_of(listed.begin(), listed.end(), [&](const auto& entry) {
+      return refuses(entry.first) && to_ms(now) < entry.second;
+    });
+  }
+
+  static void remember(State& state, const Rung& rung, Here here, TimePoint now) {
+    if (rung.clear) for_all(state, here, [](Known& known) { known.events.clear(); });
     if (rung.listed_for == 0) return;
-    std::int64_t& until = state.listed_until[rung.action];
+    std::int64_t& until = state.listed_until[here.replica][rung.action];
     until = std::max(until, to_ms(now) + rung.listed_for);
   }
 
