@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -66,6 +67,24 @@ struct Drawn {
     out.reset = !flies && out.outcome && one_of(3);
     out.draw_rungs(random);
     return out;
+  }
+
+  /// Another policy on the same counter, if there can be one.
+  static Drawn twin(std::mt19937_64& random, const Drawn& of, const std::string& name) {
+    Drawn out = of;
+    out.name = name;
+    out.guards_other = random() % 4 == 0;
+    if (out.shared) out.on_error = static_cast<OnError>(random() % 4);
+    if (out.form == Form::rate) return out;  // its rungs say how much it holds
+    out.rungs.clear();
+    out.draw_rungs(random);
+    for (Rung& rung : out.rungs) rung.clear = false;
+    return out;
+  }
+  bool can_have_twin() const {
+    const bool clears =
+        std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) { return r.clear; });
+    return !shadow && !always && !clears;
   }
 
   /// A policy on what the rungs of the others give a request together.

@@ -18,12 +18,12 @@
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
-// Two policies at a time, and perhaps one on their score, drawn from every combination of what
-// policies can say about counting and remembering, on two replicas, with requests one after the
-// other and open at once, answers, aborts, failures, reloads, and a Redis that is late or away in
-// between. Verdicts, readings and lists are compared with a naive model of the contract
-// (docs/accuracy.md, docs/redis.md; tests/gate/pairs_model.h). WEIR_PAIRS_SEED repeats one run;
-// WEIR_PAIRS_RUNS makes more.
+// Two policies at a time, perhaps on one counter, and perhaps a third on their score, drawn from
+// every combination of what policies can say about counting and remembering, on two replicas, with
+// requests one after the other and open at once, answers, aborts, failures, reloads, and a Redis
+// that is late or away in between. Verdicts, readings and lists are compared with a naive model of
+// the contract (docs/accuracy.md, docs/redis.md; tests/gate/pairs_model.h). WEIR_PAIRS_SEED repeats
+// one run; WEIR_PAIRS_RUNS makes more.
 namespace weir::gate::random_pairs_test {
 namespace {
 
@@ -148,6 +148,7 @@ class Run {
  public:
   Run(std::uint64_t seed, RealStore* real) : random_(seed), is_real_(real != nullptr) {
     drawn_ = {Drawn::draw(random_, "a", 1), Drawn::draw(random_, "b", 2)};
+    if (draw(3) == 0 && drawn_[0].can_have_twin()) drawn_[1] = Drawn::twin(random_, drawn_[0], "b");
     if (draw(3) == 0) drawn_.push_back(Drawn::draw_score(random_, "total"));
     std::shuffle(drawn_.begin(), drawn_.end(), random_);
     if (real != nullptr) real->now = &now;
