@@ -36,7 +36,7 @@ std::string_view detail_of(MissReason why) {
       return "The body has a Content-Encoding; send it as it is.";
     case MissReason::unreadable:
       return "A field of the request cannot be read: a body must be JSON, a form or multipart, as "
-             "its Content-Type says, and values must be UTF-8.";
+             "its Content-Type says, values must be UTF-8, and a whole number has no fraction.";
     case MissReason::none:
       return "This cannot be decided at the moment.";
     default:
@@ -110,16 +110,21 @@ Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict
 
 void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effect&) {
   list_.clear();
+  // A policy's own list bears its name.
   const auto same = [](const Standing& a, const Standing& b) {
-    return a.policy == b.policy && a.list == b.list;
+    return a.policy == b.policy && (a.policy || a.list == b.list);
   };
-  for (auto at = verdict.standings.begin(); at != verdict.standings.end(); ++at) {
-    const Standing& standing = *at;
+  for (const Standing& standing : verdict.standings) {
     if (standing.shadow) continue;
-    // A policy with an effect through several of its keys or events is named once.
-    const bool named = std::any_of(verdict.standings.begin(), at, [&](const Standing& other) {
-      return !other.shadow && same(other, standing);
-    });
+    // A policy with an effect through several of its keys or events, or through its list and a
+    // rung, is named once, by a rung if there is one: it has numbers.
+    const bool named =
+        std::any_of(verdict.standings.begin(), verdict.standings.end(), [&](const Standing& other) {
+          if (other.shadow || !same(other, standing)) return false;
+          const bool told_more = other.rung >= 0 && standing.rung < 0;
+          const bool told_less = other.rung < 0 && standing.rung >= 0;
+          return told_more || (!told_less && &other < &standing);
+        });
     if (named) continue;
     ReadingText reading;
     reading.name = name_of(set, standing);

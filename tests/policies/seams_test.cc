@@ -121,5 +121,24 @@ policies:
   EXPECT_EQ(send(R"({"user":"ann"})"), "deny") << "refused by a limit: a try";
 }
 
+TEST(Seams, APolicyAndItsOwnListAreNamedOnce) {
+  World world(R"(
+lists: {grays: {of: ip, kind: gray, entries: [203.0.113.7]}}
+policies:
+  - {name: a, watch: request, key: ip, window: 1h, then: [{over: 1, do: flag}, {over: 2, do: graylist, for: 1h}]}
+  - {name: b, watch: request, key: ip, window: 1h, then: [{at: 4, do: flag}]}
+)");
+  const auto policies_of = [&] {
+    TestRequest request("GET /");
+    const std::string told = world.judge(request).upstream;
+    const auto from = told.find("X-Weir-Policy: ") + 15;
+    return told.substr(from, told.find('\r', from) - from);
+  };
+  EXPECT_EQ(policies_of(), "grays");
+  EXPECT_EQ(policies_of(), "grays, a;value=2;limit=1;window=3600");
+  EXPECT_EQ(policies_of(), "grays, a;value=3;limit=2;window=3600");
+  EXPECT_EQ(policies_of(), "grays, a;value=4;limit=2;window=3600, b;value=4;limit=4;window=3600");
+}
+
 }  // namespace
 }  // namespace weir::policies::seams_test
