@@ -58,6 +58,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
     bool watch_files = true;
     /// `weir dev`: told of every verdict, instead of the log.
     std::function<void(const News&)> viewer;
+    /// `weir dev`: called once a second on the control thread.
+    std::function<void(const telemetry::Metrics&, const policies::StatsBank&)> every_second;
     /// Called once, when all doors are open.
     std::function<void(const config::Model&)> started;
     Recording::Options record;

@@ -171,6 +171,7 @@ void Wiring::tick() {
   ask_about_redis();
   tell_of_full_lists(now);
   if (names_ != nullptr && names_->tick(now)) take_upstreams();
+  if (options_.every_second) options_.every_second(*metrics_, *stats_);
   second_.expires_after(std::chrono::seconds{1});
   second_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 
 #include "app/serve/wiring.h"
 #include "app/support/command.h"
@@ -11,6 +12,7 @@
 #include "app/support/verdict_line.h"
 #include "app/tools/dev_envoy.h"
 #include "app/tools/dev_ports.h"
+#include "app/tools/dev_watch.h"
 #include "config/text/units.h"
 #include "core/text.h"
 
@@ -67,7 +69,7 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
   out += "\n  Verdicts appear below; Ctrl-C ends it.\n\n";
   if (model.server.proxy.upstream && !accepts_connections(model.server.proxy.upstream->value)) {
     out += "  Nobody answers at " + upstream_of(flags.target) +
-           " yet: until the app is started, requests get 502.\n\n";
+           " yet: until the app is started, requests get 503.\n\n";
   }
   return out;
 }
@@ -76,6 +78,20 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
 std::string door_at(const char* host, std::uint16_t port) {
   const config::Endpoint at = listenable({host, port, ""});
   return at.host + ":" + std::to_string(at.port);
+}
+
+DevWatch::Sample sample_of(const telemetry::Metrics& metrics, const policies::StatsBank& stats) {
+  using telemetry::Metric;
+  const auto count = [&](Metric metric) { return static_cast<std::uint64_t>(metrics.sum(metric)); };
+  DevWatch::Sample out;
+  for (const Metric answers :
+       {Metric::requests_2xx, Metric::requests_3xx, Metric::requests_4xx, Metric::requests_5xx})
+    out.answers += count(answers);
+  out.failures = count(Metric::upstream_failures);
+  stats.each("policy", [&](const std::string& name, const policies::StatsBank::Totals& totals) {
+    out.events[name] = totals.events;
+  });
+  return out;
 }
 
 int dev(const DevFlags& flags, const Globals& globals) {
@@ -140,8 +156,15 @@ int dev(const DevFlags& flags, const Globals& globals) {
     if (news.kind == News::Kind::listed && !news.created) return;
     lines->push(verdict_line(news, colour));
   };
-  options.started = [&flags, colour](const config::Model& model) {
+  std::optional<DevWatch> watch;
+  options.started = [&](const config::Model& model) {
     print(banner(model, flags, colour));
+    watch.emplace(model, upstream_of(flags.target));
+  };
+  options.every_second = [&](const telemetry::Metrics& metrics, const policies::StatsBank& stats) {
+    if (!watch) return;
+    std::string said = watch->look(sample_of(metrics, stats));
+    if (!said.empty()) lines->push(std::move(said));
   };
   return Wiring(std::move(options)).run();
 }

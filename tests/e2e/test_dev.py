@@ -9,7 +9,9 @@ import subprocess
 import time
 import unittest
 
-from weir_process import free_port
+from http_client import once
+from origin import Origin
+from weir_process import eventually, free_port
 
 
 class Dev(unittest.TestCase):
@@ -61,6 +63,37 @@ class Dev(unittest.TestCase):
         self.assertIn(f"Nobody answers at http://127.0.0.1:{port} yet", said)
         app.listen()
         self.assertNotIn("Nobody answers", self.banner_of(port))
+
+    def test_it_says_what_goes_on_while_it_runs(self):
+        origin, port = Origin(), free_port()
+        self.addCleanup(origin.stop)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+        command = [os.environ["WEIR_BINARY"], "dev", str(origin.port), "--recipe", "login", "--listen", f"127.0.0.1:{port}"]
+        weir = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(weir.stdout.close)
+        self.addCleanup(weir.wait, 30)
+        self.addCleanup(weir.terminate)
+        os.set_blocking(weir.stdout.fileno(), False)
+        said = b""
+
+        def says(text):
+            nonlocal said
+            said += weir.stdout.read() or b""
+            return text.encode() in said
+
+        eventually(lambda: says("Ctrl-C"), 30, "the banner")
+        for _ in range(12):
+            self.assertEqual(once(port, "GET", "/elsewhere").status, 200)
+        eventually(lambda: says("Of 12 requests none was what login-per-ip watches: login_failed (POST /api/login, when status"), 30,
+                   f"a word on the recipe's events in {said}")
+        self.assertNotIn(b"requests-per-ip watches", said, "what has seen events is not named")
+        again = origin.port
+        origin.stop()
+        self.assertEqual(once(port, "GET", "/elsewhere").status, 503)
+        eventually(lambda: says(f"Nobody answers at http://127.0.0.1:{again}: requests get 503"), 10, "a word on the app that is away")
+        with Origin(port=again):
+            eventually(lambda: once(port, "GET", "/elsewhere").status == 200, 10, "an answer of the app")
+            eventually(lambda: says(f"The app at http://127.0.0.1:{again} answers again"), 10, "a word on the app that is back")
 
 
 if __name__ == "__main__":
