@@ -125,6 +125,17 @@ class Pages(unittest.TestCase):
                     slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
                     self.assertIn(anchor, slugs, f"{name}: {link}")
 
+    def test_the_tests_of_the_table_exist(self):
+        seen = 0
+        table = page("docs/testing.md").partition("## How weir itself is tested")[2]
+        for room, test in re.findall(r"\b([a-z0-9]+)\.([a-z_]+)\b", table):
+            if not os.path.isdir(os.path.join(ROOT, "tests", room)):
+                continue
+            seen += 1
+            path = f"tests/e2e/test_{test}.py" if room == "e2e" else f"tests/{room}/{test}_test.cc"
+            self.assertTrue(os.path.exists(os.path.join(ROOT, path)), f"{room}.{test}")
+        self.assertGreater(seen, 40)
+
 
 if __name__ == "__main__":
     unittest.main()
