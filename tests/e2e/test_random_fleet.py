@@ -27,11 +27,13 @@ from weir_process import SANITIZED, Weir, eventually, free_port
 SECONDS = float(os.environ.get("WEIR_FLEET_SECONDS", "9"))
 REPLICAS, CLIENTS = 2, 6
 LIMIT = 5
+RATE = 4  # a second, beside a burst of LIMIT
 ROLLING = 1.5  # seconds; the other windows outlast the test
 AFTER = 3.0  # seconds until everybody works with a Redis that is back
 
 FORMS = {"long": "10m", "exact": "{last: 10m, exact: true}", "fixed": "{every: 366d}",
-         "rolling": f"{{last: {ROLLING * 1000:.0f}ms, exact: true}}", "buckets": f"{{last: {ROLLING * 1000:.0f}ms, buckets: 10}}"}
+         "rolling": f"{{last: {ROLLING * 1000:.0f}ms, exact: true}}", "buckets": f"{{last: {ROLLING * 1000:.0f}ms, buckets: 10}}",
+         "rate": f"{{rate: {RATE}/s, burst: {LIMIT}}}"}
 
 
 @dataclass
@@ -49,12 +51,22 @@ class Kind:
     def rolls(self):
         return self.form in ("rolling", "buckets")
 
+    @property
+    def is_call(self):
+        """A limit of Envoy's rate limit service, from a file of its own."""
+        return self.name == "call"
+
     def yaml(self):
+        if self.is_call:
+            return ""
         share = {"redis": f", share: redis, on_error: {self.on_error}", "sync": ", share: {redis: {sync: 100ms}}", "local": ""}[self.share]
         window = f", window: {FORMS[self.form]}" if self.form else ""
+        over = "" if self.form == "rate" else f"over: {LIMIT}, "
         return (f"  - {{name: {self.name}, watch: {self.name}{'_failed' if self.outcome else ''}, key: user, metric: {self.metric}"
-                f"{window}{share}{self.more}, then: [{{over: {LIMIT}, do: deny, tell: retry}}]}}\n")
+                f"{window}{share}{self.more}, then: [{{{over}do: deny, tell: retry}}]}}\n")
 
+
+LIMITS = f"domain: fleet\ndescriptors:\n  - {{key: user, rate_limit: {{unit: day, requests_per_unit: {LIMIT}}}}}\n"
 
 KINDS = [
     Kind("exact", "exact"), Kind("long", "long"), Kind("fixed", "fixed"), Kind("rolling", "rolling"), Kind("buckets", "buckets"),
@@ -62,11 +74,13 @@ KINDS = [
     Kind("tries", "exact", more=", charge: always"),
     Kind("outcome", "exact", outcome=True), Kind("outcome_long", "long", outcome=True), Kind("outcome_rolling", "rolling", outcome=True),
     Kind("outcome_reset", "exact", outcome=True, more=", reset: outcome_reset_ok"),
+    Kind("rate", "rate"), Kind("my_rate", "rate", share="local"),
     Kind("alone", "exact", on_error="local"), Kind("alone_outcome", "exact", on_error="local", outcome=True),
     Kind("allowed", "exact", on_error="allow"),
     Kind("mine", "exact", share="local"), Kind("mine_outcome", "long", share="local", outcome=True),
     Kind("synced", "long", share="sync"),
     Kind("flying", "", metric="in_flight"),
+    Kind("call", "fixed", on_error="local"),
 ]
 
 
@@ -76,7 +90,7 @@ def policies(draw):
     draw.shuffle(kinds)
     events = "".join(
         f"  {k.name}: {{match: '* /{k.name}', fields: {{user: header.x_user, n: int(header.x_n), item: header.x_item}}}}\n"
-        f"  {k.name}_failed: {{is: {k.name}, when: status == 401}}\n  {k.name}_ok: {{is: {k.name}, when: status == 200}}\n" for k in kinds)
+        f"  {k.name}_failed: {{is: {k.name}, when: status == 401}}\n  {k.name}_ok: {{is: {k.name}, when: status == 200}}\n" for k in kinds if not k.is_call)
     other = "  - {name: other, watch: request, when: 'path == \"/nothing\"', key: ip, window: 1h, then: [{over: 1, do: deny}]}\n"
     lists = f"lists: {{vip{draw.randrange(9)}: {{of: ip, kind: allow}}}}\n" if draw.random() < 0.5 else ""
     return "events:\n" + events + lists + "policies:\n" + "".join(k.yaml() for k in kinds) + (other if draw.random() < 0.5 else "")
@@ -145,7 +159,8 @@ class Fleet:
             f"redis: {{{self.redis.where}, secret: of these tests, keys: readable, timeout: 1s, budget: 400ms}}\n"
             f"threads: 2\nreserve: {{wait: 300ms}}\n"
             f"api: {{listen: 127.0.0.1:{api}, ext_authz: {{prefix: /ext_authz}}, forward_auth: [nginx]}}\n"
-            "authz: {client_ip: {trust: [127.0.0.1/32]}}\n")) for api in self.apis]
+            "authz: {client_ip: {trust: [127.0.0.1/32]}}\nratelimit: {files: [limits.yaml], share: redis}\n"),
+            files={"limits.yaml": LIMITS}) for api in self.apis]
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -180,6 +195,10 @@ class Fleet:
         elif request.door == "forward_auth":
             fields |= {"X-Original-URI": path, "X-Original-Method": "GET"}
             path = "/forward_auth/nginx"
+        method, body = "GET", b""
+        if episode.kind.is_call:
+            call = {"domain": "fleet", "descriptors": [{"entries": [{"key": "user", "value": episode.user}]}]}
+            method, path, body = "POST", "/json", json.dumps(call).encode()
         request.sent = time.monotonic()
         with contextlib.suppress(OSError, Cut), Client(port, 20, f"127.0.0.1:{port}") as client:
             if request.hangs_up:
@@ -188,22 +207,33 @@ class Fleet:
                 if request.resets:
                     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             else:
-                request.status = client.request("GET", path, fields).status
+                given = client.request(method, path, fields, body)
+                request.status = given.status
+                if request.door != "proxy" and episode.kind.outcome and given.status == 200:
+                    self.tell_answer(client, request, given.header("x-weir-request-id"))
         request.done = time.monotonic()
+
+    def tell_answer(self, client, request, number):
+        """A door has not seen the app's answer: the app tells of it."""
+        request.arrived = time.monotonic()
+        told = json.dumps({"request_id": number, "status": request.answers}).encode()
+        said = client.request("POST", "/v1/events", {"Content-Type": "application/json"}, told)
+        if said.status != 200:
+            self.wrong.append(f"POST /v1/events of {number}: {said}")
 
     def play(self, draw):
         """One key after the other, each with a mood of its own."""
         while not self.stopping:
             kind = draw.choice(KINDS)
             episode = Episode(kind, f"u{draw.randrange(10**12)}", began=time.monotonic())
-            at_once, doors = draw.choice([1, 1, 4]), draw.random() < 0.5 and not kind.outcome and kind.form
+            at_once, doors = draw.choice([1, 1, 4]), draw.random() < 0.5 and kind.form
             failing, leaving, slow = draw.random(), draw.choice([0, 0, 0.3]), draw.choice([0, 0, 0.08])
             for _ in range(draw.randrange(2, 9)):
                 threads = []
                 for _ in range(at_once):
                     with self.lock:
                         number = next(self.numbers)
-                    door = draw.choice(["proxy", "ext_authz", "forward_auth"]) if doors else "proxy"
+                    door = "call" if kind.is_call else draw.choice(["proxy", "ext_authz", "forward_auth"]) if doors else "proxy"
                     request = Request(number, draw.randrange(REPLICAS), door, 401 if draw.random() < failing else 200,
                                       draw.randrange(1, 3), f"i{draw.randrange(8)}", door == "proxy" and draw.random() < leaving, draw.random() < 0.5)
                     self.by_number[number] = request
@@ -276,6 +306,9 @@ class Fleet:
         counted = [r for r in passed if r.failed] if kind.outcome else passed
         if "reset" in kind.more:
             self.check_reset(episode, calm)
+        elif kind.form == "rate":
+            for i in range(REPLICAS if kind.share == "local" else 1):
+                self.check_rate([r for r in counted if kind.share != "local" or r.replica == i])
         elif kind.rolls:
             self.check_windows(counted, kind)
         else:
@@ -310,6 +343,15 @@ class Fleet:
             span = max(r.latest() for r in some) - min(r.sent for r in some)
             expect(span >= ROLLING, f"{len(some)} passed within {span:.3f} s")
 
+    @staticmethod
+    def check_rate(counted):
+        counted = sorted(counted, key=lambda r: r.sent)
+        for first in range(len(counted)):
+            for end in range(first + LIMIT + 1, len(counted) + 1):
+                some = counted[first:end]
+                span = max(r.latest() for r in some) - min(r.sent for r in some)
+                expect(len(some) <= LIMIT + RATE * span + 0.01, f"{len(some)} passed within {span:.3f} s")
+
     def check_reset(self, episode, calm):
         """A right answer forgets: never more than LIMIT wrong ones since the last one that may have been forgotten."""
         run = []
@@ -337,6 +379,13 @@ class Fleet:
             if "always" not in kind.more:
                 # One that is asked at the same time may be counted and taken back.
                 others = [r for r in others if r.passed or r.hangs_up or r.done > request.sent]
+            if kind.form == "rate":
+                # The bucket is over its burst if it is so for the events since some moment.
+                others.sort(key=Request.latest, reverse=True)
+                since = [max(0.0, request.sent - r.latest()) for r in others]
+                full = any(n + 2 > LIMIT + RATE * (age - 0.05) for n, age in enumerate(since))
+                expect(full, f"refused {request} beside {len(others)}")
+                continue
             if kind.outcome:
                 others = [r for r in others if r.failed or r.is_doubtful or r.done + 0.2 > request.sent]
             expect(self.amount(kind, [*others, request]) > LIMIT, f"refused {request} beside {len(others)}")
@@ -364,7 +413,7 @@ class Fleet:
         if kind.metric == "in_flight":
             return all(r["value"] == 0 for r in readings)
         calm = self.is_calm(episode)
-        if kind.rolls or "reset" in kind.more or not calm:
+        if kind.rolls or kind.form == "rate" or "reset" in kind.more or not calm:
             return True
         tries = "always" in kind.more
         counted = [r for r in episode.requests if (r.passed or (tries and r.status == 429)) and (r.failed or not kind.outcome)]
@@ -390,8 +439,8 @@ class RandomFleet(unittest.TestCase):
             fleet.run_for(SECONDS * (2 if SANITIZED else 1), outages)
             time.sleep(0.5)
             fleet.check()
-            sample = fleet.draw.sample(fleet.episodes, min(len(fleet.episodes), 60))
-            fleet.check_readings(sample)
+            readable = [e for e in fleet.episodes if not e.kind.is_call]
+            fleet.check_readings(fleet.draw.sample(readable, min(len(readable), 60)))
             requests = [r for e in fleet.episodes for r in e.requests]
             print(f"{len(fleet.episodes)} keys, {len(requests)} requests, {sum(r.passed for r in requests)} passed, "
                   f"{sum(r.status == 429 for r in requests)} refused, {sum(r.status == 503 for r in requests)} not judged, "
