@@ -77,7 +77,7 @@ net::HttpReply add_entry(Call& call) {
   json::object reply;
   reply["result"] = outcome_text(outcome.kind);
   reply["list"] = list->name;
-  reply["effect"] = policies::action_row(list->effect).name;
+  reply["effect"] = row_of(list->effect).name;
   reply["key"] = texts(target.parts);
   put_until(reply, outcome.until, call.at.now);
   reply["times"] = outcome.times;

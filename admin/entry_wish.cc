@@ -83,7 +83,7 @@ const policies::List* choose_list(const EntryTarget& target, std::string_view ef
                                   std::string& known) {
   const policies::List* chosen = nullptr;
   for (const policies::List* list : target.lists) {
-    const std::string_view name = policies::action_row(list->effect).name;
+    const std::string_view name = row_of(list->effect).name;
     known.append(known.empty() ? "" : ", ").append(name);
     if (effect.empty() ? target.lists.size() == 1 : name == effect) chosen = list;
   }

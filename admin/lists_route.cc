@@ -212,7 +212,7 @@ net::HttpReply get_entries(Call& call) {
   const auto effect = call.query.one("effect");
   std::vector<const policies::List*> lists;
   for (const policies::List& list : call.set->lists) {
-    const bool wanted = !effect || policies::action_row(list.effect).name == *effect;
+    const bool wanted = !effect || row_of(list.effect).name == *effect;
     if (!list.shadow && wanted) lists.push_back(&list);
   }
   return json_reply(entries_page(call, lists, wish));

@@ -11,9 +11,9 @@ namespace {
 namespace json = boost::json;
 using config::MetricDef;
 
-json::object by_action(const std::array<std::uint64_t, 6>& cells) {
+json::object by_action(const ByAction<std::uint64_t>& cells) {
   json::object out;
-  for (const policies::ActionRow& row : policies::action_rows()) {
+  for (const ActionRow& row : kActions) {
     out[row.name] = cells[static_cast<std::size_t>(row.action)];
   }
   return out;
@@ -58,7 +58,7 @@ namespace {
 std::string metric_text(const policies::PolicySet& set, const policies::Policy& policy) {
   if (policy.reads_score) return "score";
   if (!policy.has_metric) return "none";
-  std::string out(policies::metric_name(set.counters[policy.counters.front()].spec.metric));
+  std::string out(name_of(set.counters[policy.counters.front()].spec.metric));
   const auto& arguments = policy.bindings.front().arguments;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     out.append(i == 0 ? "(" : ", ").append(arguments[i].canonical());
@@ -137,8 +137,8 @@ json::object list_view(const Call& call, const policies::List& list) {
   json::object out;
   out["name"] = list.name;
   out["policy"] = list.owner ? json::value(call.set->policies[*list.owner].name) : json::value();
-  out["kind"] = policies::list_kind_text(list.kind);
-  out["effect"] = policies::action_row(list.effect).name;
+  out["kind"] = name_of(list.kind);
+  out["effect"] = row_of(list.effect).name;
   out["of"] = texts(list.of);
   out["max"] = list.max;
   out["entries"] = call.stores.lists.size(list.id);
@@ -163,7 +163,7 @@ std::optional<json::object> source_entry_view(const Call& call, const policies::
   if (!found) return std::nullopt;
   json::object out;
   out["list"] = list.name;
-  out["effect"] = policies::action_row(list.effect).name;
+  out["effect"] = row_of(list.effect).name;
   out["static"] = true;
   const std::string range = found->text();
   out["key"] = range.empty() ? texts(parts) : json::array{json::value(range)};
@@ -177,7 +177,7 @@ json::object entry_view(const Call& call, const policies::List& list,
                         const limiter::ListEntry& entry) {
   json::object out;
   out["list"] = list.name;
-  out["effect"] = policies::action_row(list.effect).name;
+  out["effect"] = row_of(list.effect).name;
   out["static"] = false;
   out["key"] = texts(entry.parts);
   put_time(out, "since", entry.since);
@@ -201,7 +201,7 @@ json::object static_entry_view(const Call& call, const policies::List& list,
                                const limiter::StaticList::Entry& entry) {
   json::object out;
   out["list"] = list.name;
-  out["effect"] = policies::action_row(list.effect).name;
+  out["effect"] = row_of(list.effect).name;
   out["static"] = true;
   out["key"] = json::array{json::value(utf8_text(entry.text))};
   put_until(out, entry.until, call.at.now);

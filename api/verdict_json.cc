@@ -7,8 +7,6 @@
 
 namespace weir::api {
 
-using policies::Action;
-
 namespace {
 
 void append_number(std::string& out, Number number) {
@@ -54,7 +52,7 @@ void append_member(std::string& out, std::string_view name, const Value& value) 
 }
 
 std::string_view action_word(Action action) noexcept {
-  const policies::ActionRow& row = policies::action_row(action);
+  const ActionRow& row = row_of(action);
   return row.verdict.empty() ? row.name : row.verdict;
 }
 
@@ -133,7 +131,7 @@ void QueryTrace::rung(const policies::Policy& policy, std::size_t rung, const Va
   std::string& out = rows_[policy.index].rungs;
   if (!out.empty()) out.push_back(',');
   out.push_back('{');
-  append_member(out, "do", policies::action_row(policy.rungs[rung].action).name);
+  append_member(out, "do", row_of(policy.rungs[rung].action).name);
   if (policy.rungs[rung].shadow) append_member(out, "mode", "shadow");
   if (policy.has_metric) append_member(out, "value", value);
   if (limit) {

@@ -53,7 +53,7 @@ bool RateLimitCall::judge(Mode mode, TimePoint now, Waiting& waiting) {
     part.call = this;
     part.index = parts_.size() - 1;
   }
-  verdict_ = policies::Action::none;
+  verdict_ = Action::none;
   verdict_line_.clear();
   request_lines_.clear();
   response_lines_.clear();

@@ -124,7 +124,7 @@ class RateLimitCall {
   Mode mode_ = Mode::count;
   Waiting* waiting_ = nullptr;
   bool over_ = false, was_over_ = false;
-  policies::Action verdict_ = policies::Action::none;
+  Action verdict_ = Action::none;
   std::string verdict_line_, request_lines_, response_lines_, body_;
   std::vector<std::string> metadata_;
   std::vector<CounterReading> readings_;

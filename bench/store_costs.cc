@@ -20,8 +20,8 @@ namespace {
 using namespace weir;
 using namespace weir::store;
 using bench::Connected, bench::kPort;
-using limiter::Metric, limiter::Window;
 using limiter::SharedCounter, limiter::SharedOp, limiter::SharedPart, limiter::SharedVerb;
+using limiter::Window;
 
 constexpr std::size_t kKeys = 512, kDepth = 32;
 constexpr int kEvents = 10;  // of each key

@@ -101,7 +101,7 @@ void visitors(benchmark::State& state) {
   ViewSpec spec = hour_every(Metric::distinct, 3'600'000);
   spec.grouped = false;
   spec.top = 0;
-  spec.method = static_cast<ViewSpec::Method>(state.range(0));
+  spec.method = static_cast<Method>(state.range(0));
   run(state, spec, 128);
 }
 BENCHMARK(visitors)->ArgName("method")->Arg(0)->Arg(1)->Arg(2)->Iterations(4 << 20);

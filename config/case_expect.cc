@@ -1,3 +1,5 @@
+#include <array>
+
 #include "config/case_parts.h"
 #include "config/text/shapes.h"
 #include "config/text/units.h"
@@ -143,25 +145,26 @@ std::vector<CaseView> read_views(Reader& reader, const Member& m) {
   return out;
 }
 
+/// What becomes of an event: the verdict of an action, under its name too, or one without action.
+constexpr auto kVerdicts = [] {
+  std::array<Word<std::string_view>, kActions.size() + 2> out{};
+  std::size_t at = 0;
+  out[at++] = {"pass", "pass"};
+  for (const ActionRow& row : kActions) {
+    if (row.action == Action::none) continue;
+    out[at++] = {row.verdict, row.verdict, row.name == row.verdict ? "" : row.name};
+  }
+  out[at++] = {"exempt", "exempt"};
+  out[at++] = {"refused", "refused"};
+  return out;
+}();
+
 constexpr Row<CaseExpect> kExpect[] = {
-    {{"verdict",
-      R"({"enum":["pass","flag","gray","graylist","delay","challenge","deny","exempt","refused"]})",
-      "`pass`, `flag`, `gray` (or `graylist`), `delay`, `challenge`, `deny`, `exempt` or `refused`",
-      "", "What becomes of the event; `refused`: for a body or key that can't be read."},
+    {{"verdict", kSchemaOf<kVerdicts>, kValuesOf<kVerdicts>, "",
+      "What becomes of the event; `refused`: for a body or key that can't be read."},
      [](Reader& r, const Member& m, CaseExpect& out) {
-       if (is_word(m, "graylist")) {
-         out.verdict = Text{"gray", m.value->where};
-         return;
-       }
-       const auto word = r.choice<bool>(m, {{"pass", true},
-                                            {"flag", true},
-                                            {"gray", true},
-                                            {"delay", true},
-                                            {"challenge", true},
-                                            {"deny", true},
-                                            {"exempt", true},
-                                            {"refused", true}});
-       if (word) out.verdict = r.text(m);
+       if (const auto word = r.word(m, kVerdicts))
+         out.verdict = Text{std::string(*word), m.value->where};
      }},
     {{"by", shape::kText, "a policy or list", "", "Whose word the verdict is."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.by = r.text(m); }},

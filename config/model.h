@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "core/address.h"
-#include "core/body_kind.h"
 #include "core/calendar.h"
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/number.h"
 #include "core/path_readings.h"
 #include "core/redis_url.h"
+#include "core/words.h"
 #include "telemetry/access_line.h"
 
 /// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
@@ -119,11 +119,12 @@ struct EventDef {
   std::string spelling;    ///< of the definition (config/text/merge.h)
 };
 
-enum class ListKind : std::uint8_t { allow, gray, deny };
-enum class Action : std::uint8_t { none, flag, graylist, delay, challenge, deny };
-enum class Tell : std::uint8_t { full, retry, nothing };
-enum class Mode : std::uint8_t { enforce, shadow, disabled };
-enum class Missing : std::uint8_t { skip, same, deny };
+// core/words.h has the words that other rooms know too.
+using weir::Action;
+using weir::ListKind;
+using weir::Missing;
+using weir::Mode;
+using weir::Tell;
 enum class Charge : std::uint8_t { when_allowed, always };
 enum class PolicyClock : std::uint8_t { wall, event };
 
@@ -210,18 +211,7 @@ struct ListDef {
 };
 
 struct MetricDef {
-  enum class Kind : std::uint8_t {
-    count,
-    sum,
-    distinct,
-    in_flight,
-    average,
-    minimum,
-    maximum,
-    exists,
-    last,
-    score  ///< of the request: what the rungs of all policies give it; without a window
-  };
+  using Kind = Metric;
   Kind kind = Kind::count;
   std::vector<Text> arguments;  ///< expressions: the amount, or the members
   Where where;
@@ -248,7 +238,7 @@ struct WindowDef {
 };
 
 struct Rung {
-  enum class Compare : std::uint8_t { none, over, at, under };
+  using Compare = weir::Compare;
   Where where;
   Compare compare = Compare::none;
   /// A number, or the text of an expression or the name of a table.
@@ -375,7 +365,7 @@ struct PolicyDefaults {
 
 /// Numbers without a verdict.
 struct ViewDef {
-  enum class Method : std::uint8_t { exact, bloom, hll };
+  using Method = weir::Method;
   Text name;
   bool sound = true;  ///< as a policy's
   std::vector<Text> watch;
@@ -405,6 +395,7 @@ struct Endpoint {    ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"
   std::uint16_t port = 0;
   std::string path;  ///< of the Unix socket
   bool is_unix() const { return !path.empty(); }
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
 struct Server {
@@ -440,6 +431,9 @@ struct Server {
     struct ForwardAuth {
       Text caller;
       std::vector<std::pair<int, int>> deny_status;  ///< replacements for the statuses of refusals
+      friend bool operator==(const ForwardAuth& a, const ForwardAuth& b) {
+        return a.caller.value == b.caller.value && a.deny_status == b.deny_status;
+      }
     };
     std::vector<ForwardAuth> forward_auth;
   } api;

@@ -6,40 +6,6 @@
 namespace weir::config {
 namespace {
 
-using Compare = Rung::Compare;
-
-std::string_view compare_name(Compare compare) {
-  switch (compare) {
-    case Compare::over:
-      return "over";
-    case Compare::at:
-      return "at";
-    case Compare::under:
-      return "under";
-    case Compare::none:
-      break;
-  }
-  return "";
-}
-
-std::string_view action_name(Action action) {
-  switch (action) {
-    case Action::flag:
-      return "flag";
-    case Action::graylist:
-      return "graylist";
-    case Action::delay:
-      return "delay";
-    case Action::challenge:
-      return "challenge";
-    case Action::deny:
-      return "deny";
-    case Action::none:
-      break;
-  }
-  return "none";
-}
-
 std::string value_of(const Rung& rung) {
   if (const auto* number = std::get_if<Located<Number>>(&rung.limit))
     return number->value.to_string();
@@ -54,8 +20,8 @@ std::string choices(const PolicyDef& policy) {
     const Rung& rung = policy.then[i];
     if (rung.compare == Compare::none) continue;
     out += (out.empty() ? "" : ", ") + std::to_string(i + 1) + "." +
-           std::string(compare_name(rung.compare)) + "=" + value_of(rung) + " (" +
-           std::string(action_name(rung.action.value)) + ")";
+           std::string(name_of(rung.compare)) + "=" + value_of(rung) + " (" +
+           std::string(row_of(rung.action.value).name) + ")";
   }
   return out;
 }
@@ -67,7 +33,7 @@ bool selects(std::string_view selector, const Rung& rung, std::size_t index) {
   const auto [end, error] =
       std::from_chars(selector.data(), selector.data() + selector.size(), number);
   if (error == std::errc{} && end == selector.data() + selector.size()) return number == index + 1;
-  return selector == action_name(rung.action.value);
+  return selector == row_of(rung.action.value).name;
 }
 
 std::string set_limit(const Override::Limit& change, PolicyDef& policy) {
@@ -80,7 +46,7 @@ std::string set_limit(const Override::Limit& change, PolicyDef& policy) {
   std::size_t matches = 0;
   for (std::size_t i = 0; i < policy.then.size(); ++i) {
     Rung& rung = policy.then[i];
-    if (rung.compare == Compare::none || compare_name(rung.compare) != compare) continue;
+    if (rung.compare == Compare::none || name_of(rung.compare) != compare) continue;
     if (!selects(selector, rung, i)) continue;
     found = &rung;
     ++matches;
@@ -96,18 +62,6 @@ std::string set_limit(const Override::Limit& change, PolicyDef& policy) {
 }
 
 }  // namespace
-
-std::string_view mode_name(Mode mode) noexcept {
-  switch (mode) {
-    case Mode::enforce:
-      return "enforce";
-    case Mode::shadow:
-      return "shadow";
-    case Mode::disabled:
-      break;
-  }
-  return "disabled";
-}
 
 std::string apply(const Override& change, Model& model) {
   const auto policy =
@@ -132,7 +86,7 @@ std::string apply(const Override& change, Model& model) {
 
 std::string override_text(const Override& change) {
   std::string out;
-  if (change.mode) out = mode_name(*change.mode);
+  if (change.mode) out = name_of(*change.mode);
   for (const Override::Limit& limit : change.limits)
     out += (out.empty() ? "" : ", ") + limit.rung + "=" + limit.limit.to_string();
   return out;

@@ -96,9 +96,8 @@ void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
     out.event = set.events.data()[event].name;
     out.route = routes_.data()[event];
   }
-  using policies::Action;
   if (verdict.effect != Action::none) {
-    out.verdict = policies::action_row(verdict.effect).name;
+    out.verdict = row_of(verdict.effect).name;
   } else if (verdict.exempt) {
     out.verdict = "allow";
   } else {
@@ -152,8 +151,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
       if (record(ticket, &request, nullptr, now)) recorder_->write(row_);
-      if (verdict.crowded && verdict.effect == policies::Action::delay)
-        metrics_.add(Metric::limit_held);
+      if (verdict.crowded && verdict.effect == Action::delay) metrics_.add(Metric::limit_held);
       give_back(ticket);
       return out;
     case policies::Verdict::Kind::hold:

@@ -16,7 +16,7 @@ class EventVerdicts {
   enum class Keep : std::uint8_t { nothing, all, severe };
   explicit EventVerdicts(Keep keep) : keep_(keep) {}
 
-  void add(TimePoint time, policies::Action effect);
+  void add(TimePoint time, Action effect);
   /// The severest counts: tells the tally, which has counted this one's, where the other's is.
   void apply(const EventVerdicts& other, Tally& tally);
   void clear();
@@ -25,11 +25,11 @@ class EventVerdicts {
   struct Severe {
     std::size_t at = 0;
     TimePoint time{};
-    policies::Action effect{};
+    Action effect{};
   };
   Keep keep_;
   std::size_t count_ = 0;
-  std::vector<policies::Action> all_;
+  std::vector<Action> all_;
   std::vector<Severe> severe_;
 };
 

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "core/text.h"
+#include "core/words.h"
 #include "limiter/views/view_row.h"
-#include "policies/set/actions.h"
 
 namespace weir::replay {
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/text.h"
+#include "core/words.h"
 #include "policies/lang/threshold_table.h"
-#include "policies/set/actions.h"
 #include "policies/set/describe.h"
 
 namespace weir::replay {
@@ -65,21 +65,19 @@ RungReport rung_report(const policies::PolicySet& set, const policies::Policy& p
   const policies::Rung& rung = policy.rungs[r];
   RungReport out;
   out.text = policies::rung_text(set, policy, r);
-  out.action = policies::action_row(rung.action).name;
+  out.action = row_of(rung.action).name;
   out.shadow = rung.shadow;
   out.verdicts = tally.rungs[r];
-  const bool drawn = tally.under ? rung.compare == config::Rung::Compare::under
-                                 : rung.compare == config::Rung::Compare::over ||
-                                       rung.compare == config::Rung::Compare::at;
+  const bool drawn = tally.under ? rung.compare == Compare::under
+                                 : rung.compare == Compare::over || rung.compare == Compare::at;
   const bool plain = policy.bindings.empty() || !policy.bindings.front().rungs[r].condition;
   if (rung.counter != 0 || !drawn || !plain) return out;  // not of the reading that is drawn
   out.limit = constant_limit(policy, r);
   if (!out.limit || tally.maxima.held() == 0) return out;
   std::uint64_t held = 0;
   const double limit = tally.under ? -*out.limit : *out.limit;
-  tally.maxima.each([&](double value) {
-    held += rung.compare == config::Rung::Compare::at ? value >= limit : value > limit;
-  });
+  tally.maxima.each(
+      [&](double value) { held += rung.compare == Compare::at ? value >= limit : value > limit; });
   out.keys_share = static_cast<double>(held) / static_cast<double>(tally.maxima.held());
   return out;
 }
@@ -155,8 +153,8 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
 
 std::vector<Report::Effect> effects_of(const Tally& tally) {
   std::vector<Report::Effect> out;
-  for (const policies::ActionRow& row : policies::action_rows()) {
-    const std::string name(row.action == policies::Action::none ? "pass" : row.name);
+  for (const ActionRow& row : kActions) {
+    const std::string name(row.action == Action::none ? "pass" : row.name);
     out.push_back({name, tally.effect(row.action), static_cast<std::size_t>(row.action)});
   }
   return out;
@@ -218,7 +216,7 @@ Difference difference(const Replay& replay, const std::string& name) {
 
 void tell_unknown(const Replay& replay, Report& out) {
   std::uint64_t refused = 0;
-  for (const policies::ActionRow& row : policies::action_rows()) {
+  for (const ActionRow& row : kActions) {
     if (row.refuses) refused += replay.tally().effect(row.action);
   }
   if (refused > 0) {

@@ -116,7 +116,7 @@ struct Report {
   struct Effect {
     std::string name;
     std::uint64_t events = 0;
-    std::size_t action = 0;  ///< the policies::Action that it is
+    std::size_t action = 0;  ///< the Action that it is
   };
   std::vector<Effect> effects;  ///< results of the events, the severest last
   std::vector<PolicyReport> policies;

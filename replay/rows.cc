@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/text.h"
-#include "policies/set/actions.h"
+#include "core/words.h"
 
 namespace weir::replay {
 namespace {
@@ -187,7 +187,7 @@ void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t 
   const std::size_t begin = out.size();
   if (form_ == Form::csv) {
     csv_head(out, "verdict", row);
-    out.append(",").append(policies::action_row(rung.action).name).append(",");
+    out.append(",").append(row_of(rung.action).name).append(",");
     append_integer(out, static_cast<std::int64_t>(index));
     out += ',';
     if (limit) append_number(out, *limit);
@@ -195,7 +195,7 @@ void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t 
   } else {
     head(out, "verdict", row);
     out += ",\"do\":\"";
-    out += policies::action_row(rung.action).name;
+    out += row_of(rung.action).name;
     out += "\",\"rung\":";
     append_integer(out, static_cast<std::int64_t>(index));
     out += ",\"limit\":";

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 
 namespace weir::replay {
 namespace {
@@ -233,15 +233,15 @@ std::optional<Split> split_rows(const PolicySet& set, const PolicySet* other, un
 /// a flag.
 bool decides_for_others(const PolicySet& set, const Policy& policy) {
   if (policy.can_refuse || policy.strict || policy.reads_score) return true;
-  if (policy.missing == config::Missing::deny && !policy.shadow) return true;
+  if (policy.missing == Missing::deny && !policy.shadow) return true;
   const auto acts = [&](policies::ListIndex list) {
     return set.lists[list].owner != policy.index || !set.lists[list].shadow;
   };
   if (std::any_of(policy.own_lists.begin(), policy.own_lists.end(), acts)) return true;
   return std::any_of(policy.rungs.begin(), policy.rungs.end(), [&](const policies::Rung& rung) {
     if (rung.score || (rung.list && acts(*rung.list))) return true;
-    const auto severe = std::max(policies::severity(rung.action), policies::severity(rung.effect));
-    return !rung.shadow && severe > policies::severity(policies::Action::flag);
+    const auto severe = std::max(severity(rung.action), severity(rung.effect));
+    return !rung.shadow && severe > severity(Action::flag);
   });
 }
 
@@ -295,7 +295,7 @@ std::vector<Load> loads_of(const PolicySet& set) {
     Load& load = by_group[groups.find(policy.index)];
     load.every = load.every || decides_for_others(set, policy);
     load.policies.push_back(policy.index);
-    const bool simple = policy.metric == config::MetricDef::Kind::count && !policy.pattern;
+    const bool simple = policy.metric == Metric::count && !policy.pattern;
     load.cost += cost_of(set, policy.bindings, simple);
   }
   std::vector<Load> out;

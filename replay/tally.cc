@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 
 namespace weir::replay {
 namespace {
@@ -58,7 +58,7 @@ Tally::Tally(const policies::PolicySet& set)
     const auto& rungs = set.policies[i].rungs;
     policies_[i].rungs.assign(rungs.size(), 0);
     policies_[i].under = std::any_of(rungs.begin(), rungs.end(), [](const policies::Rung& rung) {
-      return rung.compare == config::Rung::Compare::under;
+      return rung.compare == Compare::under;
     });
   }
 }
@@ -67,7 +67,7 @@ void Tally::judged(const policies::Verdict& verdict) {
   ++events_;
   ++effects_[static_cast<std::size_t>(verdict.effect)];
   timeline_.add(time_, verdict.effect);
-  if (verdict.decider < 0 || verdict.effect == policies::Action::none) return;
+  if (verdict.decider < 0 || verdict.effect == Action::none) return;
   const auto& list = verdict.standings[static_cast<std::size_t>(verdict.decider)].list;
   if (!list) return;
   ++listed_[*list];
@@ -84,7 +84,7 @@ void Tally::merge(Tally&& other) {
   timeline_.merge(other.timeline_);
 }
 
-void Tally::change(TimePoint time, policies::Action from, policies::Action to) {
+void Tally::change(TimePoint time, Action from, Action to) {
   --effects_[static_cast<std::size_t>(from)];
   ++effects_[static_cast<std::size_t>(to)];
   timeline_.change(time, from, to);
@@ -135,9 +135,7 @@ void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t inde
     if (!hit.hardest || is_harder(tally, value, *hit.hardest)) hit.hardest = value;
   }
   ++hit.verdicts;
-  const auto weight = [&](std::size_t r) {
-    return policies::severity(row.policy->rungs[r].action);
-  };
+  const auto weight = [&](std::size_t r) { return severity(row.policy->rungs[r].action); };
   if (weight(index) > weight(hit.rung) || (weight(index) == weight(hit.rung) && index > hit.rung)) {
     hit.rung = index;
   }

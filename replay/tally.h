@@ -78,7 +78,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   /// As if all that the other has counted had been counted here; no key was counted by both.
   void merge(Tally&& other);
   /// An event of this time, whose verdict was `from`, had a severer one elsewhere.
-  void change(TimePoint time, policies::Action from, policies::Action to);
+  void change(TimePoint time, Action from, Action to);
   /// More keys were held by a rung than are kept: which ones are kept depends on the order.
   bool overflowed() const noexcept;
   const Timeline& timeline() const noexcept { return timeline_; }
@@ -88,7 +88,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   const Labels* labels() const noexcept { return labels_; }
 
   std::uint64_t events() const noexcept { return events_; }
-  std::uint64_t effect(policies::Action action) const noexcept {
+  std::uint64_t effect(Action action) const noexcept {
     return effects_[static_cast<std::size_t>(action)];
   }
   const std::vector<PolicyTally>& policies() const noexcept { return policies_; }
@@ -106,7 +106,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   TimePoint time_{};
   std::uint64_t events_ = 0;
   std::uint64_t refused_paths_ = 0;
-  std::array<std::uint64_t, 6> effects_{};
+  ByAction<std::uint64_t> effects_{};
   std::vector<PolicyTally> policies_;
   Timeline timeline_;
   std::vector<std::uint64_t> listed_;

@@ -33,7 +33,7 @@ void Timeline::widen() {
   width_ = milliseconds{wide};
 }
 
-void Timeline::add(TimePoint time, policies::Action effect, std::uint64_t events) {
+void Timeline::add(TimePoint time, Action effect, std::uint64_t events) {
   std::int64_t at = to_ms(time) / width_.count();
   if (columns_.empty()) first_ = at;
   const auto span = [&] {
@@ -60,13 +60,12 @@ void Timeline::merge(const Timeline& other) {
     const TimePoint start =
         from_ms((other.first_ + static_cast<std::int64_t>(i)) * other.width_.count());
     for (std::size_t e = 0; e < other.columns_[i].size(); ++e) {
-      if (other.columns_[i][e] != 0)
-        add(start, static_cast<policies::Action>(e), other.columns_[i][e]);
+      if (other.columns_[i][e] != 0) add(start, static_cast<Action>(e), other.columns_[i][e]);
     }
   }
 }
 
-void Timeline::change(TimePoint time, policies::Action from, policies::Action to) {
+void Timeline::change(TimePoint time, Action from, Action to) {
   Counts& column = columns_[static_cast<std::size_t>(to_ms(time) / width_.count() - first_)];
   --column[static_cast<std::size_t>(from)];
   ++column[static_cast<std::size_t>(to)];

@@ -14,13 +14,13 @@ namespace weir::replay {
 class Timeline {
  public:
   static constexpr std::size_t kColumns = 60;
-  using Counts = std::array<std::uint64_t, 6>;  ///< by Action
+  using Counts = ByAction<std::uint64_t>;
 
-  void add(TimePoint time, policies::Action effect) { add(time, effect, 1); }
+  void add(TimePoint time, Action effect) { add(time, effect, 1); }
   /// As if all that was added to the other had been added here.
   void merge(const Timeline& other);
   /// An event that was added as `from` is `to`.
-  void change(TimePoint time, policies::Action from, policies::Action to);
+  void change(TimePoint time, Action from, Action to);
 
   milliseconds width() const noexcept { return width_; }
   TimePoint start() const noexcept { return from_ms(first_ * width_.count()); }  ///< of the first
@@ -28,7 +28,7 @@ class Timeline {
 
  private:
   void widen();
-  void add(TimePoint time, policies::Action effect, std::uint64_t events);
+  void add(TimePoint time, Action effect, std::uint64_t events);
 
   milliseconds width_{1'000};
   std::int64_t first_ = 0;  // number of the first column since 1970

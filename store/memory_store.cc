@@ -218,14 +218,14 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::C
     note_began(op, i, key, reply, now, reply.admitted);
     const auto before = done_.find(name);
     const bool goes_on =
-        spec.metric == limiter::Metric::in_flight || (op.verb == SharedVerb::reserve && !op.again);
+        spec.metric == Metric::in_flight || (op.verb == SharedVerb::reserve && !op.again);
     if (goes_on && before != done_.end()) {
       before->second.until = now + op.lifetime;
     } else if (op.again && before != done_.end()) {
       continue;  // it has been counted
     } else if (reply.admitted) {
       const bool reserves = op.verb == SharedVerb::reserve && spec.outcome;
-      const bool flies = spec.metric == limiter::Metric::in_flight;
+      const bool flies = spec.metric == Metric::in_flight;
       Done done{{}, counters[i], key, now + (reserves || flies ? op.lifetime : kTakenBackWithin)};
       say(reply, i,
           reserves ? bank_.reserve(counters[i], key, now, op.event, nullptr, &done.undo)
@@ -258,7 +258,7 @@ void MemoryStore::end(const SharedOp& op, SharedReply& reply, const limiter::Cou
       undo = found->second.undo;
       done_.erase(found);
     }
-    const bool in_flight = op.parts[i].counter->spec.metric == limiter::Metric::in_flight;
+    const bool in_flight = op.parts[i].counter->spec.metric == Metric::in_flight;
     if (op.verb == SharedVerb::take_back || in_flight) {
       bank_.uncharge(id, key, undo);
       undo = Undo{};

@@ -9,8 +9,8 @@
 
 #include "admin/json.h"
 #include "admin/views.h"
+#include "core/words.h"
 #include "net/deadline.h"
-#include "policies/set/actions.h"
 
 namespace weir::admin {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 using telemetry::Metric;
 using Totals = policies::StatsBank::Totals;
-using Cells = std::array<std::uint64_t, 6>;
+using Cells = ByAction<std::uint64_t>;
 
 constexpr milliseconds kSecond{1'000};
 constexpr std::size_t kAskedMost = 500;  // verdicts of a second, as many as are kept
@@ -37,7 +37,7 @@ std::uint64_t sum(const Cells& cells) {
 
 json::object acted(const Cells& cells) {
   json::object out;
-  for (const policies::ActionRow& row : policies::action_rows()) {
+  for (const ActionRow& row : kActions) {
     const std::uint64_t n = cells[static_cast<std::size_t>(row.action)];
     if (n != 0) out[row.name] = n;
   }
@@ -230,14 +230,13 @@ net::HttpReply::Piece Live::Hub::past_event() {
   json::array seconds;
   for (const Second& each : past) {
     json::array row{to_ms(each.at), each.requests};
-    for (const policies::ActionRow& action : policies::action_rows())
+    for (const ActionRow& action : kActions)
       row.push_back(json::value(each.verdicts[static_cast<std::size_t>(action.action)]));
     row.push_back(json::value(each.shadows));
     seconds.push_back(std::move(row));
   }
   json::array columns{"at", "requests"};
-  for (const policies::ActionRow& action : policies::action_rows())
-    columns.emplace_back(action.name);
+  for (const ActionRow& action : kActions) columns.emplace_back(action.name);
   columns.emplace_back("shadows");
   return event("past", json::object{{"columns", std::move(columns)},
                                     {"seconds", std::move(seconds)},

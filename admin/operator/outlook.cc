@@ -8,46 +8,13 @@ namespace weir::admin {
 namespace {
 
 namespace json = boost::json;
-using Compare = config::Rung::Compare;
-
-// The noun for the metric's value in a sentence.
-std::string_view noun_of(const policies::Policy& policy) {
-  using Kind = config::MetricDef::Kind;
-  switch (policy.metric) {
-    case Kind::count:
-      return "count";
-    case Kind::sum:
-      return "sum";
-    case Kind::average:
-      return "average";
-    case Kind::minimum:
-      return "minimum";
-    case Kind::maximum:
-      return "maximum";
-    case Kind::distinct:
-      return "number of different values";
-    case Kind::in_flight:
-      return "number in flight";
-    default:
-      return "value";
-  }
-}
 
 // The consequence for an event for which the rung holds.
-std::string_view consequence(const policies::Rung& rung) {
+std::string consequence(const policies::Rung& rung) {
   if (rung.list) return "lists again";
-  switch (rung.action) {
-    case policies::Action::deny:
-      return "is refused";
-    case policies::Action::challenge:
-      return "is challenged";
-    case policies::Action::delay:
-      return "is delayed";
-    case policies::Action::flag:
-      return "is flagged";
-    default:
-      return "takes effect";
-  }
+  if (rung.action == Action::deny) return "is refused";
+  const std::string_view done = row_of(rung.action).done;
+  return done.empty() ? "takes effect" : "is " + std::string(done);
 }
 
 std::string event_of(const policies::PolicySet& set, const policies::Policy& policy) {
@@ -84,10 +51,10 @@ std::string outlook_text(const policies::PolicySet& set, const policies::Policy&
   const Number* const limit = limit_of(policy, rung);
   const Compare compare = policy.rungs[rung].compare;
   if (limit == nullptr || !limit->is_finite() || compare == Compare::none) return {};
-  std::string out = "the " + std::string(noun_of(policy)) + " stands at ";
+  std::string out = "the " + std::string(row_of(policy.metric).noun) + " stands at ";
   if (!reading.has_value) return out + "nothing yet";
   out += reading.value.finite().to_string() + " of " + limit->to_string();
-  const bool counts_ones = policy.metric == config::MetricDef::Kind::count;
+  const bool counts_ones = policy.metric == weir::Metric::count;
   if (!counts_ones || compare == Compare::under) {
     if (!holds(policy, rung, reading)) return out;
     return out + ": the next " + event_of(set, policy) + " " +

@@ -18,9 +18,8 @@ constexpr std::size_t kLimitsMost = 16;
 constexpr milliseconds kLongest{std::chrono::hours{24 * 31}};
 
 std::string read_mode(const json::value& value, config::Override& change) {
-  for (const config::Mode mode :
-       {config::Mode::enforce, config::Mode::shadow, config::Mode::disabled}) {
-    if (value.is_string() && text_of(value) == config::mode_name(mode)) change.mode = mode;
+  for (const Mode mode : {Mode::enforce, Mode::shadow, Mode::disabled}) {
+    if (value.is_string() && text_of(value) == name_of(mode)) change.mode = mode;
   }
   return change.mode ? std::string() : "`mode` is enforce, shadow or disabled";
 }
@@ -94,12 +93,12 @@ net::HttpReply refused(const LoadReport& report) {
 std::string note_on(const config::Override& change, bool was_shadow) {
   if (!change.mode) return "its counters keep what they have counted";
   switch (*change.mode) {
-    case config::Mode::shadow:
+    case Mode::shadow:
       return "its counters go on counting; the entries of its own lists act again when it ends";
-    case config::Mode::disabled:
+    case Mode::disabled:
       return "it counts nothing meanwhile; what it has counted comes back as far as its window "
              "still holds it";
-    case config::Mode::enforce:
+    case Mode::enforce:
       break;
   }
   if (!was_shadow) return "it is enforced as the files say it";
@@ -118,7 +117,7 @@ json::array overrides_view(const Call& call, std::string_view policy) {
       limits[limit.rung] = number_value(limit.limit);
     json::object row;
     row["policy"] = each.policy;
-    row["mode"] = each.mode ? json::value(config::mode_name(*each.mode)) : json::value();
+    row["mode"] = each.mode ? json::value(name_of(*each.mode)) : json::value();
     row["set"] = std::move(limits);
     row["text"] = config::override_text(each);
     put_time(row, "since", each.since);

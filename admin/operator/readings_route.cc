@@ -59,20 +59,6 @@ std::string read_wish(const Call& call, Wish& wish) {
   return {};
 }
 
-std::string_view compare_text(config::Rung::Compare compare) {
-  switch (compare) {
-    case config::Rung::Compare::over:
-      return "over";
-    case config::Rung::Compare::at:
-      return "at";
-    case config::Rung::Compare::under:
-      return "under";
-    case config::Rung::Compare::none:
-      break;
-  }
-  return "";
-}
-
 json::value duration_value(const policies::Rung& rung) {
   if (rung.for_window) return "window";
   if (rung.durations.empty()) return nullptr;
@@ -85,15 +71,15 @@ json::array rungs_with_keys(const Call& call, const policies::Policy& policy, st
   json::array out;
   for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
     const policies::Rung& rung = policy.rungs[i];
-    if (rung.counter != counter || rung.compare == config::Rung::Compare::none) continue;
+    if (rung.counter != counter || rung.compare == Compare::none) continue;
     const Number* const limit = limit_of(policy, i);
     json::object row;
     row["rung"] = policies::rung_text(*call.set, policy, i);
     // As an override names it: the number is never ambiguous.
-    row["set"] = std::to_string(i + 1) + "." + std::string(compare_text(rung.compare));
-    row["compare"] = compare_text(rung.compare);
+    row["set"] = std::to_string(i + 1) + "." + std::string(name_of(rung.compare));
+    row["compare"] = name_of(rung.compare);
     row["limit"] = limit != nullptr ? number_value(*limit) : json::value();
-    row["effect"] = policies::action_row(rung.action).name;
+    row["effect"] = row_of(rung.action).name;
     row["for"] = duration_value(rung);
     row["shadow"] = rung.shadow || policy.shadow;
     row["keys"] = limit != nullptr ? json::value(held[i]) : json::value();

@@ -58,8 +58,7 @@ class Inquiry {
     out["key"] = texts({key_.begin(), key_.end()});
     out["listed"] = worst_ != nullptr;
     out["allowed"] = allowed_;
-    out["effect"] =
-        worst_ == nullptr ? json::value() : json::value(policies::action_row(worst_->effect).name);
+    out["effect"] = worst_ == nullptr ? json::value() : json::value(row_of(worst_->effect).name);
     out["summary"] = summary();
     out["entries"] = std::move(entries_);
     out["counters"] = std::move(counters_);
@@ -107,16 +106,15 @@ class Inquiry {
   }
 
   void add_entry_row(const policies::List& list, json::object row, TimePoint until) {
-    row["kind"] = policies::list_kind_text(list.kind);
+    row["kind"] = name_of(list.kind);
     row["shadow"] = list.shadow;
     entries_.push_back(std::move(row));
     if (list.shadow) return;
-    if (list.kind == config::ListKind::allow) {
+    if (list.kind == ListKind::allow) {
       allowed_ = true;
       return;
     }
-    const auto severity = [](const policies::List& of) { return policies::severity(of.effect); };
-    if (worst_ != nullptr && severity(*worst_) >= severity(list)) return;
+    if (worst_ != nullptr && severity(worst_->effect) >= severity(list.effect)) return;
     worst_ = &list;
     worst_until_ = until;
   }
@@ -198,8 +196,8 @@ class Inquiry {
     if (worst_ == nullptr) {
       return key + " is on no list" + (counters_.empty() ? ", and nothing counts it" : "");
     }
-    std::string out = key + " is on " + worst_->name + " (" +
-                      std::string(policies::action_row(worst_->effect).name) + ")";
+    std::string out =
+        key + " is on " + worst_->name + " (" + std::string(row_of(worst_->effect).name) + ")";
     if (worst_until_ >= limiter::kForever) return out + " until somebody removes it";
     return out + " until " + policies::time_text(worst_until_);
   }

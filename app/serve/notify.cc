@@ -92,7 +92,7 @@ std::string Notifier::message_of(std::string_view channel, const News& news) {
   out += ",\"key\":";
   append_json(out, news.key.view());
   out += ",\"action\":";
-  append_json(out, policies::action_row(news.effect).name);
+  append_json(out, row_of(news.effect).name);
   out += ",\"value\":" + (news.value.is_finite() ? news.value.to_string() : "null");
   if (news.limit)
     out += ",\"limit\":" + (news.limit->is_finite() ? news.limit->to_string() : "null");

@@ -37,7 +37,7 @@ admin::VerdictRow row_of(const News& news) {
   row.window = news.window;
   row.value = news.value;
   row.limit = news.limit;
-  row.effect = policies::action_row(news.effect).name;
+  row.effect = row_of(news.effect).name;
   row.event = news.event.view();
   if (news.client != Address{}) row.client = news.client.to_string();
   row.method = news.method.view();
@@ -267,8 +267,8 @@ void Report::handle(const News& news) {
   if (viewer_) {
     if (takes_line(news)) viewer_(news);
   } else {
-    const bool refusal = policies::refuses(news.effect) || news.effect == policies::Action::delay ||
-                         (news.status != 0 && !news.shadow);
+    const bool refusal =
+        refuses(news.effect) || news.effect == Action::delay || (news.status != 0 && !news.shadow);
     const bool notable = news.kind == News::Kind::listed ? news.created : refusal && !news.shadow;
     const Level level = notable ? Level::info : Level::debug;
     if (log_.wants(level) && takes_line(news)) log_.write(level, line_of(news));
@@ -384,7 +384,7 @@ LogLine Report::line_of(const News& news) const {
     if (news.client != Address{}) line.add("client", shown_key(news.client.to_string()));
     if (!news.method.view().empty()) line.add("method", news.method.view());
     if (!news.path.view().empty()) line.add("path", news.path.view());
-    line.add(news.shadow ? "shadow_effect" : "effect", policies::action_row(news.effect).name);
+    line.add(news.shadow ? "shadow_effect" : "effect", row_of(news.effect).name);
     if (news.status != 0) line.add("status", std::int64_t{news.status});
     if (!news.decider.view().empty()) line.add(news.list ? "list" : "policy", news.decider.view());
     if (!news.field.view().empty()) line.add("field", news.field.view());

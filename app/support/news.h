@@ -7,8 +7,8 @@
 #include "core/clock.h"
 #include "core/key.h"
 #include "core/number.h"
+#include "core/words.h"
 #include "limiter/lists/lists.h"
-#include "policies/set/actions.h"
 #include "telemetry/short_text.h"
 
 /// What workers tell the control thread, as values of fixed size: a worker copies, and never waits.
@@ -18,7 +18,7 @@ namespace weir::app {
 struct News {
   enum class Kind : std::uint8_t { verdict, listed };
   Kind kind = Kind::verdict;
-  policies::Action effect = policies::Action::none;
+  Action effect = Action::none;
   bool shadow = false;
   bool created = false;  ///< listed: a new entry
   bool list = false;     ///< verdict: `decider` is a list; listed: `list_name` is one

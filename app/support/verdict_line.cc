@@ -5,11 +5,9 @@
 namespace weir::app {
 namespace {
 
-using policies::Action;
-
 // As traffic lights, so that a glance is enough.
 std::string_view colour_of(Action effect) noexcept {
-  if (policies::refuses(effect)) return "\x1b[31m";
+  if (refuses(effect)) return "\x1b[31m";
   if (effect == Action::none) return "\x1b[2m";
   return effect == Action::flag ? "\x1b[36m" : "\x1b[33m";
 }
@@ -61,7 +59,7 @@ std::string verdict_line(const News& news, bool colour) {
     if (!request.empty()) request += ' ';
     append_plain(request, part);
   }
-  std::string effect(policies::action_row(news.effect).name);
+  std::string effect(row_of(news.effect).name);
   if (news.shadow) effect = "would " + effect;
   if (news.status != 0) effect += " " + std::to_string(news.status);
   out += padded(news.client == Address{} ? "-" : news.client.to_string(), 15) + "  " +

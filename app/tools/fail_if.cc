@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 
 namespace weir::app {
 namespace {
@@ -24,14 +24,13 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     problem = "write an action and a bound, such as 'deny>0.5%' or 'flag>=100'";
     return std::nullopt;
   }
-  std::string_view word = trimmed(text.substr(0, sign));
-  if (word == "gray") word = "graylist";  // two words for one action
+  const std::string_view word = trimmed(text.substr(0, sign));
   std::string known;
   bool found = false;
-  for (const policies::ActionRow& row : policies::action_rows()) {
-    if (row.action == policies::Action::none) continue;
+  for (const ActionRow& row : kActions) {
+    if (row.action == Action::none) continue;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
-    if (row.name != word) continue;
+    if (row.name != word && (word.empty() || row.alias != word)) continue;
     out.action = row.action;
     found = true;
   }

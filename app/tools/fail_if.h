@@ -11,7 +11,7 @@ namespace weir::app {
 
 /// A condition of `weir replay --fail-if`: `deny>0.5%`, `flag>=100`.
 struct FailIf {
-  config::Action action = config::Action::deny;
+  Action action = Action::deny;
   double bound = 0;
   bool percent = false;
   bool inclusive = false;

@@ -4,7 +4,7 @@
 #include "app/support/exit_code.h"
 #include "config/text/units.h"
 #include "core/text.h"
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "policies/set/compile.h"
 #include "replay/report.h"
 #include "replay/team.h"
@@ -48,8 +48,7 @@ config::Rung* find_rung(const Sweep& sweep, config::Model& model, std::string& p
     names.push_back(policy.name.value);
     if (policy.name.value != sweep.policy) continue;
     if (sweep.rung) {
-      if (*sweep.rung < policy.then.size() &&
-          policy.then[*sweep.rung].compare != config::Rung::Compare::none)
+      if (*sweep.rung < policy.then.size() && policy.then[*sweep.rung].compare != Compare::none)
         return &policy.then[*sweep.rung];
       problem = "policy \"" + sweep.policy + "\" has no rung " + std::to_string(*sweep.rung) +
                 " with a threshold (the first one is 0)";
@@ -96,7 +95,7 @@ bool run_one(const Sweep& sweep, const replay::Plan& plan, const config::Model& 
   row.events = tally.events();
   row.verdicts = policy.verdicts();
   row.keys_hit = policy.hits.size() + policy.hits_dropped;
-  for (const policies::ActionRow& action : policies::action_rows()) {
+  for (const ActionRow& action : kActions) {
     if (action.refuses) row.refused += tally.effect(action.action);
   }
   if (labels != nullptr) {

@@ -28,7 +28,7 @@ bool reads(const PolicyDef& policy, const Rung& rung, const WindowDef* window) {
 
 bool is_read_by_under(const PolicyDef& policy, const WindowDef* window) {
   return std::any_of(policy.then.begin(), policy.then.end(), [&](const Rung& rung) {
-    return rung.compare == Rung::Compare::under && reads(policy, rung, window);
+    return rung.compare == Compare::under && reads(policy, rung, window);
   });
 }
 
@@ -36,12 +36,12 @@ std::size_t keep_of(const PolicyDef& policy, const WindowDef* window) {
   if (policy.keep) return policy.keep->value;
   const bool bucketed =
       window != nullptr && window->kind == WindowDef::Kind::last && !window->exact;
-  const bool counts = policy.metric.kind == MetricDef::Kind::count;
+  const bool counts = policy.metric.kind == Metric::count;
   if (!counts || !bucketed || !is_read_by_under(policy, window)) return kKeepDefault;
   const std::size_t most = radius_of(policy.key) != nullptr ? kKeepMostNear : kKeepMost;
   std::size_t keep = kKeepDefault;
   for (const Rung& rung : policy.then) {
-    if (rung.compare == Rung::Compare::none || !reads(policy, rung, window)) continue;
+    if (rung.compare == Compare::none || !reads(policy, rung, window)) continue;
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
     // The thresholds of a table or an expression are known only at the event.
     const double needs =

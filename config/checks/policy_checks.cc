@@ -19,17 +19,14 @@ std::optional<double> holds_from(const Rung& rung) {
   const auto* limit = std::get_if<Located<Number>>(&rung.limit);
   if (limit == nullptr) return std::nullopt;
   const double number = limit->value.as_real();
-  if (rung.compare == Rung::Compare::over) return std::floor(number) + 1;
-  if (rung.compare == Rung::Compare::at) return std::ceil(number);
+  if (rung.compare == Compare::over) return std::floor(number) + 1;
+  if (rung.compare == Compare::at) return std::ceil(number);
   return std::nullopt;
 }
 
 std::string threshold(const Rung& rung) {
   const auto* limit = std::get_if<Located<Number>>(&rung.limit);
-  const std::string_view word = rung.compare == Rung::Compare::over ? "over: "
-                                : rung.compare == Rung::Compare::at ? "at: "
-                                                                    : "under: ";
-  return std::string(word) + limit->value.to_string();
+  return std::string(name_of(rung.compare)) + ": " + limit->value.to_string();
 }
 
 /// A reading that is kept member by member cannot pass the number of members kept.
@@ -38,8 +35,8 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
     const WindowDef* const window = window_of(policy, rung);
     const auto from = holds_from(rung);
     if (!from || !window || window->kind != WindowDef::Kind::events) continue;
-    const bool bounded = policy.metric.kind == MetricDef::Kind::count ||
-                         policy.metric.kind == MetricDef::Kind::distinct;
+    const bool bounded =
+        policy.metric.kind == Metric::count || policy.metric.kind == Metric::distinct;
     if (!bounded || *from <= static_cast<double>(window->events)) continue;
     reader.problems().error(std::get<Located<Number>>(rung.limit).where,
                             "\"" + threshold(rung) + "\" can never hold: the window has at most " +
@@ -50,15 +47,15 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
     const bool sliding = window && window->kind == WindowDef::Kind::last;
     const bool by_under = sliding && is_read_by_under(policy, window);
     const bool members =
-        policy.metric.kind == MetricDef::Kind::distinct ||
-        (policy.metric.kind == MetricDef::Kind::count && sliding &&
+        policy.metric.kind == Metric::distinct ||
+        (policy.metric.kind == Metric::count && sliding &&
          (window->exact || by_under || policy.retain || radius_of(policy.key) != nullptr));
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
     if (!members || limit == nullptr) continue;
     const std::size_t keep = keep_of(policy, window);
     const auto from = holds_from(rung);
     const double needs = from ? *from : std::ceil(limit->value.as_real());
-    const bool is_under = rung.compare == Rung::Compare::under;
+    const bool is_under = rung.compare == Compare::under;
     if (!(from || is_under) || needs <= static_cast<double>(keep)) continue;
     std::string hint = needs <= static_cast<double>(kKeepMost)
                            ? "write keep: " + std::to_string(static_cast<std::int64_t>(needs))
@@ -78,17 +75,17 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
 /// Metrics with bounds of their own. A leaky bucket holds its capacity at most, and reads one more
 /// when an event overflows it; only events in flight can be on top of that.
 void check_bounds(Reader& reader, const PolicyDef& policy) {
-  using Kind = MetricDef::Kind;
+  using Kind = Metric;
   const Kind kind = policy.metric.kind;
   const bool counts = kind == Kind::count || kind == Kind::distinct || kind == Kind::in_flight ||
                       kind == Kind::exists;
   for (const Rung& rung : policy.then) {
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
     if (limit == nullptr || !counts) continue;
-    const bool over = rung.compare == Rung::Compare::over;
+    const bool over = rung.compare == Compare::over;
     const auto never_from = [&](double most) {
       return over ? limit->value.as_real() >= most
-                  : rung.compare == Rung::Compare::at && limit->value.as_real() > most;
+                  : rung.compare == Compare::at && limit->value.as_real() > most;
     };
     const WindowDef* const window = window_of(policy, rung);
     const bool leaks = window && window->kind == WindowDef::Kind::leaky;
@@ -98,10 +95,10 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
     } else if (leaks && never_from(window->capacity.as_real() + 1)) {
       why = "is above what the bucket reads: its capacity of " + window->capacity.to_string() +
             ", and 1 more";
-    } else if (rung.compare == Rung::Compare::under && limit->value.as_real() <= 0) {
+    } else if (rung.compare == Compare::under && limit->value.as_real() <= 0) {
       why = "can never hold: nothing is counted below 0";
     } else if ((over && limit->value.as_real() < 0) ||
-               (rung.compare == Rung::Compare::at && limit->value.as_real() <= 0)) {
+               (rung.compare == Compare::at && limit->value.as_real() <= 0)) {
       why = "always holds: nothing is counted below 0";
       hint = "for every event write over: 0";
     }
@@ -117,9 +114,9 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
 /// alone; a policy with a guard refuses other requests than it counts; one that resets by `clear`
 /// still reads no more than this.
 void check_refused_before(Reader& reader, const PolicyDef& policy) {
-  const bool grows_by_one = policy.metric.kind == MetricDef::Kind::count ||
-                            policy.metric.kind == MetricDef::Kind::distinct ||
-                            policy.metric.kind == MetricDef::Kind::in_flight;
+  const bool grows_by_one = policy.metric.kind == Metric::count ||
+                            policy.metric.kind == Metric::distinct ||
+                            policy.metric.kind == Metric::in_flight;
   const bool leaks = policy.window && policy.window->kind == WindowDef::Kind::leaky;
   if (policy.charge.value == Charge::always || !grows_by_one || leaks || !policy.guard.empty())
     return;
@@ -127,11 +124,9 @@ void check_refused_before(Reader& reader, const PolicyDef& policy) {
     const auto from = holds_from(rung);
     if (!from) continue;
     for (const Rung& refusing : policy.then) {
-      const Action action = refusing.action.value;
-      const bool refuses = (action == Action::deny || action == Action::challenge) &&
-                           !refusing.condition &&
-                           (!refusing.mode || refusing.mode->value == Mode::enforce);
-      const auto refuses_from = refuses ? holds_from(refusing) : std::nullopt;
+      const bool sure = refuses(refusing.action.value) && !refusing.condition &&
+                        (!refusing.mode || refusing.mode->value == Mode::enforce);
+      const auto refuses_from = sure ? holds_from(refusing) : std::nullopt;
       if (!refuses_from || *refuses_from >= *from ||
           !reads(policy, rung, window_of(policy, refusing)))
         continue;
@@ -148,8 +143,8 @@ void check_refused_before(Reader& reader, const PolicyDef& policy) {
 /// If a rung empties the counter, a count that grows by ones does not exceed that threshold, except
 /// by events in flight.
 void check_cleared_before(Reader& reader, const PolicyDef& policy) {
-  const MetricDef::Kind kind = policy.metric.kind;
-  if (kind != MetricDef::Kind::count && kind != MetricDef::Kind::distinct) return;
+  const Metric kind = policy.metric.kind;
+  if (kind != Metric::count && kind != Metric::distinct) return;
   for (const Rung& rung : policy.then) {
     const auto from = holds_from(rung);
     if (!from) continue;
@@ -182,8 +177,8 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
       continue;
     }
     if (!is_rate) continue;
-    if (rung.compare == Rung::Compare::none) {
-      rung.compare = Rung::Compare::over;
+    if (rung.compare == Compare::none) {
+      rung.compare = Compare::over;
       rung.limit = Located<Number>{window->capacity, rung.where};
     }
     if (!rung.paces) continue;
@@ -191,7 +186,7 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
     if (!rung.durations.empty()) {
       reader.problems().error(*rung.paces,
                               "with \"for\" a delay needs \"hold\", a duration such as 2s");
-    } else if (limit == nullptr || rung.compare != Rung::Compare::over ||
+    } else if (limit == nullptr || rung.compare != Compare::over ||
                !(limit->value < window->capacity)) {
       reader.problems().error(*rung.paces,
                               "without \"hold\" a delay paces: it needs \"over\" with a number "
@@ -209,9 +204,8 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
             "lower the burst, or raise \"over\"");
       }
     }
-    const bool bounded = std::any_of(policy.then.begin(), policy.then.end(), [](const Rung& r) {
-      return r.action.value == Action::deny || r.action.value == Action::challenge;
-    });
+    const bool bounded = std::any_of(policy.then.begin(), policy.then.end(),
+                                     [](const Rung& r) { return refuses(r.action.value); });
     if (!bounded) {
       reader.problems().warning(*rung.paces,
                                 "beyond the burst requests are held no longer, and all pass",
@@ -226,9 +220,8 @@ void warn_of_overflow(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
     const WindowDef* const window = window_of(policy, rung);
     const bool leaks = window && window->kind == WindowDef::Kind::leaky && !window->is_rate;
-    const Action action = rung.action.value;
-    const bool refuses = action == Action::deny || action == Action::challenge;
-    if (!leaks || !refuses || rung.compare != Rung::Compare::none || !rung.durations.empty())
+    if (!leaks || !refuses(rung.action.value) || rung.compare != Compare::none ||
+        !rung.durations.empty())
       continue;
     const double capacity = std::floor(window->capacity.as_real());
     reader.problems().warning(
@@ -246,12 +239,11 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
     const WindowDef* const window = window_of(policy, rung);
     const bool stays = window != nullptr && (window->kind == WindowDef::Kind::last ||
                                              (window->kind == WindowDef::Kind::every));
-    const bool threshold = rung.compare == Rung::Compare::over || rung.compare == Rung::Compare::at;
+    const bool threshold = rung.compare == Compare::over || rung.compare == Compare::at;
     if (!stays || !threshold || rung.condition || rung.clear || rung.list ||
         rung.action.value != Action::deny || rung.durations.empty() ||
-        (policy.metric.kind != MetricDef::Kind::count &&
-         policy.metric.kind != MetricDef::Kind::sum &&
-         policy.metric.kind != MetricDef::Kind::distinct)) {
+        (policy.metric.kind != Metric::count && policy.metric.kind != Metric::sum &&
+         policy.metric.kind != Metric::distinct)) {
       continue;
     }
     const Duration& ban = rung.durations.front();
@@ -267,7 +259,7 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
 
 /// Checks the score of the request, which is not a counter.
 void check_score(Reader& reader, const PolicyDef& policy) {
-  if (policy.metric.kind != MetricDef::Kind::score) return;
+  if (policy.metric.kind != Metric::score) return;
   for (const Rung& rung : policy.then) {
     if (rung.score) {
       reader.problems().error(rung.score->where,
@@ -285,15 +277,14 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
     const WindowDef* const window = window_of(policy, rung);
     const bool leaks = window && window->kind == WindowDef::Kind::leaky;
-    if (rung.compare == Rung::Compare::none && !rung.condition && !leaks && !policy.pattern) {
+    if (rung.compare == Compare::none && !rung.condition && !leaks && !policy.pattern) {
       reader.problems().error(rung.where,
                               "a rung needs a threshold (\"over\", \"at\" or \"under\") or \"if\"");
     }
     const bool ends = window && ((window->kind == WindowDef::Kind::every && !window->from_first) ||
                                  window->kind == WindowDef::Kind::calendar);
-    const bool counts =
-        policy.window || rung.in || policy.metric.kind == MetricDef::Kind::in_flight;
-    const bool scored = policy.metric.kind == MetricDef::Kind::score;
+    const bool counts = policy.window || rung.in || policy.metric.kind == Metric::in_flight;
+    const bool scored = policy.metric.kind == Metric::score;
     if (rung.clear && !counts && !policy.pattern) {
       reader.problems().error(
           rung.where,
@@ -307,8 +298,8 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
           "\"for: window\" needs a window that ends for all keys at once: every or calendar",
           "write a duration, such as for: 15m");
     }
-    if (rung.compare != Rung::Compare::none && !policy.metrics.empty() && !policy.window &&
-        !scored && policy.metric.kind != MetricDef::Kind::in_flight) {
+    if (rung.compare != Compare::none && !policy.metrics.empty() && !policy.window && !scored &&
+        policy.metric.kind != Metric::in_flight) {
       reader.problems().error(
           rung.where, "this policy has several metrics and none of its own to compare",
           "name them in \"if\", such as if: '" + policy.metrics.front().name.value + " > 5'");
@@ -321,15 +312,11 @@ void check_keyless_memory(Reader& reader, const PolicyDef& policy) {
   if (!policy.key.empty()) return;
   for (const Rung& rung : policy.then) {
     const bool remembers = !rung.durations.empty() || rung.for_window;
-    const Action action = rung.action.value;
-    if (!remembers || rung.list || action < Action::graylist) continue;
-    const std::string_view what = action == Action::deny        ? "denied"
-                                  : action == Action::challenge ? "challenged"
-                                  : action == Action::delay     ? "delayed"
-                                                                : "gray-listed";
+    const ActionRow& action = row_of(rung.action.value);
+    if (!remembers || rung.list || !action.remembers) continue;
     reader.problems().warning(
         rung.durations.empty() ? rung.where : rung.durations.front().where,
-        "this policy has no key: once the rung holds, everybody is " + std::string(what) +
+        "this policy has no key: once the rung holds, everybody is " + std::string(action.done) +
             (rung.for_window ? " until the window ends"
                              : " for " + format_duration(rung.durations.front().value)),
         "add key: ip, or leave out \"for\": then it ends as soon as the count has fallen");
@@ -384,8 +371,7 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
                             "weir replay goes by the times of the rows");
     return;
   }
-  const Where* in_flight =
-      policy.metric.kind == MetricDef::Kind::in_flight ? &policy.clock->where : nullptr;
+  const Where* in_flight = policy.metric.kind == Metric::in_flight ? &policy.clock->where : nullptr;
   bool counts = policy.window.has_value();
   const auto look = [&](const WindowDef& window) {
     counts = true;
@@ -403,7 +389,7 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
     if (rung.in) look(rung.in->value);
   }
   for (const NamedMetricDef& metric : policy.metrics) {
-    if (metric.metric.kind == MetricDef::Kind::in_flight) in_flight = &metric.metric.where;
+    if (metric.metric.kind == Metric::in_flight) in_flight = &metric.metric.where;
     if (metric.window) look(*metric.window);
   }
   if (in_flight != nullptr) {
@@ -450,9 +436,9 @@ void check_policy(Reader& reader, PolicyDraft& draft) {
   if (!draft.has_watch) reader.error(*draft.map, "a policy needs \"watch\"");
   const bool counts = draft.metric != nullptr ||
                       std::any_of(policy.then.begin(), policy.then.end(),
-                                  [](const Rung& r) { return r.compare != Rung::Compare::none; });
-  const bool in_flight = policy.metric.kind == MetricDef::Kind::in_flight;
-  const bool scored = policy.metric.kind == MetricDef::Kind::score;
+                                  [](const Rung& r) { return r.compare != Compare::none; });
+  const bool in_flight = policy.metric.kind == Metric::in_flight;
+  const bool scored = policy.metric.kind == Metric::score;
   if (in_flight && draft.window != nullptr) {
     reader.error(*draft.window, "in_flight has no window: it is what is under way now");
   } else if (scored && draft.window != nullptr) {

@@ -8,16 +8,11 @@
 namespace weir::config {
 namespace {
 
-using Compare = Rung::Compare;
-
 /// Of the effect on the request. A named list has an effect of its own, which is not known here.
-std::optional<int> severity(const Rung& rung) {
+std::optional<int> severity_of(const Rung& rung) {
   if (rung.action.value == Action::graylist && rung.list) return std::nullopt;
-  return static_cast<int>(rung.action.value);
+  return severity(rung.action.value);
 }
-static_assert(Action::none < Action::flag && Action::flag < Action::graylist &&
-              Action::graylist < Action::delay && Action::delay < Action::challenge &&
-              Action::challenge < Action::deny);
 
 bool same_text(const std::optional<Text>& a, const std::optional<Text>& b) {
   return a.has_value() == b.has_value() && (!a || a->value == b->value);
@@ -58,20 +53,15 @@ std::string text_of(const Rung& rung) {
   const auto add = [&](std::string_view name, const std::string& text) {
     out.append(out.empty() ? "{" : ", ").append(name).append(": ").append(text);
   };
-  constexpr std::string_view kCompares[] = {"", "over", "at", "under"};
   if (rung.compare != Compare::none) {
     const auto* number = std::get_if<Located<Number>>(&rung.limit);
     const auto* text = std::get_if<Text>(&rung.limit);
-    add(kCompares[static_cast<std::size_t>(rung.compare)], number != nullptr
-                                                               ? number->value.to_string()
-                                                           : text != nullptr ? text->value
-                                                                             : "");
+    add(name_of(rung.compare), number != nullptr ? number->value.to_string()
+                               : text != nullptr ? text->value
+                                                 : "");
   }
   if (rung.condition) add("if", rung.condition->value);
-  constexpr std::string_view kActions[] = {"none",  "flag",      "graylist",
-                                           "delay", "challenge", "deny"};
-  if (rung.action.value != Action::none)
-    add("do", std::string(kActions[static_cast<std::size_t>(rung.action.value)]));
+  if (rung.action.value != Action::none) add("do", std::string(row_of(rung.action.value).name));
   if (rung.notify) add("notify", rung.notify->value);
   return out + "}";
 }
@@ -94,8 +84,8 @@ void check_rung_order(Problems& problems, const PolicyDef& policy) {
     for (std::size_t k = 0; k < policy.then.size(); ++k) {
       const Rung& other = policy.then[k];
       if (k == i || mode_of(rung) != mode_of(other)) continue;
-      const auto own = severity(rung);
-      const auto others = severity(other);
+      const auto own = severity_of(rung);
+      const auto others = severity_of(other);
       const bool outdone = own && others && (*others > *own || (*others == *own && k > i));
       if (!outdone || !implies(policy, rung, other)) continue;
       problems.warning(rung.where,

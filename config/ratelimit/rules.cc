@@ -366,7 +366,7 @@ void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model)
         part.entry = i;
         policy.key.push_back(std::move(part));
       }
-      policy.metric.kind = MetricDef::Kind::sum;
+      policy.metric.kind = Metric::sum;
       policy.metric.arguments = {{"hits_addend", rule.where}};
       policy.metric.where = rule.where;
       policy.window.emplace();
@@ -383,7 +383,7 @@ void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model)
       policy.on_error = model.defaults.on_error;
       Rung rung;
       rung.where = rule.where;
-      rung.compare = Rung::Compare::over;
+      rung.compare = Compare::over;
       rung.limit = Located<Number>{Number{std::int64_t{what.requests}}, rule.where};
       rung.action = {Action::deny, rule.where};
       rung.tell = Located<Tell>{Tell::nothing, rule.where};  // the caller says what it likes
@@ -424,7 +424,7 @@ void add_limit_overrides(Model& model) {
       part.field = {field, where};
       policy.key.push_back(std::move(part));
     }
-    policy.metric.kind = MetricDef::Kind::sum;
+    policy.metric.kind = Metric::sum;
     policy.metric.arguments = {{"hits_addend", where}};
     policy.metric.where = where;
     policy.window.emplace();
@@ -438,7 +438,7 @@ void add_limit_overrides(Model& model) {
     policy.on_error = model.defaults.on_error;
     Rung rung;
     rung.where = where;
-    rung.compare = Rung::Compare::over;
+    rung.compare = Compare::over;
     rung.limit = Text{"limit_override", where};
     rung.action = {Action::deny, where};
     rung.tell = Located<Tell>{Tell::nothing, where};

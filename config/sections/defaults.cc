@@ -14,19 +14,17 @@ constexpr Row<PolicyDefaults> kDefaults[] = {
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "`local`",
       "Of policies that can share: not of plain rules, nor with `retain` or `clock: event`."},
      [](Reader& r, const Member& m, PolicyDefaults& d) { read_share(r, m, d.share); }},
-    {{"missing", R"({"enum":["skip","same","deny"]})", "`skip`, `same` or `deny`", "`skip`",
+    {{"missing", shape::kMissing, kValuesOf<kMissings>, "`skip`",
       "When a key part or amount is missing or unreadable."},
      [](Reader& r, const Member& m, PolicyDefaults& d) {
-       const auto missing = r.choice<Missing>(
-           m, {{"skip", Missing::skip}, {"same", Missing::same}, {"deny", Missing::deny}});
-       if (missing) d.missing = located(m, *missing);
+       if (const auto missing = r.word(m, kMissings)) d.missing = located(m, *missing);
      }},
-    {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "`enforce`",
+    {{"mode", shape::kMode, kValuesOf<kModes>, "`enforce`",
       "Of policies that do not say it; rungs may still have one of their own."},
      [](Reader& r, const Member& m, PolicyDefaults& d) {
        if (const auto mode = read_mode(r, m)) d.mode = located(m, *mode);
      }},
-    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "as the rung's action has it",
+    {{"tell", shape::kTell, kValuesOf<kTells>, "as the rung's action has it",
       "How much callers are told that a rung denies or challenges."},
      [](Reader& r, const Member& m, PolicyDefaults& d) {
        if (const auto tell = read_tell(r, m)) d.tell = located(m, *tell);
@@ -45,8 +43,7 @@ bool can_share(const PolicyDef& policy) {
     return pattern.kind != PatternDef::Kind::pair || pattern.within || pattern.before ||
            pattern.after;
   }
-  return policy.window || policy.metric.kind == MetricDef::Kind::in_flight ||
-         !policy.metrics.empty();
+  return policy.window || policy.metric.kind == Metric::in_flight || !policy.metrics.empty();
 }
 
 }  // namespace
@@ -67,9 +64,7 @@ void apply_defaults(const PolicyDefaults& defaults, const SaidByPolicy& said, Po
   const bool part = defaults.on_error && defaults.on_error->part != 1;
   if (asks && !said.on_error && !(part && policy.pattern)) policy.on_error = defaults.on_error;
   for (Rung& rung : policy.then) {
-    const Action action = rung.action.value;
-    const bool refuses = action == Action::deny || action == Action::challenge;
-    if (defaults.tell && refuses && !rung.tell) rung.tell = defaults.tell;
+    if (defaults.tell && refuses(rung.action.value) && !rung.tell) rung.tell = defaults.tell;
   }
 }
 

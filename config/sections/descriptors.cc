@@ -187,8 +187,8 @@ void take_described(Model& model) {
     });
   };
   const auto count_hits = [](MetricDef& metric) {
-    if (metric.kind != MetricDef::Kind::count) return;
-    metric.kind = MetricDef::Kind::sum;
+    if (metric.kind != Metric::count) return;
+    metric.kind = Metric::sum;
     metric.arguments = {{"hits_addend", metric.where}};
   };
   for (PolicyDef& policy : model.policies) {

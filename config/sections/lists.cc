@@ -8,17 +8,10 @@
 namespace weir::config {
 
 std::optional<Action> read_effect(Reader& reader, const Member& m) {
-  return reader.choice<Action>(m, {{"none", Action::none},
-                                   {"flag", Action::flag},
-                                   {"delay", Action::delay},
-                                   {"challenge", Action::challenge},
-                                   {"deny", Action::deny}});
+  return reader.word(m, kActions, ListEffects{});
 }
 
-std::optional<Tell> read_tell(Reader& reader, const Member& m) {
-  return reader.choice<Tell>(
-      m, {{"full", Tell::full}, {"retry", Tell::retry}, {"nothing", Tell::nothing}});
-}
+std::optional<Tell> read_tell(Reader& reader, const Member& m) { return reader.word(m, kTells); }
 
 std::optional<int> read_status(Reader& reader, const Member& m) {
   const auto value = reader.integer(m, 400, 599);
@@ -61,20 +54,10 @@ constexpr Row<ListDraft> kList[] = {
       "Whose values the entries are. A policy's entry is then of the whole network; one "
       "in the file covers what it says."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.of = read_list_fields(r, m); }},
-    {{"kind", R"({"enum":["allow","gray","graylist","deny"]})",
-      "`allow`, `gray` (or `graylist`) or `deny`", "required",
+    {{"kind", shape::kListKind, kValuesOf<kListKinds>, "required",
       "An allow entry ends judging, a deny entry refuses, a gray entry has the list's effect."},
-     [](Reader& r, const Member& m, ListDraft& d) {
-       if (is_word(m, "graylist")) {
-         d.list.kind = located(m, ListKind::gray);
-         return;
-       }
-       set(m,
-           r.choice<ListKind>(
-               m, {{"allow", ListKind::allow}, {"gray", ListKind::gray}, {"deny", ListKind::deny}}),
-           d.list.kind);
-     }},
-    {{"effect", shape::kEffect, "`flag`, `none`, `delay`, `challenge` or `deny`", "`flag`",
+     [](Reader& r, const Member& m, ListDraft& d) { set(m, r.word(m, kListKinds), d.list.kind); }},
+    {{"effect", shape::kEffect, kValuesOf<kActions, ListEffects>, "`flag`",
       "What becomes of requests whose key is on a gray list."},
      [](Reader& r, const Member& m, ListDraft& d) {
        d.effect = m.value;
@@ -93,8 +76,7 @@ constexpr Row<ListDraft> kList[] = {
      [](Reader& r, const Member& m, ListDraft& d) {
        set(r.integer(m, 1, 10'000'000), d.list.max);
      }},
-    {{"tell", shape::kTell, "`full`, `retry` or `nothing`", "`nothing`",
-      "How much a refused caller is told."},
+    {{"tell", shape::kTell, kValuesOf<kTells>, "`nothing`", "How much a refused caller is told."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
     {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.status = read_status(r, m); }},

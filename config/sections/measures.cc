@@ -39,19 +39,6 @@ std::vector<Text> split_arguments(const Text& whole, std::size_t begin, std::siz
   return out;
 }
 
-struct MetricRow {
-  std::string_view name;
-  MetricDef::Kind kind;
-  std::size_t least, most;  // arguments
-};
-constexpr MetricRow kMetrics[] = {
-    {"count", MetricDef::Kind::count, 0, 0},       {"sum", MetricDef::Kind::sum, 1, 1},
-    {"distinct", MetricDef::Kind::distinct, 1, 8}, {"in_flight", MetricDef::Kind::in_flight, 0, 0},
-    {"avg", MetricDef::Kind::average, 1, 1},       {"min", MetricDef::Kind::minimum, 1, 1},
-    {"max", MetricDef::Kind::maximum, 1, 1},       {"exists", MetricDef::Kind::exists, 1, 8},
-    {"last", MetricDef::Kind::last, 1, 1},         {"score", MetricDef::Kind::score, 0, 0},
-};
-
 }  // namespace
 
 void read_metric(Reader& reader, const Member& m, MetricDef& out) {
@@ -70,7 +57,7 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
                  foreign.hint.empty() ? suggest(name, allowed) : std::string(foreign.hint));
     return;
   }
-  out.kind = row->kind;
+  out.kind = row->metric;
   out.where = m.value->where;
   out.arguments.clear();
   if (paren != std::string_view::npos) {
@@ -82,9 +69,11 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
   }
   const bool blank = std::any_of(out.arguments.begin(), out.arguments.end(),
                                  [](const Text& t) { return t.value.empty(); });
-  if (out.arguments.size() < row->least || out.arguments.size() > row->most || blank) {
-    reader.error(*m.value, row->most == 0 ? std::string(name) + " takes no argument"
-                           : row->most == 1
+  const std::size_t least = row->takes == Takes::nothing ? 0 : 1;
+  const std::size_t most = row->arguments_most;
+  if (out.arguments.size() < least || out.arguments.size() > most || blank) {
+    reader.error(*m.value, most == 0 ? std::string(name) + " takes no argument"
+                           : most == 1
                                ? std::string(name) + " takes one argument, as in " +
                                      std::string(name) + "(gold)"
                                : std::string(name) + " takes one to eight arguments, as in " +

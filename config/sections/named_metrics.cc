@@ -55,12 +55,12 @@ void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetric
     const std::size_t errors = reader.problems().errors();
     reader.walk(*item.value, "a metric of a policy", kNamedMetric, draft);
     const bool sound = reader.problems().errors() == errors;
-    if (draft.named.metric.kind == MetricDef::Kind::score) {
+    if (draft.named.metric.kind == Metric::score) {
       reader.problems().error(draft.named.metric.where,
                               "the score is the request's: it stands as the policy's own metric",
                               "write metric: score, and {over: 70, do: challenge}");
     }
-    const bool in_flight = draft.named.metric.kind == MetricDef::Kind::in_flight;
+    const bool in_flight = draft.named.metric.kind == Metric::in_flight;
     if (sound && in_flight && draft.window != nullptr) {
       reader.error(*draft.window, "in_flight has no window: it is what is under way now");
     } else if (sound && !in_flight && draft.window == nullptr) {

@@ -73,11 +73,10 @@ constexpr std::size_t kNearKeepMax = 10'000;
 /// Checks the metric and the window of a count within a radius.
 void check_measure(Reader& reader, const MetricDef& metric,
                    const std::optional<WindowDef>& window) {
-  using Kind = MetricDef::Kind;
-  if (metric.kind == Kind::in_flight || metric.kind == Kind::last || metric.kind == Kind::score) {
+  if (!row_of(metric.kind).in_radius) {
     reader.problems().error(metric.where, "this metric is not kept within a radius",
-                            "allowed: count, sum, avg, min, max, distinct, exists; or take "
-                            "near: {lon, lat, cell: 6}");
+                            "allowed: " + sentence_of<kMetrics, RadiusMetrics>(", ") +
+                                "; or take near: {lon, lat, cell: 6}");
   }
   if (window && window->kind != WindowDef::Kind::last) {
     reader.problems().error(window->where,

@@ -11,10 +11,7 @@
 
 namespace weir::config {
 
-std::optional<Mode> read_mode(Reader& reader, const Member& m) {
-  return reader.choice<Mode>(
-      m, {{"enforce", Mode::enforce}, {"shadow", Mode::shadow}, {"disabled", Mode::disabled}});
-}
+std::optional<Mode> read_mode(Reader& reader, const Member& m) { return reader.word(m, kModes); }
 
 namespace {
 
@@ -70,22 +67,19 @@ constexpr Row<PolicyDraft> kPolicy[] = {
                             {{"when_allowed", Charge::when_allowed}, {"always", Charge::always}}),
            d.policy.charge);
      }},
-    {{"missing", R"({"enum":["skip","same","deny"]})", "`skip`, `same` or `deny`", "`skip`",
+    {{"missing", shape::kMissing, kValuesOf<kMissings>, "`skip`",
       "When a key part or amount is missing or unreadable, or a condition asks for an answer that "
       "cannot be read: the event is not counted; counted all the same (an amount by `reserve`); or "
       "the request is refused, and of an answer the event counted."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
-       set(m,
-           r.choice<Missing>(
-               m, {{"skip", Missing::skip}, {"same", Missing::same}, {"deny", Missing::deny}}),
-           d.policy.missing);
+       set(m, r.word(m, kMissings), d.policy.missing);
      }},
     {{"guard", shape::kWatched, "an event, a call (below), or a list of them", "`watch`",
       "The requests that the verdict applies to."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.policy.guard = read_watched(r, m, d.policy.described);
      }},
-    {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "`enforce`",
+    {{"mode", shape::kMode, kValuesOf<kModes>, "`enforce`",
       "Shadow judges and counts apart, and changes nothing."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(m, read_mode(r, m), d.policy.mode); }},
     {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})",

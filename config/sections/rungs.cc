@@ -20,7 +20,7 @@ struct RungDraft {
   const Node* content_type = nullptr;
 };
 
-template <Rung::Compare Compare>
+template <Compare Compare>
 void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
   if (draft.threshold != nullptr) {
     return reader.error(*m.key, draft.score_over == nullptr && m.key->text != "score_over"
@@ -65,18 +65,18 @@ void read_durations(Reader& reader, const Member& m, RungDraft& draft) {
 
 constexpr Row<RungDraft> kRung[] = {
     {{"over", shape::kLimit, "number, table or expression", "", "Holds when the value is greater."},
-     read_threshold<Rung::Compare::over>},
+     read_threshold<Compare::over>},
     {{"at", shape::kLimit, "number, table or expression", "",
       "Holds when the value is greater or equal."},
-     read_threshold<Rung::Compare::at>},
+     read_threshold<Compare::at>},
     {{"under", shape::kLimit, "number, table or expression", "",
       "Holds when the value is less; the window is then exact."},
-     read_threshold<Rung::Compare::under>},
+     read_threshold<Compare::under>},
     {{"score_over", shape::kLimit, "number, table or expression", "",
       "Holds when the request's total score is greater: what the rungs of all policies give it. "
       "Beside rungs that compare something else, it is a policy of its own: `NAME-score`."},
      [](Reader& r, const Member& m, RungDraft& d) {
-       read_threshold<Rung::Compare::over>(r, m, d);
+       read_threshold<Compare::over>(r, m, d);
        d.score_over = m.key;
      }},
     {{"if", shape::kExpression, "expression", "",
@@ -87,21 +87,10 @@ constexpr Row<RungDraft> kRung[] = {
      [](Reader& r, const Member& m, RungDraft& d) {
        if (const auto window = read_window(r, m)) d.rung.in = located(m, *window);
      }},
-    {{"do", shape::kAction, "`flag`, `graylist` (or `gray`), `delay`, `challenge` or `deny`", "",
-      "The action."},
+    {{"do", shape::kAction, kValuesOf<kActions, RungActions>, "", "The action."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.action = m.key;
-       if (is_word(m, "gray")) {
-         d.rung.action = located(m, Action::graylist);
-         return;
-       }
-       set(m,
-           r.choice<Action>(m, {{"flag", Action::flag},
-                                {"graylist", Action::graylist},
-                                {"delay", Action::delay},
-                                {"challenge", Action::challenge},
-                                {"deny", Action::deny}}),
-           d.rung.action);
+       set(m, r.word(m, kActions, RungActions{}), d.rung.action);
      }},
     {{"for",
       R"({"anyOf":[{"$ref":"#/$defs/duration"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/duration"}}]})",
@@ -146,8 +135,8 @@ constexpr Row<RungDraft> kRung[] = {
        d.status = m.key;
        if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
      }},
-    {{"tell", shape::kTell, "`full`, `retry` or `nothing`",
-      "`retry`; to who is listed already: `nothing`", "How much a refused caller is told."},
+    {{"tell", shape::kTell, kValuesOf<kTells>, "`retry`; to who is listed already: `nothing`",
+      "How much a refused caller is told."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.tell = m.key;
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);
@@ -163,7 +152,7 @@ constexpr Row<RungDraft> kRung[] = {
        d.content_type = m.key;
        set(read_header_text(r, m), d.rung.content_type);
      }},
-    {{"mode", shape::kMode, "`enforce`, `shadow` or `disabled`", "the policy's",
+    {{"mode", shape::kMode, kValuesOf<kModes>, "the policy's",
       "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: "
       "shadow` no rung can be enforced."},
      [](Reader& r, const Member& m, RungDraft& d) {
@@ -177,7 +166,7 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   if (d.action == nullptr) {
     if (!rung.score && !rung.clear && !rung.notify) {
       reader.error(map, "a rung needs \"do\"",
-                   "allowed are flag, graylist, delay, challenge and deny");
+                   "allowed are " + sentence_of<kActions, RungActions>(" and "));
     }
   }
   if (action == Action::graylist && d.durations == nullptr) {
@@ -186,9 +175,7 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   if (d.hold != nullptr && action != Action::delay && d.action != nullptr) {
     reader.error(*d.hold, "\"hold\" stands only with do: delay");
   }
-  const bool remembers = action == Action::graylist || action == Action::challenge ||
-                         action == Action::deny || action == Action::delay;
-  if (d.durations != nullptr && !remembers) {
+  if (d.durations != nullptr && !row_of(action).remembers) {
     reader.error(*d.durations, "\"for\" needs an action that remembers the key",
                  "do: graylist passes requests on and remembers");
   }
@@ -199,10 +186,9 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
     reader.error(*d.forget,
                  "\"forget\" stands only with an escalation, such as for: [15m, 4h, 24h]");
   }
-  const bool refuses = action == Action::deny || action == Action::challenge;
-  if (d.status != nullptr && !refuses)
+  if (d.status != nullptr && !refuses(action))
     reader.error(*d.status, "\"status\" stands only with do: deny or do: challenge");
-  if (d.tell != nullptr && !refuses && action != Action::graylist) {
+  if (d.tell != nullptr && !refuses(action) && action != Action::graylist) {
     reader.error(*d.tell, "\"tell\" stands only with do: deny, challenge or graylist");
   }
   if (d.body != nullptr && action != Action::deny) {

@@ -47,20 +47,13 @@ constexpr Row<ShareDef> kShare[] = {
 /// Why replicas that judge for themselves can't exchange it, and what can be done; limiter::Merge
 /// is how they exchange the rest.
 struct Obstacle {
-  const char* why;
+  std::string_view why;
   const char* hint = "write share: redis";
 };
-std::optional<Obstacle> obstacle(MetricDef::Kind metric, const WindowDef* window) {
-  using Kind = MetricDef::Kind;
+std::optional<Obstacle> obstacle(Metric metric, const WindowDef* window) {
+  using Kind = Metric;
   using Form = WindowDef::Kind;
-  switch (metric) {
-    case Kind::exists:
-      return Obstacle{"whether another replica has seen it is known only by asking"};
-    case Kind::last:
-      return Obstacle{"each replica would know its own previous event only"};
-    default:
-      break;
-  }
+  if (const std::string_view why = row_of(metric).alone; !why.empty()) return Obstacle{why};
   if (window == nullptr) return {};
   if (metric == Kind::distinct && window->kind == Form::leaky)
     return Obstacle{"what others have poured into a bucket does not say which members are in it"};
@@ -147,15 +140,15 @@ void check_sync(Reader& reader, PolicyDef& policy) {
 
 /// Of a small limit a part is less than one event.
 void check_part(Reader& reader, const PolicyDef& policy) {
-  const MetricDef::Kind kind = policy.metric.kind;
-  const bool counts = kind == MetricDef::Kind::count || kind == MetricDef::Kind::distinct ||
-                      kind == MetricDef::Kind::in_flight;
+  const Metric kind = policy.metric.kind;
+  const bool counts =
+      kind == Metric::count || kind == Metric::distinct || kind == Metric::in_flight;
   if (!policy.on_error || policy.on_error->part == 1 || !counts) return;
   for (const Rung& rung : policy.then) {
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
-    if (limit == nullptr || rung.compare == Rung::Compare::under) continue;
+    if (limit == nullptr || rung.compare == Compare::under) continue;
     const double part = limit->value.as_real() * policy.on_error->part;
-    if (rung.compare == Rung::Compare::over ? part >= 1 : part > 1) continue;
+    if (rung.compare == Compare::over ? part >= 1 : part > 1) continue;
     reader.problems().warning(policy.on_error->where,
                               "while Redis is away this part of the limit " +
                                   limit->value.to_string() +
@@ -222,8 +215,7 @@ void check_share(Reader& reader, PolicyDef& policy) {
   const Where& where = policy.share->where;
   if (policy.pattern) {
     check_shared_pattern(reader, policy);
-  } else if (!policy.window && policy.metric.kind != MetricDef::Kind::in_flight &&
-             policy.metrics.empty()) {
+  } else if (!policy.window && policy.metric.kind != Metric::in_flight && policy.metrics.empty()) {
     reader.problems().error(where, "a policy that counts nothing has nothing to share",
                             "give it a window, such as window: 10m");
   }

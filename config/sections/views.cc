@@ -74,14 +74,11 @@ constexpr Row<ViewDraft> kView[] = {
          d.view.top = located(m, static_cast<std::size_t>(*n));
        }
      }},
-    {{"method", R"({"enum":["exact","bloom","hll"]})", "`exact`, `bloom` or `hll`", "`exact`",
+    {{"method", shape::kMethod, kValuesOf<kMethods>, "`exact`",
       "How distinct is counted: all members kept, a Bloom filter, or HyperLogLog."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        d.method = m.key;
-       using Method = ViewDef::Method;
-       set(r.choice<Method>(
-               m, {{"exact", Method::exact}, {"bloom", Method::bloom}, {"hll", Method::hll}}),
-           d.view.method);
+       set(r.word(m, kMethods), d.view.method);
      }},
     {{"expect", R"({"type":"integer","minimum":1,"maximum":100000000})", "1 to 100000000",
       "1000000", "With `bloom`: distinct members of a window, those of all keys together."},
@@ -112,14 +109,12 @@ constexpr Row<ViewDraft> kView[] = {
 };
 
 void check_metric(Reader& reader, const ViewDraft& draft) {
-  using Kind = MetricDef::Kind;
-  const Kind kind = draft.view.metric.kind;
-  if (kind == Kind::in_flight || kind == Kind::exists || kind == Kind::last ||
-      kind == Kind::score) {
+  const Metric metric = draft.view.metric.kind;
+  if (!row_of(metric).in_views) {
     return reader.error(*draft.metric, "a view has no such metric: it sums up what has happened",
-                        "allowed: count, sum, avg, min, max, distinct");
+                        "allowed: " + sentence_of<kMetrics, ViewMetrics>(", "));
   }
-  if (draft.method != nullptr && kind != Kind::distinct) {
+  if (draft.method != nullptr && metric != Metric::distinct) {
     reader.error(*draft.method, "\"method\" stands only with metric: distinct(...)");
   }
 }

@@ -9,6 +9,7 @@
 
 #include "config/text/tree.h"
 #include "config/text/units.h"
+#include "config/text/word_lists.h"
 
 /// The parts of every section's table of keys. A key is one row: its name, its possible values, one
 /// line of help, and the function that reads it. The parser, `weir schema` and the reference page
@@ -31,6 +32,9 @@ struct Row {
   KeyDoc doc;
   /// Null: a word of the language that is not built yet, refused where it stands.
   void (*read)(Reader&, const Member&, T&);
+  /// Set: a changed value takes effect at the next start (config/text/fields.h); whether two
+  /// configurations say the same.
+  bool (*same)(const T&, const T&) = nullptr;
 };
 
 /// A table without its type, for those who only read what it says.
@@ -119,6 +123,22 @@ class Reader {
     std::string_view name;
     std::optional<T> value;  ///< none: a word that is not built yet
   };
+  /// One of the words of a table, by any of its spellings (config/text/word_lists.h).
+  template <class Rows, class Takes = AllRows>
+  auto word(const Member& m, const Rows& rows, Takes takes = {})
+      -> std::optional<decltype(value_of(rows[0]))> {
+    const auto text = scalar(m);
+    if (!text) return std::nullopt;
+    std::vector<std::string_view> allowed;
+    for (const auto& row : rows) {
+      if (!takes(row)) continue;
+      if (written(row) == *text || (!text->empty() && also_written(row) == *text))
+        return value_of(row);
+      allowed.push_back(written(row));
+    }
+    not_one_of(m, *text, allowed);
+    return std::nullopt;
+  }
   /// One of several words.
   template <class T>
   std::optional<T> choice(const Member& m, std::initializer_list<Choice<T>> choices) {

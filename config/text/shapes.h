@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "config/text/word_lists.h"
+
 /// JSON Schema of the shapes that many keys share; schema.cc writes the definitions they point to.
 namespace weir::config::shape {
 
@@ -25,11 +27,12 @@ inline constexpr std::string_view kLimit = R"({"$ref":"#/$defs/limit"})";
 inline constexpr std::string_view kBoolean = R"({"type":"boolean"})";
 inline constexpr std::string_view kCount = R"({"type":"integer","minimum":1})";
 inline constexpr std::string_view kStatus = R"({"type":"integer","minimum":400,"maximum":599})";
-inline constexpr std::string_view kAction =
-    R"({"enum":["flag","graylist","gray","delay","challenge","deny"]})";
-inline constexpr std::string_view kEffect =
-    R"({"enum":["none","flag","delay","challenge","deny"]})";
-inline constexpr std::string_view kTell = R"({"enum":["full","retry","nothing"]})";
-inline constexpr std::string_view kMode = R"({"enum":["enforce","shadow","disabled"]})";
+inline constexpr std::string_view kAction = kSchemaOf<kActions, RungActions>;
+inline constexpr std::string_view kEffect = kSchemaOf<kActions, ListEffects>;
+inline constexpr std::string_view kTell = kSchemaOf<kTells>;
+inline constexpr std::string_view kMode = kSchemaOf<kModes>;
+inline constexpr std::string_view kListKind = kSchemaOf<kListKinds>;
+inline constexpr std::string_view kMissing = kSchemaOf<kMissings>;
+inline constexpr std::string_view kMethod = kSchemaOf<kMethods>;
 
 }  // namespace weir::config::shape

@@ -18,9 +18,7 @@ bool trails(const Counter& counter) noexcept {
 }
 
 /// Entries that differ only by their times and amounts; a repeated member is renewed.
-bool has_members(const CounterSpec& spec) noexcept {
-  return spec.metric == Metric::distinct || spec.metric == Metric::exists;
-}
+bool has_members(const CounterSpec& spec) noexcept { return takes_members(spec.metric); }
 
 /// A ring or a sum has one number for one time.
 bool adds_up(const CounterSpec& spec) noexcept {

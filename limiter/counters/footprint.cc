@@ -18,24 +18,14 @@ constexpr std::size_t block_bytes(std::size_t entries) noexcept {
 }
 
 std::size_t block_bytes(const CounterSpec& spec, std::size_t entries) noexcept {
-  switch (spec.metric) {
-    case Metric::count:
-      return spec.window == Window::log ? block_bytes<Unit>(entries)
-                                        : block_bytes<std::uint32_t>(entries);
-    case Metric::sum:
-      return spec.real ? block_bytes<double>(entries) : block_bytes<std::int64_t>(entries);
-    case Metric::distinct:
-    case Metric::exists:
-    case Metric::last:
-      return block_bytes<std::uint64_t>(entries);
-    case Metric::average:
-    case Metric::minimum:
-    case Metric::maximum:
-      return block_bytes<double>(entries);
-    case Metric::in_flight:
-      return 0;
+  if (spec.metric == Metric::in_flight) return 0;
+  if (spec.metric == Metric::count) {
+    return spec.window == Window::log ? block_bytes<Unit>(entries)
+                                      : block_bytes<std::uint32_t>(entries);
   }
-  return 0;
+  if (spec.metric == Metric::sum && !spec.real) return block_bytes<std::int64_t>(entries);
+  return takes_amount(spec.metric) ? block_bytes<double>(entries)
+                                   : block_bytes<std::uint64_t>(entries);
 }
 
 std::size_t entries_at_most(const CounterSpec& spec) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,21 +12,11 @@
 #include "core/geo.h"
 #include "core/key.h"
 #include "core/number.h"
+#include "core/words.h"
 
 namespace weir::limiter {
 
-/// The measure over a window.
-enum class Metric : std::uint8_t {
-  count,      ///< events
-  sum,        ///< amounts, 64-bit integers or doubles
-  distinct,   ///< different members
-  in_flight,  ///< events that have begun and not ended; has no window
-  average,    ///< of amounts; no value without events
-  minimum,    ///< of amounts; no value without events
-  maximum,    ///< of amounts; no value without events
-  exists,     ///< 1 if an earlier event of the window had this member, else 0
-  last,       ///< the datum of the previous event of the window; no value without one
-};
+using weir::Metric;
 
 /// Which events are in the window at `now`.
 enum class Window : std::uint8_t {
@@ -39,6 +30,10 @@ enum class Window : std::uint8_t {
   leaky,        ///< bucket that drains continuously. count, sum, distinct: the reading is the level
                 ///< with the event, before capping; distinct: a member that is in it is not poured
 };
+
+/// Their names in scripts and tables, in the order above.
+inline constexpr std::array<std::string_view, 8> kWindowNames{
+    "ring", "log", "every", "every_first", "none", "events", "calendar", "leaky"};
 
 inline constexpr milliseconds kWindowMin{1};
 inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};

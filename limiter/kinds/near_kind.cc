@@ -23,9 +23,7 @@ struct NearKind {
   using Entry = Journal::Entry;
   using Head = Journal::Head;
 
-  static bool has_members(const CounterSpec& spec) noexcept {
-    return spec.metric == Metric::distinct || spec.metric == Metric::exists;
-  }
+  static bool has_members(const CounterSpec& spec) noexcept { return takes_members(spec.metric); }
   static bool valid(const Counter& c, const Amount& event) noexcept {
     if (c.spec.metric == Metric::count) return !event.amount.is_negative();
     return has_members(c.spec) || event.amount.is_finite();

@@ -52,9 +52,7 @@ struct TimelineKind {
   using Entry = Journal::Entry;
   using Head = Journal::Head;
 
-  static bool has_members(const CounterSpec& spec) noexcept {
-    return spec.metric == Metric::distinct || spec.metric == Metric::exists;
-  }
+  static bool has_members(const CounterSpec& spec) noexcept { return takes_members(spec.metric); }
   static bool is_sum(const CounterSpec& spec) noexcept {
     return spec.metric == Metric::count || spec.metric == Metric::sum;
   }

@@ -29,7 +29,7 @@ Rule Rule::of(const CounterSpec& spec) noexcept {
   Rule rule;
   rule.length = spec.length.count();
   rule.span = rule.length - 1;
-  const bool members = spec.metric == Metric::distinct || spec.metric == Metric::exists;
+  const bool members = takes_members(spec.metric);
   switch (spec.window) {
     case Window::ring:
       rule.quantum = ring_quantum(rule.length, spec.buckets);

@@ -71,7 +71,7 @@ SketchView::Window* SketchView::window_at(const Span& span) {
   if (found != windows_.end() && found->span == span) return &*found;
   Window fresh;
   fresh.span = span;
-  if (spec_.method == ViewSpec::Method::bloom) {
+  if (spec_.method == Method::bloom) {
     // The total is counted in the same filter, by members of its own.
     const std::size_t expect = spec_.expect * (spec_.grouped ? 2 : 1);
     fresh.bytes = Bloom::bytes_for(expect, spec_.error);

@@ -22,7 +22,7 @@ std::unique_ptr<View> make_view(const ViewSpec& spec) {
     case Metric::maximum:
       return std::make_unique<SlidingView<GroupStore<ExtremeMetric<true>>>>(spec);
     case Metric::distinct:
-      if (spec.method != ViewSpec::Method::exact) return std::make_unique<SketchView>(spec);
+      if (spec.method != Method::exact) return std::make_unique<SketchView>(spec);
       return std::make_unique<SlidingView<DistinctStore>>(spec);
     default:
       break;

@@ -29,7 +29,7 @@ struct ViewPane;
 struct ViewPart;
 
 struct ViewSpec {
-  enum class Method : std::uint8_t { exact, bloom, hll };
+  using Method = weir::Method;
   Metric metric = Metric::count;  ///< count, sum, average, minimum, maximum or distinct
   Method method = Method::exact;  ///< distinct only
   milliseconds length{0};         ///< kWindowMin .. kWindowMax; ignored with a zone

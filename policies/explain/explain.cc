@@ -97,7 +97,7 @@ class Recorder final : public Trace {
   }
 
   void list(const List& list, std::optional<TimePoint> until, std::string_view why) override {
-    out_.lists.push_back({list.name, std::string(list_kind_text(list.kind)),
+    out_.lists.push_back({list.name, std::string(name_of(list.kind)),
                           until ? time_text(*until) : std::string{}, std::string(why)});
   }
 
@@ -160,7 +160,7 @@ std::string verdict_word(const Verdict& verdict) {
   if (!verdict.defect.empty()) return "refused";
   if (verdict.crowded) return "wait";
   if (verdict.effect == Action::none) return "pass";
-  const ActionRow& row = action_row(verdict.effect);
+  const ActionRow& row = row_of(verdict.effect);
   return std::string(row.verdict.empty() ? row.name : row.verdict);
 }
 

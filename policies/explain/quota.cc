@@ -5,12 +5,12 @@
 
 namespace weir::policies {
 
-std::int64_t admitted(Number limit, config::Rung::Compare compare) {
+std::int64_t admitted(Number limit, Compare compare) {
   const double floor = std::floor(limit.as_real());
   std::int64_t whole = !limit.is_real()  ? limit.integer()
                        : floor >= 0x1p62 ? std::int64_t{1} << 62
                                          : static_cast<std::int64_t>(floor);
-  if (compare == config::Rung::Compare::at && Number{whole} == limit) --whole;
+  if (compare == Compare::at && Number{whole} == limit) --whole;
   return std::max<std::int64_t>(0, whole);
 }
 
@@ -19,7 +19,7 @@ namespace {
 /// How much of that a reading has taken: part of one is one.
 std::int64_t taken(Number reading) {
   return admitted(reading.is_real() ? Number::real(std::ceil(reading.as_real())) : reading,
-                  config::Rung::Compare::over);
+                  Compare::over);
 }
 
 }  // namespace
@@ -34,8 +34,7 @@ std::optional<Quota> quota_of(const PolicySet& set, const Plan& plan, const Plan
     const Rung& rung = policy.rungs[r];
     const std::optional<Number>& limit = plan.limits[planned.first_limit + r];
     if ((rung.shadow && !in_shadow) || rung.disabled || !limit || !limit->is_finite()) continue;
-    if (rung.compare != config::Rung::Compare::over && rung.compare != config::Rung::Compare::at)
-      continue;
+    if (rung.compare != Compare::over && rung.compare != Compare::at) continue;
     if (told == nullptr || refuses(rung.effect)) {
       told = &rung;
       told_index = r;

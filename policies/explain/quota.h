@@ -10,7 +10,7 @@
 namespace weir::policies {
 
 /// How many a threshold admits: `over: 5` admits 5, `at: 5` admits 4.
-std::int64_t admitted(Number limit, config::Rung::Compare compare);
+std::int64_t admitted(Number limit, Compare compare);
 
 /// The quota that people care about: of the rung that refuses; of a policy without one, of its last
 /// threshold. None: the policy has no threshold that a number is over. `in_shadow`: of rungs in

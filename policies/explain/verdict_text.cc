@@ -67,7 +67,7 @@ Effect::Cause cause_of(const PolicySet& set, const Verdict& verdict) {
   }
   if (who == nullptr) return cause;
   cause.name = name_of(set, *who);
-  const ActionRow& row = action_row(verdict.effect);
+  const ActionRow& row = row_of(verdict.effect);
   cause.verdict = row.verdict.empty() ? row.name : row.verdict;
   cause.is_list = !who->policy;
   cause.rung = who->rung;
@@ -136,7 +136,7 @@ void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effe
     append_policy_item(list_, reading);
   }
   if (list_.empty()) return;
-  if (const auto word = action_row(verdict.effect).verdict; !word.empty()) {
+  if (const auto word = row_of(verdict.effect).verdict; !word.empty()) {
     upstream_.append("X-Weir-Verdict: ").append(word).append("\r\n");
   }
   upstream_.append("X-Weir-Policy: ").append(list_).append("\r\n");
@@ -165,12 +165,12 @@ void VerdictText::append_violation(const PolicySet& set, const Standing& standin
 /// `full` also which policy asks for which field.
 void VerdictText::render_defect(const PolicySet& set, const Standing& standing,
                                 const Verdict& verdict, Effect& effect) {
-  if (standing.tell == config::Tell::nothing) return;
+  if (standing.tell == Tell::nothing) return;
   if (verdict.retry_after.count() > 0) append_retry_after(response_, verdict.retry_after);
   body_.append("{\"type\":\"about:blank\",\"title\":\"").append(title_of(verdict.status));
   body_.append("\",\"status\":").append(std::to_string(verdict.status));
   body_.append(",\"detail\":\"").append(detail_of(standing.why)).append("\"");
-  if (standing.tell == config::Tell::full) {
+  if (standing.tell == Tell::full) {
     // Names of policies and lists need no escape: letters, digits, `_`, `-` and `:`.
     body_.append(standing.policy ? ",\"policy\":\"" : ",\"list\":\"");
     body_.append(name_of(set, standing)).append("\",\"field\":");
@@ -200,10 +200,10 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
     body_ = own;
     effect.content_type = type;
   }
-  if (verdict.tell == config::Tell::nothing) return;
+  if (verdict.tell == Tell::nothing) return;
   const bool ends = !standing.until || *standing.until < limiter::kForever;
   if (ends) append_retry_after(response_, verdict.retry_after);
-  if (verdict.tell != config::Tell::full) return;
+  if (verdict.tell != Tell::full) return;
   quota_policies_.clear();
   quota_limits_.clear();
   append_violation(set, standing, verdict.retry_after);

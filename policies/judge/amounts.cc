@@ -41,7 +41,6 @@ bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter
     // The value is there, and cannot be counted; an application may read it all the same.
     return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
   };
-  using Kind = config::MetricDef::Kind;
   if (binding.late_amount) {
     // Known only with the answer: until then, the estimate of `reserve` counts.
     amount.amount = 0;
@@ -55,7 +54,7 @@ bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter
     }
     return true;
   }
-  if (policy.metric == Kind::last) {
+  if (policy.metric == Metric::last) {
     const Value value = spelled(work_.frame, binding.arguments.front().eval(work_.frame));
     const limiter::Datum datum = datum_of(value);
     // A text that is too long is there; it is remembered as none.
@@ -66,8 +65,7 @@ bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter
     amount.datum = work_.frame.arena().make(datum);
     return amount.datum != nullptr;
   }
-  if (policy.metric == Kind::sum || policy.metric == Kind::average ||
-      policy.metric == Kind::minimum || policy.metric == Kind::maximum) {
+  if (takes_amount(policy.metric)) {
     const Expression& expression = binding.arguments.front();
     const Value value = expression.eval(work_.frame);
     const bool real = work_.set->counters[policy.counters.front()].spec.real;
@@ -87,7 +85,7 @@ bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter
     amount.amount = real ? Number::real(number.as_real()) : number;
     return true;
   }
-  if (policy.metric == Kind::distinct || policy.metric == Kind::exists) {
+  if (takes_members(policy.metric)) {
     const std::optional<std::size_t> bad = load_member(binding, amount.member);
     if (!bad) return true;
     const Expression& expression = binding.arguments[*bad];

@@ -20,7 +20,7 @@ bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
   const limiter::Moment now = at.moment(counter);
   if (!planned.counts) {
     // `exists` asks for the value of this event, also where it is not kept.
-    const bool asks = counter.spec.metric == limiter::Metric::exists;
+    const bool asks = counter.spec.metric == Metric::exists;
     planned.reading = counts.peek(counter, planned.key, now, asks ? &planned.amount : nullptr);
   } else if (options.dry || foreseen || (refused && !counter.always)) {
     // Refused already: an event that does not pass is not counted, but its reading still decides

@@ -31,12 +31,12 @@ void Counting::ask(bool refused, const JudgeOptions& options) {
       SharedVerb verb =
           planned.reserves || planned.provisional ? SharedVerb::reserve : SharedVerb::add;
       if (!planned.counts) {
-        verb = counter.spec.metric == limiter::Metric::exists ? SharedVerb::look : SharedVerb::read;
+        verb = counter.spec.metric == Metric::exists ? SharedVerb::look : SharedVerb::read;
       } else if (options.dry || (refused && !counter.always)) {
         verb = SharedVerb::look;
       }
       // A reply has room for one datum, and for one place.
-      const bool alone = counter.spec.metric == limiter::Metric::last || counter.near();
+      const bool alone = counter.spec.metric == Metric::last || counter.near();
       std::size_t at = alone ? store_.ops().size() : first;
       while (at < store_.ops().size() &&
              (store_.ops()[at].op.verb != verb ||
@@ -132,8 +132,8 @@ void Counting::go_alone(const JudgeOptions& options) {
       work_.plan().defect = store_defect(policy);
     }
     for (std::size_t r = 0; policy.on_error.part < 1 && r < policy.rungs.size(); ++r) {
-      const bool grows = policy.rungs[r].compare == config::Rung::Compare::over ||
-                         policy.rungs[r].compare == config::Rung::Compare::at;
+      const bool grows =
+          policy.rungs[r].compare == Compare::over || policy.rungs[r].compare == Compare::at;
       auto& limit = work_.plan().limits[planned.first_limit + r];
       if (grows && limit && failed(counter(policy.rungs[r].counter))) {
         limit = scaled(*limit, policy.on_error.part);

@@ -34,7 +34,6 @@ bool is_by_status(const PolicySet& set, const Event& event) {
 /// The ceiling of a counter that one policy uses: Planning::note_ceilings(), of limits that are
 /// known.
 void note_ceiling(const FlatPolicy& of, PlannedCounter& planned) {
-  using Compare = config::Rung::Compare;
   for (std::size_t r = 0; r < of.policy->rungs.size(); ++r) {
     const Rung& rung = of.policy->rungs[r];
     const std::optional<Number>& limit = of.binding->limits[r];

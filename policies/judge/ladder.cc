@@ -10,22 +10,22 @@ namespace {
 
 constexpr milliseconds kCrowdedRetry{1000};
 
-inline bool compares(config::Rung::Compare compare, Number value, Number limit) {
+inline bool compares(Compare compare, Number value, Number limit) {
   switch (compare) {
-    case config::Rung::Compare::over:
+    case Compare::over:
       return value > limit;
-    case config::Rung::Compare::at:
+    case Compare::at:
       return value >= limit;
-    case config::Rung::Compare::under:
+    case Compare::under:
       return limit.is_finite() && value < limit;  // `unlimited` asks for nothing
-    case config::Rung::Compare::none:
+    case Compare::none:
       break;
   }
   return true;
 }
 /// Whether the threshold of a rung, if it has one, is exceeded; `limit`: none, if it is unknown.
 inline bool breaks(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
-  if (rung.compare == config::Rung::Compare::none) return true;
+  if (rung.compare == Compare::none) return true;
   return limit && value.is_number() && compares(rung.compare, value.as_number(), *limit);
 }
 /// True: all its readings are so low that no rung of the policy holds. So it is nearly always, and
@@ -49,7 +49,7 @@ bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& pl
   const std::uint16_t* const refs = plan.counter_refs.data() + planned.first_counter;
   for (const Rung& rung : policy.rungs) {
     const std::optional<Number>& limit = *limits++;
-    if (rung.compare == config::Rung::Compare::none) return true;
+    if (rung.compare == Compare::none) return true;
     const limiter::Reading& reading = plan.counters.data()[refs[rung.counter]].reading;
     if (!limit || !reading.has_value) continue;
     if (reading.datum != nullptr || compares(rung.compare, reading.value, *limit) ||
@@ -107,8 +107,7 @@ bool Ladder::rung_holds(const Policy& policy, const Binding& binding, std::size_
   }
   const auto& condition = binding.rungs[r].condition;
   if (!condition)
-    return rung.overflows || rung.compare != config::Rung::Compare::none ||
-           policy.pattern.has_value();
+    return rung.overflows || rung.compare != Compare::none || policy.pattern.has_value();
   work_.frame.set_event(work_.set->events[binding.event].name);
   work_.frame.set_rung(value, limit ? Value::number(*limit) : Value::null());
   const Value holds = condition->eval(work_.frame);
@@ -162,9 +161,8 @@ void Ladder::add_list_standings() {
     standing.list = hit.list;
     standing.policy = list.owner;
     standing.shadow = list.shadow;
-    standing.effect = list.kind == config::ListKind::gray && list.effect == Action::flag
-                          ? Action::graylist
-                          : list.effect;
+    standing.effect =
+        list.kind == ListKind::gray && list.effect == Action::flag ? Action::graylist : list.effect;
     standing.hold = list.hold;
     standing.status = list.status;
     standing.tell = list.tell;
@@ -326,7 +324,7 @@ void Ladder::finish_verdict(Instant at) {
   work_.verdict.tell = standing.tell;
   if (work_.verdict.crowded) {
     work_.verdict.status = 429;
-    work_.verdict.tell = config::Tell::retry;
+    work_.verdict.tell = Tell::retry;
     work_.verdict.retry_after = kCrowdedRetry;
   } else if (standing.until) {
     if (*standing.until < limiter::kForever) work_.verdict.retry_after = *standing.until - at.now;

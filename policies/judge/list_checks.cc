@@ -7,7 +7,7 @@ namespace weir::policies {
 
 /// A caller that solves the captcha must be able to reach it.
 bool ListChecks::may_release(const List& list) const noexcept {
-  return list.kind != config::ListKind::allow && refuses(list.effect) &&
+  return list.kind != ListKind::allow && refuses(list.effect) &&
          std::any_of(list.releases.begin(), list.releases.end(), [&](const List::Binding& release) {
            return matching_.may_happen(release.event);
          });
@@ -23,7 +23,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
       // It is unknown whether a list that refuses has an entry for this request.
       const SlotId slot = slots[keys_.bad_part()].slot;
       const MissReason why = work_.frame.why(slot);
-      const bool acts = list.kind != config::ListKind::allow && refuses(list.effect);
+      const bool acts = list.kind != ListKind::allow && refuses(list.effect);
       if (acts && is_unread(why) && !work_.plan().defect) {
         work_.plan().defect =
             Defect{{}, use.list, defect_status(why), work_.set->slots[slot].text, why, list.tell};
@@ -54,7 +54,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
   // Allow lists first: an entry there ends judging, whatever other lists say.
   for (const EventIndex event : work_.plan().events) {
     for (const auto& use : work_.set->list_uses[event]) {
-      if (work_.set->lists[use.list].kind != config::ListKind::allow) continue;
+      if (work_.set->lists[use.list].kind != ListKind::allow) continue;
       if (const auto until = find(use)) {
         work_.plan().allowed = ListHit{use.list, *until};
         return false;
@@ -66,10 +66,10 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
     for (const EventIndex event : *events) {
       for (const auto& use : work_.set->list_uses[event]) {
         const List& list = work_.set->lists[use.list];
-        if (list.kind == config::ListKind::allow || may_release(list)) continue;
+        if (list.kind == ListKind::allow || may_release(list)) continue;
         if (const auto until = find(use)) {
           work_.plan().lists.push_back({use.list, *until});
-          denied = denied || list.kind == config::ListKind::deny;
+          denied = denied || list.kind == ListKind::deny;
         }
       }
     }

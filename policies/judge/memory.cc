@@ -80,7 +80,7 @@ bool Memory::load_listed_key(const Policy& policy, std::uint16_t binding, std::s
     return keys_.load_key(policy.list_keys[binding][rung]);
   const std::vector<KeySlot>& key = policy.bindings[binding].key;
   if (keys_.load_key(key)) return true;
-  if (policy.missing != config::Missing::same) return false;
+  if (policy.missing != Missing::same) return false;
   keys_.load_key_with_gaps(key);
   return true;
 }

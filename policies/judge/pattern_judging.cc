@@ -31,7 +31,7 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
     if (value.is_true()) return Holds::yes;
     if (answered) {  // what an answer does not tell follows `missing`
       const bool untold = hangs_on_unread(work_.frame, *condition, value);
-      return untold && policy.missing != config::Missing::skip ? Holds::yes : Holds::no;
+      return untold && policy.missing != Missing::skip ? Holds::yes : Holds::no;
     }
     const Unread unread =
         value.is_error() ? unread_in(work_.frame, *work_.set, *condition) : Unread{};

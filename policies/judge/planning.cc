@@ -147,7 +147,7 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
   }
   if (policy.has_metric) {
     limiter::Amount amount;
-    const bool asks = policy.metric == config::MetricDef::Kind::exists;
+    const bool asks = policy.metric == Metric::exists;
     if (policy.reads_amount && (counts || asks) && !load_amount(policy, binding, amount, trace)) {
       work_.plan().limits.resize(planned.first_limit);
       return Part::takes;
@@ -193,7 +193,7 @@ bool Planning::missing(const Policy& policy, std::size_t field, std::string_view
   StatsCells& cells = *work_.loaded->policy_cells[policy.index];
   StatsCells::add(cells.missing[std::min(field, StatsCells::kFields - 1)]);
   if (refuses_unread(policy, name, reason)) return false;
-  if (skip != Skip::amount_missing && policy.missing == config::Missing::same) return true;
+  if (skip != Skip::amount_missing && policy.missing == Missing::same) return true;
   if (trace != nullptr) trace->skipped(policy, skip, name, reason);
   return false;
 }
@@ -206,7 +206,7 @@ bool Planning::refuses_unread(const Policy& policy, std::string_view name, MissR
     const int status = strict ? defect_status(reason) : 0;
     return status == 0 && denies ? 403 : status;
   };
-  const bool denies = policy.missing == config::Missing::deny;
+  const bool denies = policy.missing == Missing::deny;
   Defect defect{policy.index, {}, 0, name, reason, policy.refusal_tell};
   if (!policy.shadow) {
     defect.status = status_of(policy.strict, denies);
@@ -280,7 +280,7 @@ void Planning::note_ceilings(const Policy& policy, const Binding& binding,
     const auto& limit = work_.plan().limits[planned.first_limit + r];
     if (!rung.caps || binding.rungs[r].condition || !limit) continue;
     PlannedCounter& counter = work_.planned_counter(planned, rung.counter);
-    const limiter::Ceiling ceiling{*limit, rung.compare == config::Rung::Compare::at};
+    const limiter::Ceiling ceiling{*limit, rung.compare == Compare::at};
     if (!counter.has_ceiling || lower(ceiling, counter.ceiling)) {
       counter.ceiling = ceiling;
       counter.has_ceiling = true;

@@ -149,7 +149,7 @@ Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter:
                         ->missing[std::min(binding.key.size(), StatsCells::kFields - 1)]);
     return hangs_on_unread(work_.frame, expression, value) ? Told::unread : Told::no;
   };
-  if (policy.metric == config::MetricDef::Kind::last) {
+  if (policy.metric == Metric::last) {
     const limiter::Datum datum = datum_of(value);
     amount.datum = work_.frame.arena().make(datum);
     const bool there = datum.type != limiter::Datum::Type::none || value.is(Type::text);
@@ -172,7 +172,7 @@ Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter:
 bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known) {
   const Policy& policy = work_.policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
-  const bool counts_missing = policy.missing != config::Missing::skip;
+  const bool counts_missing = policy.missing != Missing::skip;
   const Told came = came_true(planned);
   const bool strict = policy.shadow ? policy.strict_in_shadow : policy.strict;
   const bool counts = came == Told::yes || counts_missing || (came == Told::unclear && strict);
@@ -182,7 +182,7 @@ bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, b
   late_known = amount == Told::yes;
   // Only a sum has an estimate: for an average or an extreme, it would be the value of another
   // request.
-  const bool has_estimate = policy.metric == config::MetricDef::Kind::sum;
+  const bool has_estimate = policy.metric == Metric::sum;
   return late_known || (has_estimate && (counts_missing || amount == Told::unread));
 }
 
@@ -199,7 +199,7 @@ void Settling::settle_reserved(bool every_one_matches) {
       for (std::size_t k = 0; policy.is_meter && k < policy.counters.size(); ++k) {
         PlannedCounter& counter = work_.planned_counter(planned, k);
         const Counter& of = work_.counter_of(counter);
-        if (counter.counts || of.spec.metric == limiter::Metric::exists) continue;
+        if (counter.counts || of.spec.metric == Metric::exists) continue;
         if (counter.asked != PlannedCounter::kNone) {
           read_in_store(counter);
           continue;
@@ -210,7 +210,7 @@ void Settling::settle_reserved(bool every_one_matches) {
       continue;
     }
     const Binding& binding = policy.bindings[planned.binding];
-    const bool is_sum = policy.metric == config::MetricDef::Kind::sum;
+    const bool is_sum = policy.metric == Metric::sum;
     limiter::Amount late;
     bool late_known = false;
     if (every_one_matches) {
@@ -231,8 +231,7 @@ void Settling::settle_reserved(bool every_one_matches) {
       if (late_known) counter.amount = late;
       const Counter& of = work_.counter_of(counter);
       // Metrics over earlier events are read before this event joins them.
-      const bool looks_back =
-          of.spec.metric == limiter::Metric::exists || of.spec.metric == limiter::Metric::last;
+      const bool looks_back = of.spec.metric == Metric::exists || of.spec.metric == Metric::last;
       if (looks_back && planned.matched) {
         counter.reading = work_.counts.peek(of, counter.key, now.moment(of), &counter.amount);
         planning_.keep_datum(counter);
@@ -290,7 +289,7 @@ void Settling::apply_resets() {
         work_.frame.set_event(work_.set->events[event].name);
         if (!keys_.load_key(reset.key)) {
           // `missing: same`: those that lack a part are one key, which this event has too.
-          if (work_.set->policies[reset.policy].missing != config::Missing::same) continue;
+          if (work_.set->policies[reset.policy].missing != Missing::same) continue;
           keys_.load_key_with_gaps(reset.key);
         }
         for (const std::uint16_t counter : work_.set->policies[reset.policy].counters) {

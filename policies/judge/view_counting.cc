@@ -75,7 +75,7 @@ bool ViewCounting::count_in_view(const View& view, const View::Binding& binding,
 bool ViewCounting::load_view_value(const View& view, const View::Binding& binding,
                                    limiter::ViewEvent& event) {
   if (binding.arguments.empty()) return true;
-  if (view.spec.metric != limiter::Metric::distinct) {
+  if (view.spec.metric != Metric::distinct) {
     const Value value = binding.arguments.front().eval(work_.frame);
     if (!value.is_number()) return false;
     event.amount = value.as_number();

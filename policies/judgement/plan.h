@@ -118,7 +118,7 @@ struct Defect {
   int status = 0;
   std::string_view field;  ///< the unreadable field, as the policy names it; lives with the set
   MissReason why = MissReason::none;  ///< none: `field` says it all
-  config::Tell tell = config::Tell::retry;
+  Tell tell = Tell::retry;
 };
 
 /// The status for a request whose body or parameters something that refuses cannot read; 0: that is

@@ -1,6 +1,6 @@
 #include "policies/judgement/stats.h"
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "telemetry/metrics.h"
 
 namespace weir::policies {
@@ -88,7 +88,7 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
     head(name, help);
     for (const auto& [key, entry] : entries_) {
       const Totals totals = sum(entry);
-      for (const ActionRow& action : action_rows()) {
+      for (const ActionRow& action : kActions) {
         const std::uint64_t value = (totals.*member)[static_cast<std::size_t>(action.action)];
         if (value == 0 && action.action == Action::none) continue;
         row(name, key, "action", action.name, value);

@@ -11,14 +11,16 @@
 #include <string_view>
 #include <vector>
 
+#include "core/words.h"
+
 namespace weir::policies {
 
 /// Counters of one policy or list on one worker. One writer; any thread may read.
 struct StatsCells {
   static constexpr std::size_t kFields = 8;
   using Cell = std::atomic<std::uint64_t>;
-  std::array<Cell, 6> verdicts{};  ///< by action: how often it was the policy's standing
-  std::array<Cell, 6> shadows{};
+  ByAction<Cell> verdicts{};  ///< by action: how often it was the policy's standing
+  ByAction<Cell> shadows{};
   std::array<Cell, kFields>
       missing{};  ///< by key part, then argument; the last cell takes the rest
   Cell events{};  ///< that it has looked at: they are what it watches, and have its key
@@ -43,7 +45,7 @@ class StatsBank {
   /// `dropped`: how many series of others were left out already.
   void write(std::string& out, std::size_t dropped = 0) const;
   struct Totals {
-    std::array<std::uint64_t, 6> verdicts{}, shadows{};
+    ByAction<std::uint64_t> verdicts{}, shadows{};
     std::uint64_t events = 0, missing = 0, amounts_refused = 0, late = 0, listed = 0;
   };
   Totals totals(std::string_view kind, std::string_view name) const;

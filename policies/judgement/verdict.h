@@ -25,7 +25,7 @@ struct Standing {
   milliseconds window{0};
   milliseconds hold{0};
   int status = 0;
-  config::Tell tell = config::Tell::nothing;
+  Tell tell = Tell::nothing;
   std::optional<TimePoint> until;  ///< when it ends, if that is known
   /// Not empty: it refuses the request itself, for this could not be read (Defect).
   std::string_view field;
@@ -44,7 +44,7 @@ struct Verdict {
   Action effect = Action::none;  ///< the severest that applies
   bool exempt = false;           ///< an allow list ended judging
   int status = 0;
-  config::Tell tell = config::Tell::nothing;
+  Tell tell = Tell::nothing;
   milliseconds hold{0};
   milliseconds retry_after{0};
   bool crowded = false;  ///< refused only because of others' reservations, or of a full queue

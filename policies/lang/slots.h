@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/body_kind.h"
 #include "core/value.h"
+#include "core/words.h"
 
 /// Everything that expressions can read, as small integers. A slot is an attribute of the request
 /// or answer (a row of the extractor table with its argument), a computed field of an event (a

@@ -66,45 +66,14 @@ Hash128 identity_of(std::string_view canonical) {
   return hash;
 }
 
-limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, bool outcome,
+limiter::CounterSpec spec_of(Metric metric, bool real_amounts, bool outcome,
                              const config::WindowDef* window, std::size_t keep) {
-  using Kind = config::MetricDef::Kind;
   limiter::CounterSpec spec;
   spec.real = real_amounts;
   spec.outcome = outcome;
   spec.keep = keep;
-  switch (metric) {
-    case Kind::count:
-      spec.metric = limiter::Metric::count;
-      break;
-    case Kind::sum:
-      spec.metric = limiter::Metric::sum;
-      break;
-    case Kind::distinct:
-      spec.metric = limiter::Metric::distinct;
-      break;
-    case Kind::in_flight:
-      spec.metric = limiter::Metric::in_flight;
-      break;
-    case Kind::average:
-      spec.metric = limiter::Metric::average;
-      break;
-    case Kind::minimum:
-      spec.metric = limiter::Metric::minimum;
-      break;
-    case Kind::maximum:
-      spec.metric = limiter::Metric::maximum;
-      break;
-    case Kind::exists:
-      spec.metric = limiter::Metric::exists;
-      break;
-    case Kind::last:
-      spec.metric = limiter::Metric::last;
-      break;
-    case Kind::score:  // no counter
-      break;
-  }
-  if (metric == Kind::in_flight || window == nullptr) {
+  if (metric != Metric::score) spec.metric = metric;  // a score has no counter
+  if (metric == Metric::in_flight || window == nullptr) {
     spec.window = limiter::Window::none;
     return spec;
   }
@@ -112,7 +81,7 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
   spec.buckets = window->buckets;
   switch (window->kind) {
     case config::WindowDef::Kind::last: {
-      const bool ring = !window->exact && (metric == Kind::count || metric == Kind::sum);
+      const bool ring = !window->exact && (metric == Metric::count || metric == Metric::sum);
       spec.window = ring ? limiter::Window::ring : limiter::Window::log;
       break;
     }
@@ -145,36 +114,8 @@ limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, 
 }
 
 std::string describe_metric(const limiter::CounterSpec& spec) {
-  std::string out;
-  switch (spec.metric) {
-    case limiter::Metric::count:
-      out = "count";
-      break;
-    case limiter::Metric::sum:
-      out = spec.real ? "sum of doubles" : "sum";
-      break;
-    case limiter::Metric::distinct:
-      out = "distinct";
-      break;
-    case limiter::Metric::in_flight:
-      out = "in_flight";
-      break;
-    case limiter::Metric::average:
-      out = "average";
-      break;
-    case limiter::Metric::minimum:
-      out = "minimum";
-      break;
-    case limiter::Metric::maximum:
-      out = "maximum";
-      break;
-    case limiter::Metric::exists:
-      out = "exists";
-      break;
-    case limiter::Metric::last:
-      out = "last";
-      break;
-  }
+  std::string out(row_of(spec.metric).identity);
+  if (spec.metric == Metric::sum && spec.real) out += " of doubles";
   if (spec.radius != 0) out += " within " + Number::real(spec.radius).to_string() + " m";
   return out;
 }
@@ -314,7 +255,7 @@ void Compiler::index() {
     for (const PolicySet::Watcher& watcher : set_.watchers[event.event]) {
       const auto& rungs = set_.policies[watcher.policy].rungs;
       event.limited = event.limited || std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) {
-                        return r.compare != config::Rung::Compare::none || r.overflows;
+                        return r.compare != Compare::none || r.overflows;
                       });
     }
   }

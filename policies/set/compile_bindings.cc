@@ -6,21 +6,6 @@
 
 /// A policy seen from one event: where the key, the amount and the thresholds come from.
 namespace weir::policies {
-namespace {
-
-using config::MetricDef;
-
-bool takes_amount(MetricDef::Kind metric) {
-  return metric == MetricDef::Kind::sum || metric == MetricDef::Kind::average ||
-         metric == MetricDef::Kind::minimum || metric == MetricDef::Kind::maximum;
-}
-
-std::string_view metric_word(MetricDef::Kind metric) {
-  return metric_name(spec_of(metric, false, false, nullptr, 1).metric);
-}
-
-}  // namespace
-
 /// False: there was an error, which has been reported.
 bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
   const std::size_t errors = problems_.errors();
@@ -133,13 +118,12 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
   bind_key(def, event, binding);
   // A policy that only reads needs no amount, except `exists`, which asks for the value of this
   // event.
-  if (role == Role::counts || def.metric.kind == MetricDef::Kind::exists)
-    bind_amount(def, event, binding);
-  if (def.metric.kind == MetricDef::Kind::in_flight && binding.outcome && binding.counts) {
+  if (role == Role::counts || def.metric.kind == Metric::exists) bind_amount(def, event, binding);
+  if (def.metric.kind == Metric::in_flight && binding.outcome && binding.counts) {
     problems_.error(def.metric.where, "in_flight counts requests that have no answer yet; \"" +
                                           event.name + "\" is known only by its answer");
   }
-  if (def.metric.kind == MetricDef::Kind::in_flight && !event.source.empty() && binding.counts) {
+  if (def.metric.kind == Metric::in_flight && !event.source.empty() && binding.counts) {
     problems_.error(def.metric.where,
                     "in_flight counts requests that have no answer yet; records of \"" +
                         event.name + "\" have none to wait for");
@@ -206,10 +190,9 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     auto expression = compile_expression(argument, scope, problems_);
     if (!expression) continue;
     // If the policy waits for the answer, `last` reads its value of the request at the answer.
-    if (def.metric.kind == MetricDef::Kind::last && binding.outcome) binding.late_amount = true;
+    if (def.metric.kind == Metric::last && binding.outcome) binding.late_amount = true;
     if (expression->side() == Side::answer) {
-      if (def.metric.kind == MetricDef::Kind::distinct ||
-          def.metric.kind == MetricDef::Kind::exists) {
+      if (def.metric.kind == Metric::distinct || def.metric.kind == Metric::exists) {
         problems_.error(argument.where,
                         "a member from the answer is not supported: nothing could be "
                         "reserved for it");
@@ -220,8 +203,7 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     }
     if (takes_amount(def.metric.kind) && !is_amount(expression->type())) {
       problems_.error(argument.where,
-                      std::string(metric_word(def.metric.kind)) +
-                          "() needs a number, and this is " +
+                      std::string(name_of(def.metric.kind)) + "() needs a number, and this is " +
                           std::string(type_name(expression->type())),
                       "convert it: int(...) or double(...)");
       continue;
@@ -229,7 +211,7 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
     binding.arguments.push_back(std::move(*expression));
   }
   if (!def.reserve) return;
-  if (!binding.late_amount || def.metric.kind != MetricDef::Kind::sum) {
+  if (!binding.late_amount || def.metric.kind != Metric::sum) {
     problems_.error(def.reserve->where, "\"reserve\" stands only with a sum of the answer",
                     "such as metric: sum(response.body.usage)");
     return;
@@ -269,7 +251,7 @@ void Compiler::bind_rungs(const config::PolicyDef& def, const Event& event, Bind
       // A rung that always holds is a plain rule.
       if (known && !known->is_true()) {
         problems_.warning(rung.condition->where, "this rung never holds", "");
-      } else if (known && rung.compare != config::Rung::Compare::none) {
+      } else if (known && rung.compare != Compare::none) {
         problems_.warning(rung.condition->where, "this condition holds for every event",
                           "leave it out");
       }

@@ -21,8 +21,8 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
                                         (spec.radius != 0 ? ", if it counts within a radius" : ""));
     return;
   }
-  const bool fills = spec.metric == limiter::Metric::count || spec.metric == limiter::Metric::sum ||
-                     spec.metric == limiter::Metric::distinct;
+  const bool fills =
+      spec.metric == Metric::count || spec.metric == Metric::sum || spec.metric == Metric::distinct;
   if (spec.window == limiter::Window::leaky && !fills) {
     problems.error(window.where, "a leaky bucket has a level, and nothing else to read",
                    "its metric is count, sum(f) or distinct(f)");
@@ -35,9 +35,9 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
 std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* window) {
   std::string out;
   for (const config::Rung& rung : def.then) {
-    const config::Mode mode = rung.mode ? rung.mode->value : def.mode.value;
-    const bool acts = mode != config::Mode::disabled &&
-                      (mode != config::Mode::shadow || def.mode.value == config::Mode::shadow);
+    const Mode mode = rung.mode ? rung.mode->value : def.mode.value;
+    const bool acts =
+        mode != Mode::disabled && (mode != Mode::shadow || def.mode.value == Mode::shadow);
     if (!rung.clear || !acts || !config::reads(def, rung, window)) continue;
     out += "cleared " + std::to_string(static_cast<int>(rung.compare));
     if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit))
@@ -55,17 +55,15 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   if (!policy.has_metric) return;
   // Type of the amounts: one for all watched events.
   bool real = false;
-  if (def.metric.kind == MetricDef::Kind::sum || def.metric.kind == MetricDef::Kind::average ||
-      def.metric.kind == MetricDef::Kind::minimum || def.metric.kind == MetricDef::Kind::maximum) {
+  if (takes_amount(def.metric.kind)) {
     real = std::any_of(policy.bindings.begin(), policy.bindings.end(), [](const Binding& b) {
       return b.counts && b.arguments.front().type() != Type::integer;
     });
   }
   const bool outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
                                    [](const Binding& b) { return b.counts && b.outcome; });
-  const bool provisional = policy.provisional && !outcome &&
-                           def.metric.kind != MetricDef::Kind::in_flight &&
-                           def.metric.kind != MetricDef::Kind::last;
+  const bool provisional = policy.provisional && !outcome && def.metric.kind != Metric::in_flight &&
+                           def.metric.kind != Metric::last;
   std::optional<double> radius;
   for (const config::KeyPart& part : def.key) {
     if (part.near && part.near->radius) radius = part.near->radius;

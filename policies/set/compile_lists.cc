@@ -106,7 +106,7 @@ namespace {
 /// Entries belong to the fields and the kind of their list: if a reload changes the fields, or
 /// makes the list an allow list, earlier entries are not on it.
 std::string kept_as(const List& list) {
-  std::string out = list.kind == config::ListKind::allow ? "allow " + list.name : list.name;
+  std::string out = list.kind == ListKind::allow ? "allow " + list.name : list.name;
   for (const std::string& name : list.of) out += (&name == list.of.data() ? " of " : ",") + name;
   return out;
 }
@@ -155,7 +155,7 @@ void Compiler::compile_lists() {
     list.hold = def.hold;
     list.max = def.max;
     list.status = def.status.value_or(list.effect == Action::deny ? 403 : status_of(list.effect));
-    list.tell = def.tell.value_or(config::Tell::nothing);
+    list.tell = def.tell.value_or(Tell::nothing);
     list.body = def.body;
     list.content_type = def.content_type;
     list.entries = def.entries;
@@ -196,7 +196,7 @@ void Compiler::compile_lists() {
     }
     if (def.forget) list.forget = def.forget->value;
     if (def.release) {
-      if (list.kind == config::ListKind::allow) {
+      if (list.kind == ListKind::allow) {
         problems_.error(def.release->where,
                         "who is on an allow list is not judged, so that nothing releases from it");
       } else if (const auto event = find_event(*def.release)) {
@@ -269,11 +269,11 @@ std::optional<ListIndex> Compiler::named_list(const config::Text& name) {
 ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Rung& from) {
   const Action action = rung.action;
   const bool shadow = rung.shadow;
-  const ActionRow& row = action_row(action);
+  const ActionRow& row = row_of(action);
   List list;
   list.effect = rung.effect == Action::graylist ? Action::flag : rung.effect;
   // A rung with `tell` sets it for the ban too; otherwise a ban gives no hint.
-  list.tell = from.tell ? rung.tell : config::Tell::nothing;
+  list.tell = from.tell ? rung.tell : Tell::nothing;
   list.status = from.status || from.tell || action == Action::graylist ? rung.status
                 : action == Action::deny                               ? 403
                                                                        : status_of(action);

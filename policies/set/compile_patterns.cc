@@ -43,7 +43,7 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   policy.name = def.name.value;
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
   policy.where = def.name.where;
-  policy.shadow = def.mode.value == config::Mode::shadow;
+  policy.shadow = def.mode.value == Mode::shadow;
   policy.missing = def.missing.value;
   policy.has_metric = false;
   policy.shared = def.share.has_value();

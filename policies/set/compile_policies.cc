@@ -6,7 +6,6 @@
 namespace weir::policies {
 
 using config::MetricDef;
-using config::Mode;
 
 void Compiler::compile_tables() {
   for (const config::TableDef& def : model_.tables) {
@@ -41,7 +40,7 @@ bool remembers(const config::PolicyDef& def) {
   const bool leaks = def.window && def.window->kind == config::WindowDef::Kind::leaky;
   return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
     // A bucket that overflows is emptied.
-    const bool empties = rung.clear || (leaks && rung.compare == config::Rung::Compare::none);
+    const bool empties = rung.clear || (leaks && rung.compare == Compare::none);
     return is_enforced(def, rung) &&
            (empties || !rung.durations.empty() || rung.for_window || rung.list || rung.notify);
   });
@@ -55,7 +54,7 @@ bool may_refuse(const config::PolicyDef& def) {
 
 /// Sets whether the policy refuses unreadable fields, and how much a caller learns then.
 void note_strictness(const config::PolicyDefaults& defaults, PolicySet& set, Policy& policy) {
-  policy.refusal_tell = defaults.tell ? defaults.tell->value : config::Tell::retry;
+  policy.refusal_tell = defaults.tell ? defaults.tell->value : Tell::retry;
   bool first = true;
   for (const Rung& rung : policy.rungs) {
     if (rung.disabled || !refuses(rung.effect)) continue;
@@ -106,8 +105,8 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
   policy.shared = def.share.has_value();
   policy.peer_key = def.peer_key;
   if (def.on_error) policy.on_error = *def.on_error;
-  policy.reads_score = def.metric.kind == MetricDef::Kind::score;
-  policy.has_metric = def.window.has_value() || def.metric.kind == MetricDef::Kind::in_flight;
+  policy.reads_score = def.metric.kind == Metric::score;
+  policy.has_metric = def.window.has_value() || def.metric.kind == Metric::in_flight;
   for (const config::KeyPart& part : def.key) policy.key_names.push_back(part.field.value);
 
   policy.remembers = remembers(def);
@@ -184,17 +183,17 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
 }
 
 int Compiler::status_of(Action action) const {
-  return action == Action::challenge ? set_.challenge.status : action_row(action).status;
+  return action == Action::challenge ? set_.challenge.status : row_of(action).status;
 }
 
 /// A remembered value may have any type; a threshold compares numbers.
 void Compiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
-  const bool remembers = def.metric.kind == MetricDef::Kind::last;
+  const bool remembers = def.metric.kind == Metric::last;
   if (!remembers || policy.bindings.front().arguments.empty()) return;
   const Type type = policy.bindings.front().arguments.front().type();
   if (is_amount(type)) return;
   for (const config::Rung& rung : def.then) {
-    if (rung.compare == config::Rung::Compare::none) continue;
+    if (rung.compare == Compare::none) continue;
     const auto* number = std::get_if<config::Located<Number>>(&rung.limit);
     problems_.error(
         number != nullptr ? number->where : rung.action.where,
@@ -250,13 +249,13 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     if (from.in) rung.counter = own_window++;
     rung.action = from.action.value;
     rung.effect = rung.action;
-    const ActionRow& row = action_row(rung.action);
+    const ActionRow& row = row_of(rung.action);
     rung.status = from.status ? from.status->value : status_of(rung.action);
     rung.tell = from.tell ? from.tell->value : row.tell;
     rung.body = from.body;
     rung.content_type = from.content_type;
     const bool speaks = from.status || rung.action == Action::challenge;
-    if (!speaks && from.tell && rung.tell == config::Tell::nothing) rung.status = 403;
+    if (!speaks && from.tell && rung.tell == Tell::nothing) rung.status = 403;
     if (from.hold) rung.hold = from.hold->value;
     if (from.paces && policy.has_metric) {
       rung.pace = set_.counters[policy.counters[rung.counter]].spec.ms_of_one();
@@ -285,14 +284,14 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     }
     if (rung.list && !set_.lists[*rung.list].owner) {
       const List& list = set_.lists[*rung.list];
-      if (refuses(rung.action) && !refuses(list.effect) && list.kind != config::ListKind::allow) {
+      if (refuses(rung.action) && !refuses(list.effect) && list.kind != ListKind::allow) {
         problems_.warning(
             from.list->where,
             "who is on list \"" + list.name +
                 "\" is not refused: beyond this request the rung refuses nobody",
             "give the list effect: deny, or leave it out for a list of the policy's own");
       }
-      if (list.kind == config::ListKind::allow) {
+      if (list.kind == ListKind::allow) {
         problems_.error(from.list->where,
                         "a rung cannot put a key on the allow list \"" + list.name + "\"");
       }
@@ -325,13 +324,13 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
     const bool leaks =
         policy.has_metric &&
         set_.counters[policy.counters[rung.counter]].spec.window == limiter::Window::leaky;
-    if (leaks && rung.compare == config::Rung::Compare::none) {
+    if (leaks && rung.compare == Compare::none) {
       rung.overflows = true;
       rung.clear = true;
     }
     const bool refusing = refuses(rung.effect);
     if (!rung.shadow && !rung.disabled && refusing) policy.can_refuse = true;
-    if (def.metric.kind == MetricDef::Kind::sum && !rung.shadow && !rung.disabled &&
+    if (def.metric.kind == Metric::sum && !rung.shadow && !rung.disabled &&
         (refusing || rung.list)) {
       policy.amounts_checked = true;
     }
@@ -363,7 +362,7 @@ void Compiler::check_amounts() {
     }
   }
   for (Policy& policy : set_.policies) {
-    if (policy.metric != MetricDef::Kind::sum) continue;
+    if (policy.metric != Metric::sum) continue;
     policy.amounts_checked = std::any_of(policy.counters.begin(), policy.counters.end(),
                                          [&](std::uint16_t counter) { return checked[counter]; });
   }
@@ -385,7 +384,7 @@ void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy
   };
   for (const Binding& binding : policy.bindings) {
     if (!binding.counts) continue;
-    const bool is_sum = def.metric.kind == MetricDef::Kind::sum;  // only a sum has an estimate
+    const bool is_sum = def.metric.kind == Metric::sum;  // only a sum has an estimate
     if (is_sum && binding.late_amount && !binding.arguments.empty() && !binding.reserve &&
         binding.arguments.front().needs_answer_body()) {
       problems_.warning(def.metric.where,
@@ -414,7 +413,7 @@ void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
     return !rung.shadow && (refuses(rung.effect) || rung.list);
   });
   // `missing: skip` in the file says that one knows. A segment of the route is never left out.
-  if (acts && policy.missing == config::Missing::skip && def.missing.where.line == 0) {
+  if (acts && policy.missing == Missing::skip && def.missing.where.line == 0) {
     for (std::size_t i = 0; i < binding.key.size(); ++i) {
       const Slot& slot = set_.slots[binding.key[i].slot];
       const bool segment = slot.extractor != nullptr && slot.extractor->form == ArgumentForm::index;

@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "policies/set/compiler.h"
 
 /// Finds facts that follow from the set alone, once, and not in every judgement.
@@ -40,8 +40,7 @@ class KeyIndex {
 
 /// The fields of a member are often the key of another policy: then both share one hash.
 void note_member(const Policy& policy, KeyIndex& keys, Binding& binding) {
-  using Kind = config::MetricDef::Kind;
-  if (policy.metric != Kind::distinct && policy.metric != Kind::exists) return;
+  if (!takes_members(policy.metric)) return;
   std::vector<KeySlot> member;
   for (const Expression& argument : binding.arguments) {
     const auto slot = argument.slot();
@@ -65,8 +64,6 @@ void note_limits(Binding& binding) {
     }
   }
 }
-
-using Compare = config::Rung::Compare;
 
 /// The highest reading that comes under no rung, if there is one.
 std::optional<std::int64_t> calm_of(const Policy& policy, const Binding& binding) {
@@ -94,8 +91,7 @@ bool is_plain(const Policy& policy, const Binding& binding, const PolicySet& set
     return false;
   if (policy.counters.size() != 1 || policy.guarded_only || !policy.own_lists.empty()) return false;
   if (policy.own_time || binding.when || binding.late_amount) return false;
-  const bool members =
-      policy.metric == config::MetricDef::Kind::distinct && binding.member_id != kNoKey;
+  const bool members = policy.metric == Metric::distinct && binding.member_id != kNoKey;
   if (policy.reads_amount && !members) return false;
   const Counter& counter = set.counters[policy.counters.front()];
   return binding.key_id != kNoKey && !counter.common && counter.shared == nullptr &&
@@ -108,8 +104,7 @@ bool caps(const Policy& policy, const Rung& rung) {
 }
 
 bool reads_amount(const Policy& policy) {
-  using Kind = config::MetricDef::Kind;
-  if (policy.metric != Kind::count && policy.metric != Kind::in_flight) return true;
+  if (policy.metric != Metric::count && policy.metric != Metric::in_flight) return true;
   return std::any_of(policy.bindings.begin(), policy.bindings.end(),
                      [](const Binding& binding) { return binding.late_amount; });
 }

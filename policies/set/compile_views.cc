@@ -25,10 +25,7 @@ std::vector<config::KeyPart> view_key_of(const config::ViewDef& def) {
 limiter::ViewSpec view_spec(const config::ViewDef& def, const std::vector<config::KeyPart>& key) {
   limiter::ViewSpec spec;
   spec.metric = spec_of(def.metric.kind, false, false, nullptr, 1).metric;
-  using Method = config::ViewDef::Method;
-  spec.method = def.method == Method::bloom ? limiter::ViewSpec::Method::bloom
-                : def.method == Method::hll ? limiter::ViewSpec::Method::hll
-                                            : limiter::ViewSpec::Method::exact;
+  spec.method = def.method;
   const config::WindowDef& window = def.window;
   if (window.kind == config::WindowDef::Kind::calendar) {
     spec.zone = TimeZone::find(window.zone.value);
@@ -53,13 +50,13 @@ limiter::ViewSpec view_spec(const config::ViewDef& def, const std::vector<config
 }
 
 std::string describe_view(const limiter::ViewSpec& spec) {
-  std::string out(metric_name(spec.metric));
-  if (spec.method == limiter::ViewSpec::Method::bloom) {
+  std::string out(name_of(spec.metric));
+  if (spec.method == Method::bloom) {
     out += " by bloom " + std::to_string(spec.expect);
-  } else if (spec.method == limiter::ViewSpec::Method::hll) {
+  } else if (spec.method == Method::hll) {
     out += " by hll";
   }
-  if (spec.method != limiter::ViewSpec::Method::exact) {
+  if (spec.method != Method::exact) {
     out += " " + Number::real(spec.error).to_string();
   }
   if (spec.zone) {
@@ -107,7 +104,7 @@ void Compiler::compile_view(const config::ViewDef& def) {
   }
   if (view.shared) canonical += "of all replicas";
   view.identity = identity_of(canonical);
-  view.metric = metric_name(view.spec.metric);
+  view.metric = name_of(view.spec.metric);
   if (!def.metric.arguments.empty()) {
     view.metric += '(';
     for (const config::Text& argument : def.metric.arguments) {
@@ -153,10 +150,9 @@ void Compiler::bind_view(const config::ViewDef& def, const std::vector<config::K
   for (const config::Text& argument : def.metric.arguments) {
     auto expression = compile_expression(argument, scope, problems_);
     if (!expression) continue;
-    if (def.metric.kind != MetricDef::Kind::distinct && !is_amount(expression->type())) {
+    if (def.metric.kind != Metric::distinct && !is_amount(expression->type())) {
       problems_.error(argument.where,
-                      std::string(metric_name(view.spec.metric)) +
-                          "() needs a number, and this is " +
+                      std::string(name_of(view.spec.metric)) + "() needs a number, and this is " +
                           std::string(type_name(expression->type())),
                       "convert it: int(...) or double(...)");
       continue;

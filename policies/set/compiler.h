@@ -140,7 +140,7 @@ void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots);
 bool is_amount(Type type);
 
 /// The counter kind that a metric over a window asks for.
-limiter::CounterSpec spec_of(config::MetricDef::Kind metric, bool real_amounts, bool outcome,
+limiter::CounterSpec spec_of(Metric metric, bool real_amounts, bool outcome,
                              const config::WindowDef* window, std::size_t keep);
 /// The same as text, for the identity: `count over ring of 600000 ms in 60`.
 std::string describe(const limiter::CounterSpec& spec);

@@ -29,30 +29,6 @@ std::string duration_text(milliseconds time) {
   return out;
 }
 
-std::string_view metric_name(limiter::Metric metric) noexcept {
-  switch (metric) {
-    case limiter::Metric::count:
-      return "count";
-    case limiter::Metric::sum:
-      return "sum";
-    case limiter::Metric::distinct:
-      return "distinct";
-    case limiter::Metric::in_flight:
-      return "in_flight";
-    case limiter::Metric::average:
-      return "avg";
-    case limiter::Metric::minimum:
-      return "min";
-    case limiter::Metric::maximum:
-      return "max";
-    case limiter::Metric::exists:
-      return "exists";
-    case limiter::Metric::last:
-      return "last";
-  }
-  return "";
-}
-
 std::string_view unit_name(CalendarUnit unit) noexcept {
   switch (unit) {
     case CalendarUnit::hour:
@@ -98,7 +74,7 @@ std::string window_text(const limiter::CounterSpec& spec) {
 std::string counter_text(const Counter& counter) {
   const std::string window = window_text(counter.spec);
   if (window.empty()) return "in flight";
-  std::string out(metric_name(counter.spec.metric));
+  std::string out(name_of(counter.spec.metric));
   if (counter.near()) out += " within " + config::format_distance(counter.spec.radius);
   out += " over " + window;
   if (counter.spec.late) {
@@ -131,20 +107,8 @@ std::string with_names(const PolicySet& set, const Policy& policy, std::string t
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t index) {
   const Rung& rung = policy.rungs[index];
   const Binding::RungPart& part = policy.bindings.front().rungs[index];
-  std::string out;
-  switch (rung.compare) {
-    case config::Rung::Compare::over:
-      out = "over ";
-      break;
-    case config::Rung::Compare::at:
-      out = "at ";
-      break;
-    case config::Rung::Compare::under:
-      out = "under ";
-      break;
-    case config::Rung::Compare::none:
-      break;
-  }
+  std::string out(name_of(rung.compare));
+  if (!out.empty()) out += ' ';
   if (const auto* number = std::get_if<Number>(&part.limit.source)) {
     out += number->to_string();
   } else if (const auto* table = std::get_if<std::uint16_t>(&part.limit.source)) {
@@ -158,7 +122,7 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
     out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());
   }
   if (!out.empty()) out += ": ";  // a pattern's rungs may have no threshold
-  out += action_row(rung.action).name;
+  out += row_of(rung.action).name;
   for (std::size_t i = 0; i < rung.durations.size(); ++i) {
     out += (i == 0 ? " for " : ", ") + duration_text(rung.durations[i]);
   }
@@ -189,18 +153,6 @@ std::string time_text(TimePoint time) {
   const int more =
       std::snprintf(buffer + size, sizeof buffer - size, ".%03dZ", static_cast<int>(rest));
   return {buffer, size + static_cast<std::size_t>(more)};
-}
-
-std::string_view list_kind_text(config::ListKind kind) noexcept {
-  switch (kind) {
-    case config::ListKind::allow:
-      return "allow";
-    case config::ListKind::gray:
-      return "gray";
-    case config::ListKind::deny:
-      return "deny";
-  }
-  return "";
 }
 
 }  // namespace weir::policies

@@ -8,8 +8,6 @@
 namespace weir::policies {
 
 std::string duration_text(milliseconds time);  ///< `15m`, `1h30m`, `250ms`
-std::string_view metric_name(
-    limiter::Metric metric) noexcept;  ///< as the language spells it: `avg`
 /// `the last 10m`, `exactly the last 1h`, `every 1h from the first`, `the last 20 events`; empty
 /// for in_flight.
 std::string window_text(const limiter::CounterSpec& spec);
@@ -22,6 +20,5 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t ru
 inline constexpr std::string_view kForEver = "for ever";
 /// RFC 3339 with milliseconds, UTC; kForEver for limiter::kForever.
 std::string time_text(TimePoint time);
-std::string_view list_kind_text(config::ListKind kind) noexcept;
 
 }  // namespace weir::policies

@@ -59,7 +59,7 @@ void warn_of_doors(const config::Server& server, const PolicySet& set, config::P
                        name + "watches the answer, which the door " + door + " does not see",
                        "the app must tell of it: POST /v1/events with the request_id of "
                        "X-Weir-Request-Id and the status; what it does not tell of is not counted");
-    } else if (policy.metric == config::MetricDef::Kind::in_flight && policy.has_metric) {
+    } else if (policy.metric == Metric::in_flight && policy.has_metric) {
       problems.warning(
           policy.where,
           name + "counts requests in flight, and the door " + door + " does not see when one ends",

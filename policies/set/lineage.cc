@@ -33,7 +33,7 @@ Lineage of_counter(const Policy& policy, const Counter& counter) {
   const std::int64_t kept = std::max(rule.span, rule.kept);
   // Counters with the same `what` count the same events; metric and type must be equal too.
   out.what =
-      hex(counter.what) + " " + std::string(metric_name(spec.metric)) + (spec.real ? " real" : "");
+      hex(counter.what) + " " + std::string(name_of(spec.metric)) + (spec.real ? " real" : "");
   out.quantum_ms = rule.quantum;
   out.kept_ms = spec.window == limiter::Window::ring ? kept * rule.quantum : kept + 1;
   out.length_ms = rule.length;

@@ -14,6 +14,7 @@
 #include "core/address.h"
 #include "core/key.h"
 #include "core/path_readings.h"
+#include "core/words.h"
 #include "limiter/counters/bank.h"
 #include "limiter/exchange/synced_counter.h"
 #include "limiter/lists/bulk_list.h"
@@ -24,7 +25,6 @@
 #include "policies/lang/key_slot.h"
 #include "policies/lang/slots.h"
 #include "policies/lang/threshold_table.h"
-#include "policies/set/actions.h"
 #include "policies/set/descriptors.h"
 #include "policies/set/routes.h"
 #include "policies/set/views.h"
@@ -32,6 +32,8 @@
 /// The compiled policies of a configuration: immutable, indexed, shared by all workers. driver.h
 /// judges requests by them.
 namespace weir::policies {
+
+using weir::Action;
 
 using EventIndex = std::uint16_t;
 using PolicyIndex = std::uint16_t;
@@ -113,7 +115,7 @@ struct Counter {
 };
 
 struct Rung {
-  config::Rung::Compare compare = config::Rung::Compare::none;
+  Compare compare = Compare::none;
   std::uint16_t counter = 0;  ///< index into Policy::counters
   Action action = Action::none;
   Action effect = Action::none;  ///< on this request: the action, or for graylist its list's effect
@@ -128,7 +130,7 @@ struct Rung {
   bool clear = false;
   std::optional<std::uint16_t> notify;
   int status = 0;
-  config::Tell tell = config::Tell::nothing;
+  Tell tell = Tell::nothing;
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   bool shadow = false;
   milliseconds window{0};  ///< of its counter
@@ -148,13 +150,13 @@ struct Policy {
   /// The policy refuses what it cannot read, because it, or the policy whose meter it is, can
   /// refuse; and the same for rungs in shadow mode.
   bool strict = false, strict_in_shadow = false;
-  config::Tell refusal_tell = config::Tell::retry;  ///< of such refusals: that of the first rung
-  bool amounts_checked = false;  ///< sum under an enforced refusing or listing rung
+  Tell refusal_tell = Tell::retry;  ///< of such refusals: that of the first rung
+  bool amounts_checked = false;     ///< sum under an enforced refusing or listing rung
   bool announce = false;
   bool guarded_only = false;  ///< `guard` is given: the verdict applies to those requests only
   std::vector<EventIndex> guards;
-  config::Missing missing = config::Missing::skip;
-  config::MetricDef::Kind metric = config::MetricDef::Kind::count;
+  Missing missing = Missing::skip;
+  Metric metric = Metric::count;
   bool has_metric = true;    ///< false: a plain rule, `if` without counter; or it reads the score
   bool reads_score = false;  ///< its value is the request's score: judged after all others
   bool shared = false;       ///< its counters and its own lists are all replicas'
@@ -208,11 +210,11 @@ struct List {
   std::string name;
   std::string kept_as;  ///< the name of its dynamic entries in a ListBank
   Hash128 identity;
-  config::ListKind kind = config::ListKind::gray;
+  ListKind kind = ListKind::gray;
   Action effect = Action::flag;
   milliseconds hold{0};
   int status = 0;
-  config::Tell tell = config::Tell::nothing;
+  Tell tell = Tell::nothing;
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::size_t max = 100'000;
   milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say

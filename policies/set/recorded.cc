@@ -66,8 +66,7 @@ class Uses {
   static constexpr std::uint8_t kRead = 1, kKey = 2;
 
   void look(const Policy& policy) {
-    using Metric = config::MetricDef::Kind;
-    const bool members = policy.metric == Metric::distinct || policy.metric == Metric::exists;
+    const bool members = takes_members(policy.metric);
     for (const Binding& binding : policy.bindings) {
       read(binding.when);
       key(binding.key, &policy);

@@ -1,8 +1,8 @@
 #include "policies/set/reference.h"
 
+#include "core/words.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/extractors.h"
-#include "policies/set/actions.h"
 
 namespace weir::policies {
 namespace {
@@ -58,7 +58,7 @@ What `do` may say, in the order of severity: of all that apply to a request the 
 | action | refuses | with `for` | |
 |---|---|---|---|
 )";
-  for (const ActionRow& row : action_rows()) {
+  for (const ActionRow& row : kActions) {
     out += "| `" + std::string(row.name) + "` | " +
            (row.refuses ? "yes, " + std::to_string(row.status) : "no") + " | " +
            (row.remembers ? "remembers the key" : "") + " | " + cell(row.help) + " |\n";

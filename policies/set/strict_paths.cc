@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "policies/set/compiler.h"
 
 /// Where it matters how an app reads a path: on the routes of events that something which can
@@ -24,8 +24,7 @@ void note_strict_paths(PolicySet& set) {
     for (const PolicyIndex meter : policy.meters) note_policy(set.policies[meter]);
   }
   for (const List& list : set.lists) {
-    const bool can_refuse =
-        !list.owner && list.kind != config::ListKind::allow && refuses(list.effect);
+    const bool can_refuse = !list.owner && list.kind != ListKind::allow && refuses(list.effect);
     if (!can_refuse) continue;
     for (const List::Binding& binding : list.bindings) {
       // A list of fields that every request has acts on each request, whatever its path.

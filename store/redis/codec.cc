@@ -18,7 +18,6 @@ namespace weir::store {
 namespace {
 
 using limiter::Datum;
-using limiter::Metric;
 using limiter::SharedError;
 using limiter::SharedForm;
 using limiter::SharedOp;
@@ -143,9 +142,7 @@ bool read_part(const Reply& answer, std::size_t& at, const SharedOp& op, const S
   reading = {};
   out.undo = 0;
   const bool real =
-      spec.metric == Metric::average ||
-      (has_real_amounts(spec) && spec.metric != Metric::count && spec.metric != Metric::distinct &&
-       spec.metric != Metric::exists && spec.metric != Metric::in_flight);
+      spec.metric == Metric::average || (has_real_amounts(spec) && takes_amount(spec.metric));
   if (part.counter->grid) return read_cell(answer, at, op, part, reply);
   reading.has_value = !is_nil(answer, at);
   if (spec.metric == Metric::last) {
@@ -224,17 +221,9 @@ bool has_outcomes(const SharedPart& part) noexcept {
 
 double amount_of(const SharedOp& op) noexcept {
   const limiter::CounterSpec& spec = op.parts.front().counter->spec;
-  switch (spec.metric) {
-    case Metric::count:
-    case Metric::in_flight:
-      return limiter::count_of(op.event);
-    case Metric::distinct:
-    case Metric::exists:
-    case Metric::last:
-      return 1;
-    default:
-      break;
-  }
+  const Takes takes = row_of(spec.metric).takes;
+  if (takes == Takes::nothing) return limiter::count_of(op.event);
+  if (takes != Takes::amount) return 1;
   if (has_real_amounts(spec)) return op.event.amount.as_real();
   return std::clamp(static_cast<double>(limiter::integer_of(op.event.amount)), -kMost, kMost);
 }

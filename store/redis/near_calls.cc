@@ -79,7 +79,7 @@ void NearCalls::put_together(Call& call) {
   if (out.error != SharedError::none) return;
   reading_.write(reading);
   const SharedVerb verb = call.ops.front().verb;
-  if (call.counter->spec.metric == limiter::Metric::exists && !has_event(verb))
+  if (call.counter->spec.metric == Metric::exists && !has_event(verb))
     reading.value = reading.settled = Number(0);  // the cell is empty
   if (admits(verb) && call.ceiling && reading.has_value && call.ceiling->broken_by(reading.value)) {
     out.admitted = false;

@@ -8,8 +8,6 @@
 
 namespace weir::store {
 
-using limiter::Metric;
-
 namespace {
 constexpr double kSumMost = 9007199254740992;  // where integers stop, as in the scripts
 }  // namespace

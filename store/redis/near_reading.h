@@ -29,7 +29,7 @@ class NearReading {
   bool add(std::string_view packed, Part& part);
   Number number(Part& part) const;
 
-  limiter::Metric metric_{};
+  Metric metric_{};
   bool real_ = false;
   Part value_, settled_;
 };

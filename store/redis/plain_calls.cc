@@ -33,8 +33,7 @@ bool PlainCalls::is_plain(ScriptIndex script, const SharedOp& op, bool again) no
   const limiter::CounterSpec& spec = op.parts[0].counter->spec;
   if (spec.real || has_outcomes(op.parts[0])) return false;
   if (form_of(op) != SharedForm::log) return true;
-  return spec.metric == limiter::Metric::count && spec.window == limiter::Window::log &&
-         amount_of(op) == 1;
+  return spec.metric == Metric::count && spec.window == limiter::Window::log && amount_of(op) == 1;
 }
 
 std::optional<std::size_t> PlainCalls::terms_of(const SharedOp& op, TimePoint wall) {

@@ -156,7 +156,7 @@ TEST_F(ApiTest, WrongKeysSayWhatAKeyIs) {
 
 TEST_F(ApiTest, ResettingEmptiesTheCount) {
   for (int i = 0; i < 3; ++i) process.judge("POST", "/api/login", "198.51.100.7");
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.9"), config::Action::none);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.9"), Action::none);
   const Reply reply = call("DELETE", "/v1/counters/per-ip?key=198.51.100.7");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(json::parse(reply.body).at("reset"), json::value(1));
@@ -164,7 +164,7 @@ TEST_F(ApiTest, ResettingEmptiesTheCount) {
             json::value(0));
   EXPECT_EQ(get("/v1/counters/per-ip?key=198.51.100.9").at("counters").at(0).at("value"),
             json::value(1));
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::none);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::none);
 }
 
 TEST_F(ApiTest, ReloadTellsTheHashOrEveryProblem) {

@@ -46,9 +46,9 @@ boost::asio::awaitable<admin::StoreAnswer> FakeProcess::ask_store(admin::StoreQu
   co_return store_answer;
 }
 
-config::Action FakeProcess::judge_at(TimePoint time, std::string_view method, std::string_view path,
-                                     std::string_view ip, std::vector<HeaderField> headers,
-                                     std::string_view body) {
+Action FakeProcess::judge_at(TimePoint time, std::string_view method, std::string_view path,
+                             std::string_view ip, std::vector<HeaderField> headers,
+                             std::string_view body) {
   policies::Driver driver(bank, lists, secret);
   driver.use(policies::load_on_worker(set, stats, 0));
   Request request;

@@ -60,14 +60,14 @@ class FakeProcess final : public admin::Operations {
   }
 
   /// Counts one request of the live traffic and returns its verdict's effect.
-  config::Action judge(std::string_view method, std::string_view path, std::string_view ip,
-                       std::vector<HeaderField> headers = {}, std::string_view body = {}) {
+  Action judge(std::string_view method, std::string_view path, std::string_view ip,
+               std::vector<HeaderField> headers = {}, std::string_view body = {}) {
     return judge_at(now, method, path, ip, std::move(headers), body);
   }
   /// The same at a time of the caller's: a worker's thread does not read `now`.
-  config::Action judge_at(TimePoint time, std::string_view method, std::string_view path,
-                          std::string_view ip, std::vector<HeaderField> headers = {},
-                          std::string_view body = {});
+  Action judge_at(TimePoint time, std::string_view method, std::string_view path,
+                  std::string_view ip, std::vector<HeaderField> headers = {},
+                  std::string_view body = {});
 
   admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
 

@@ -53,19 +53,19 @@ TEST_F(ApiTest, AFullListRefuses) {
 }
 
 TEST_F(ApiTest, ABanByHandActsAtOnceAndEndsByHand) {
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::none);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::none);
   EXPECT_EQ(call("POST", "/v1/lists/per-ip/entries",
                  R"({"key":["198.51.100.7"],"for":"1h","effect":"deny"})")
                 .status,
             201);
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::deny);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::deny);
   const json::value body = get("/v1/lists/per-ip/entries?key=198.51.100.7");
   EXPECT_EQ(body.at("entries").at(0).at("list"), json::value("per-ip:deny"));
   EXPECT_EQ(body.at("entries").at(0).at("effect"), json::value("deny"));
   const Reply reply =
       call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7", "", "X-Weir-Admin: 1\r\n");
   EXPECT_EQ(json::parse(reply.body).at("removed"), json::value(1));
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::none);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::none);
   EXPECT_EQ(
       json::parse(call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7").body).at("removed"),
       json::value(0));

@@ -50,19 +50,19 @@ TEST_F(ApiTest, RemovingSaysWhatRemainsAndForgivingEmptiesTheCount) {
   ASSERT_EQ(body.at("remains").as_array().size(), 2U);
   EXPECT_EQ(body.at("remains").at(1).at("text"),
             json::value("the count stands at 4 of 4: the next login lists again"));
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::deny);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::deny);
 
   reply = call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7&forgive=true");
   body = json::parse(reply.body);
   EXPECT_EQ(body.at("emptied").at(0), json::value("per-ip"));
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::none);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::none);
   EXPECT_EQ(call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7&forgive=yes").status, 400);
 
   const std::string token(body.at("undo").as_string());
   EXPECT_EQ(get("/v1/changes").at("changes").at(0).at("undo"), json::value(token));
   reply = call("POST", "/v1/changes/" + token + "/undo");
   EXPECT_EQ(json::parse(reply.body).at("restored"), json::value(1));
-  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), config::Action::deny);
+  EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::deny);
   EXPECT_EQ(call("POST", "/v1/changes/" + token + "/undo").status, 404);
 }
 

@@ -279,7 +279,7 @@ WhatCame replayed(const std::string& yaml, const std::string& event, const std::
   EXPECT_EQ(replay->rows(), events);
   for (const policies::Policy& policy : engine->set().policies)
     out.late += engine->late(policy.name);
-  for (const policies::ActionRow& row : policies::action_rows()) {
+  for (const ActionRow& row : kActions) {
     const std::size_t many = replay->tally().effect(row.action);
     if (many != 0) out.words[row.verdict.empty() ? "pass" : std::string(row.verdict)] = many;
   }

@@ -32,7 +32,7 @@ TEST(MinuteQuota, begins_anew_after_a_quiet_minute) {
 News listed_news() {
   News news;
   news.kind = News::Kind::listed;
-  news.effect = policies::Action::graylist;
+  news.effect = Action::graylist;
   news.created = true;
   news.list = true;
   news.time = kStart;
@@ -116,7 +116,7 @@ TEST(VerdictLine, is_one_line_for_people) {
             "08:15:00\n");
   News news = listed_news();
   news.kind = News::Kind::verdict;
-  news.effect = policies::Action::deny;
+  news.effect = Action::deny;
   news.status = 429;
   news.client = *Address::parse("203.0.113.7");
   news.method = std::string_view("POST");

@@ -19,7 +19,7 @@ struct ReportTest : testing::Test {
 
   static News verdict() {
     News news;
-    news.effect = policies::Action::deny;
+    news.effect = Action::deny;
     news.status = 429;
     news.decider = std::string_view("rewards");
     news.time = from_ms(1'800'000'000'000);
@@ -83,7 +83,7 @@ policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: g
   const TimePoint start = from_ms(1'800'000'000'000);
   policies::Verdict refused;
   refused.kind = policies::Verdict::Kind::refuse;
-  refused.effect = policies::Action::deny;
+  refused.effect = Action::deny;
   refused.status = 429;
   Request request;
   policies::Observer::Listed entry{};
@@ -121,7 +121,7 @@ policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: f
   request.path = "/seen";
   request.client = *Address::parse("203.0.113.7");
   policies::Verdict flagged;
-  flagged.effect = policies::Action::flag;
+  flagged.effect = Action::flag;
   const auto judge = [&](int times) {
     for (int i = 0; i < times; ++i) report.observer(0).judged(*configuration.set, request, flagged);
     report.drain();

@@ -96,7 +96,7 @@ limit_conn_zone $binary_remote_addr zone=addr:1m;
 server { limit_conn addr 10; limit_conn perserver 100; }
 )"));
   ASSERT_EQ(policies.size(), 2U);
-  EXPECT_EQ(policies[0].metric.kind, MetricDef::Kind::in_flight);
+  EXPECT_EQ(policies[0].metric.kind, Metric::in_flight);
   EXPECT_EQ(limit_of(policies[0]), 10);
   EXPECT_EQ(limit_of(policies[1]), 100);
   EXPECT_EQ(policies[1].key.at(0).field.value, "host");
@@ -139,11 +139,11 @@ frontend web
   EXPECT_EQ(limit_of(policies[0]), 100);
   EXPECT_EQ(policies[0].charge.value, Charge::always) << "HAProxy counts refused requests too";
   EXPECT_EQ(policies[1].watch.at(0).value, "http_error");
-  EXPECT_EQ(policies[1].then.at(0).compare, Rung::Compare::at);
+  EXPECT_EQ(policies[1].then.at(0).compare, Compare::at);
   EXPECT_EQ(policies[1].then.at(0).condition->value,
             "(path.startsWith(\"/login\") || path.startsWith(\"/signin\")) && "
             "!(ip.cidr(\"10.0.0.0/8\"))");
-  EXPECT_EQ(policies[2].metric.kind, MetricDef::Kind::in_flight);
+  EXPECT_EQ(policies[2].metric.kind, Metric::in_flight);
   EXPECT_EQ(policies[2].then.at(0).status->value, 403);
   EXPECT_TRUE(got.left_out.empty()) << got.yaml;
 }

@@ -83,7 +83,7 @@ TEST(Load, the_example_of_the_design) {
   EXPECT_EQ(ip.then[1].durations[0].value, std::chrono::minutes{15});
   EXPECT_EQ(std::get<Located<Number>>(ip.then[2].limit).value, Number{50});
   EXPECT_EQ(m.policies[1].reset->value, "login_ok");
-  EXPECT_EQ(m.policies[2].metric.kind, MetricDef::Kind::distinct);
+  EXPECT_EQ(m.policies[2].metric.kind, Metric::distinct);
   EXPECT_EQ(m.policies[2].metric.arguments[0].value, "user");
   EXPECT_EQ(m.policies[2].metric.arguments[0].where.column, 22u);
   EXPECT_TRUE(m.policies[3].window->exact);

@@ -41,7 +41,7 @@ TEST(RateWindow, IsABucketInLowestTerms) {
     EXPECT_EQ(policy.window->drain.count(), row.ms) << row.rate;
     EXPECT_TRUE(policy.window->is_rate);
     EXPECT_EQ(policy.window->capacity, Number(20));
-    EXPECT_EQ(policy.then.front().compare, Rung::Compare::over) << "over the burst";
+    EXPECT_EQ(policy.then.front().compare, Compare::over) << "over the burst";
     EXPECT_EQ(std::get<Located<Number>>(policy.then.front().limit).value, Number(20));
   }
   const Read paced = read("{rate: 10/s, burst: 20}", "[{over: 1, do: delay}, {do: deny}]");

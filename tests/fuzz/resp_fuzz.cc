@@ -18,7 +18,7 @@ using namespace weir;
 
 namespace {
 
-limiter::CounterSpec spec_of(limiter::Metric metric, bool outcome) {
+limiter::CounterSpec spec_of(Metric metric, bool outcome) {
   limiter::CounterSpec spec;
   spec.metric = metric;
   spec.window = limiter::Window::log;
@@ -27,8 +27,8 @@ limiter::CounterSpec spec_of(limiter::Metric metric, bool outcome) {
 }
 
 void read_as_answers(const store::Reply& reply) {
-  static const limiter::SharedCounter last({1, 2}, spec_of(limiter::Metric::last, true));
-  static const limiter::SharedCounter count({3, 4}, spec_of(limiter::Metric::count, false));
+  static const limiter::SharedCounter last({1, 2}, spec_of(Metric::last, true));
+  static const limiter::SharedCounter count({3, 4}, spec_of(Metric::count, false));
   static const limiter::SharedPart both[] = {{&last, {}, 0}, {&count, {}, 0}};
   limiter::SharedReply out;
   for (const std::span<const limiter::SharedPart> parts :
@@ -56,8 +56,7 @@ void read_as_answers(const store::Reply& reply) {
 
 void read_as_text(std::string_view text) {
   static store::NearReading reading;
-  for (const limiter::Metric metric :
-       {limiter::Metric::count, limiter::Metric::distinct, limiter::Metric::average}) {
+  for (const Metric metric : {Metric::count, Metric::distinct, Metric::average}) {
     for (const bool real : {false, true}) {
       limiter::CounterSpec spec = spec_of(metric, false);
       spec.real = real;

@@ -13,8 +13,6 @@
 
 /// Replicas that exchange their counts through one store, in a time of their own.
 namespace weir::gate {
-
-using limiter::Metric;
 using limiter::Window;
 
 /// One store for all replicas. Each has a line to it that takes its time, loses replies, or is cut.

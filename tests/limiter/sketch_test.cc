@@ -142,7 +142,7 @@ TEST(HyperLogLog, IsAsGoodAsPfcountOfARealRedis) {
 }
 
 /// A view of distinct members per group over hopping windows, whose every number is near the truth.
-void expect_close(ViewSpec::Method method) {
+void expect_close(Method method) {
   ViewSpec exact;
   exact.metric = Metric::distinct;
   exact.length = milliseconds{100};
@@ -201,15 +201,13 @@ void expect_close(ViewSpec::Method method) {
   EXPECT_EQ(view->stats().late, truth->stats().late);
 }
 
-TEST(SketchView, BloomIsNearTheTruthInEveryWindowAndGroup) {
-  expect_close(ViewSpec::Method::bloom);
-}
-TEST(SketchView, HllIsNearTheTruthInEveryWindowAndGroup) { expect_close(ViewSpec::Method::hll); }
+TEST(SketchView, BloomIsNearTheTruthInEveryWindowAndGroup) { expect_close(Method::bloom); }
+TEST(SketchView, HllIsNearTheTruthInEveryWindowAndGroup) { expect_close(Method::hll); }
 
 TEST(SketchView, AFilterThatFindsNoRoomDropsTheEvent) {
   ViewSpec spec;
   spec.metric = Metric::distinct;
-  spec.method = ViewSpec::Method::bloom;
+  spec.method = Method::bloom;
   spec.length = spec.hop = milliseconds{10};
   spec.grouped = false;
   const auto view = make_view(spec);

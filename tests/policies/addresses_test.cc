@@ -56,7 +56,7 @@ struct Addresses : testing::Test {
     const Action effect = verdict.effect;
     // What a record says has happened: it resets at once.
     if (world.last->is_open()) world.answer(*world.last, 0);
-    const ActionRow& action = action_row(effect);
+    const ActionRow& action = row_of(effect);
     return effect == Action::none   ? "pass"
            : action.verdict.empty() ? std::string(action.name)
                                     : std::string(action.verdict);

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::answer_in_hand_test {
@@ -38,7 +38,7 @@ class Lines final : public RowSink {
   std::string all;
   void reading(const Row& row) override { line(row, "reading"); }
   void verdict(const Row& row, const Rung& rung, std::size_t, std::optional<Number>) override {
-    line(row, action_row(rung.action).name);
+    line(row, row_of(rung.action).name);
   }
 
  private:
@@ -59,7 +59,7 @@ std::string send(World& world, TestRequest& request, int status, bool in_hand) {
   options.rows = &lines;
   if (in_hand) options.answer = &answer;
   const Verdict& verdict = world.start(request.view(world.now), options);
-  lines.all += action_row(verdict.effect).name;
+  lines.all += row_of(verdict.effect).name;
   if (!world.last->is_open()) return lines.all;
   world.driver.answer(*world.last, answer, world.instant());
   world.driver.end(*world.last, world.instant());

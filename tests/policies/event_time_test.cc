@@ -1,8 +1,8 @@
 // `clock: event` with `late`: policies that count by the times which events bring.
 #include <gmock/gmock.h>
 
+#include "core/words.h"
 #include "policies/judgement/row_sink.h"
-#include "policies/set/actions.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::event_time_test {
@@ -17,7 +17,7 @@ class Readings final : public RowSink {
   std::vector<std::string> all;
   void reading(const Row& row) override { all.push_back(text(row)); }
   void verdict(const Row&, const Rung& rung, std::size_t, std::optional<Number>) override {
-    all.back() += " " + std::string(action_row(rung.action).name);
+    all.back() += " " + std::string(row_of(rung.action).name);
   }
 
  private:

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::flat_judging_test {
@@ -36,7 +36,7 @@ class Lines final : public RowSink {
   std::string all;
   void reading(const Row& row) override { line(row, "reading"); }
   void verdict(const Row& row, const Rung& rung, std::size_t, std::optional<Number>) override {
-    line(row, action_row(rung.action).name);
+    line(row, row_of(rung.action).name);
   }
 
  private:
@@ -60,7 +60,7 @@ std::string send(World& world, TestRequest& request, int status, bool needs_plan
   options.needs_plan = needs_plan;
   options.answer = &answer;
   const Verdict& verdict = world.start(request.view(world.now), options);
-  lines.all += action_row(verdict.effect).name;
+  lines.all += row_of(verdict.effect).name;
   lines.all +=
       " " + std::to_string(verdict.status) + " " + std::to_string(verdict.standings.size());
   if (!world.last->is_open()) return lines.all;

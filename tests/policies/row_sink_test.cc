@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "policies/set/actions.h"
+#include "core/words.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::row_sink_test {
@@ -20,7 +20,7 @@ class Lines final : public RowSink {
   void ruled(const Row& row) override { all.push_back(text(row, "ruled")); }
   void verdict(const Row& row, const Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
-    all.push_back(text(row, action_row(rung.action).name) + " rung " + std::to_string(index) +
+    all.push_back(text(row, row_of(rung.action).name) + " rung " + std::to_string(index) +
                   " limit " + (limit ? limit->to_string() : "none"));
   }
 

@@ -15,7 +15,6 @@ namespace weir::policies::shared_views_test {
 namespace {
 
 namespace json = boost::json;
-using limiter::Metric;
 using limiter::ViewSpec;
 
 const HashSecret kSecret = HashSecret::from_bytes({5});

@@ -128,7 +128,7 @@ class World {
                std::string(effect.body),
                effect.hold,
                nullptr};
-    const ActionRow& row = action_row(verdict.effect);
+    const ActionRow& row = row_of(verdict.effect);
     out.effect = verdict.kind == Verdict::Kind::wait ? "wait"
                  : verdict.exempt                    ? "exempt"
                  : !verdict.defect.empty()           ? "defect"

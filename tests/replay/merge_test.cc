@@ -13,8 +13,6 @@
 namespace weir::replay::merge_test {
 namespace {
 
-using policies::Action;
-
 struct MergeTest : testing::Test {
   MergeTest() { RecordProperty("seed", std::to_string(seed)); }
   const std::random_device::result_type seed = std::random_device{}();

@@ -11,7 +11,6 @@ namespace weir::store::decimal_test {
 namespace {
 
 using limiter::CounterSpec;
-using limiter::Metric;
 using limiter::SharedCounter;
 using limiter::SharedError;
 using limiter::SharedPart;

@@ -7,7 +7,6 @@ namespace weir::store::test {
 namespace {
 
 using limiter::CounterSpec;
-using limiter::Metric;
 using limiter::SharedCounter;
 using limiter::SharedId;
 using limiter::SharedOp;

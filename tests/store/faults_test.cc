@@ -469,7 +469,7 @@ TEST(Faults, WhatIsSentAgainCountsOnce) {
     spec.length = milliseconds(3'600'000);
     spec.unit = CalendarUnit::month;
     spec.zone = TimeZone::find("UTC");
-    spec.outcome = kind.metric != limiter::Metric::last;
+    spec.outcome = kind.metric != Metric::last;
     counters.emplace_back(Hash128{1000 + counters.size(), 5}, spec);
     if (kind.shared != limiter::SharedForm::fixed && kind.shared != limiter::SharedForm::ring)
       continue;
@@ -484,7 +484,7 @@ TEST(Faults, WhatIsSentAgainCountsOnce) {
       SharedPart part;
       part.counter = &counter;
       SharedOp& op = ask.add(verb, {part}, key);
-      op.event.amount = counter.spec.metric == limiter::Metric::count ? 2 : 3;
+      op.event.amount = counter.spec.metric == Metric::count ? 2 : 3;
       op.event.member = 0x1122334455667788U;
       op.event.datum = &datum;
       op.lifetime = milliseconds(60'000);
@@ -531,7 +531,7 @@ TEST(Faults, ADecisionThatTheStoreDoesNotRememberIsSentOnce) {
   const auto direct = test::connected(world, test::unix_settings(redis.path()));
   for (const Window window : {Window::every, Window::ring, Window::log}) {
     limiter::CounterSpec spec;
-    spec.metric = window == Window::log ? limiter::Metric::count : limiter::Metric::sum;
+    spec.metric = window == Window::log ? Metric::count : Metric::sum;
     spec.window = window;
     spec.length = milliseconds(3'600'000);
     const SharedCounter counter(Hash128{2000 + static_cast<std::uint64_t>(window), 5}, spec);

@@ -10,7 +10,6 @@ namespace weir::store::near_reading_test {
 namespace {
 
 using limiter::CounterSpec;
-using limiter::Metric;
 using limiter::Reading;
 
 std::string part(double n, double value) {

@@ -12,7 +12,6 @@ namespace {
 
 using limiter::Ceiling;
 using limiter::CounterSpec;
-using limiter::Metric;
 using limiter::SharedCounter;
 using limiter::SharedError;
 using limiter::SharedOp;

@@ -14,7 +14,6 @@ namespace {
 
 using limiter::Ceiling;
 using limiter::CounterSpec;
-using limiter::Metric;
 using limiter::SharedCounter;
 using limiter::SharedError;
 using limiter::SharedPart;

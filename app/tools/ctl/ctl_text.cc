@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <cctype>
 #include <cstdio>
 #include <map>
 
@@ -11,16 +12,13 @@
 #include "config/text/units.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
-#include "policies/set/actions.h"
+#include "core/words.h"
 
 namespace weir::app {
 
 namespace json = boost::json;
 
 namespace {
-
-constexpr std::array<std::string_view, 5> kActions{"flag", "graylist", "delay", "challenge",
-                                                   "deny"};
 
 const json::value& part(const json::value& of, std::string_view name) {
   static const json::value kNull;
@@ -34,9 +32,15 @@ std::string nonzero(std::int64_t n) {
 
 /// Of all actions, those that only score or notify included.
 std::int64_t sum_of(const json::value& by_action) {
-  std::int64_t sum = count_of(by_action, "none");
-  for (const std::string_view action : kActions) sum += count_of(by_action, action);
+  std::int64_t sum = 0;
+  for (const ActionRow& action : kActions) sum += count_of(by_action, action.name);
   return sum;
+}
+
+std::string upper(std::string_view word) {
+  std::string out(word);
+  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
 }
 
 std::string numbered(std::int64_t n, const char* one, const char* many) {
@@ -289,8 +293,10 @@ std::string top_table(const json::value& answer, const json::value& before, doub
       std::snprintf(rate, sizeof rate, "%.1f", static_cast<double>(line.news) / seconds);
     }
     line.cells = {name, cell(policy, "mode"), rate};
-    for (const std::string_view action : kActions)
-      line.cells.push_back(nonzero(count_of(verdicts, action)));
+    for (const ActionRow& action : kActions) {
+      if (action.action != Action::none)
+        line.cells.push_back(nonzero(count_of(verdicts, action.name)));
+    }
     line.cells.push_back(nonzero(sum_of(part(totals, "shadows"))));
     line.cells.push_back(nonzero(count_of(totals, "listed")));
     line.cells.push_back(nonzero(count_of(totals, "missing")));
@@ -299,8 +305,12 @@ std::string top_table(const json::value& answer, const json::value& before, doub
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
     return a.news != b.news ? a.news > b.news : a.all > b.all;
   });
-  Rows rows{{"POLICY", "MODE", "A SECOND", "FLAG", "GRAYLIST", "DELAY", "CHALLENGE", "DENY",
-             "SHADOW", "LISTED", "MISSING"}};
+  std::vector<std::string> head{"POLICY", "MODE", "A SECOND"};
+  for (const ActionRow& action : kActions) {
+    if (action.action != Action::none) head.push_back(upper(action.name));
+  }
+  head.insert(head.end(), {"SHADOW", "LISTED", "MISSING"});
+  Rows rows{std::move(head)};
   for (Line& line : lines) rows.push_back(std::move(line.cells));
   return rows.size() == 1 ? "no policies are configured\n" : columns(rows);
 }
@@ -309,7 +319,7 @@ News news_of(const json::value& row) {
   News news;
   news.kind = cell(row, "kind") == "listed" ? News::Kind::listed : News::Kind::verdict;
   const std::string effect = cell(row, "effect");
-  for (const policies::ActionRow& action : policies::action_rows()) {
+  for (const ActionRow& action : kActions) {
     if (action.name == effect) news.effect = action.action;
   }
   news.shadow = is_true(row, "shadow");

@@ -20,7 +20,7 @@
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/visible.h"
-#include "policies/set/actions.h"
+#include "core/words.h"
 
 namespace weir::app {
 
@@ -51,7 +51,7 @@ bool is_wanted(const json::value& row, const WatchOptions& options) {
 bool knows_verdicts(const WatchOptions& options) {
   for (std::string_view rest = options.verdict; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(','));
-    const auto rows = policies::action_rows();
+    const auto rows = kActions;
     const bool known =
         std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == word; });
     if (!known) {

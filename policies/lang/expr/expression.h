@@ -9,8 +9,8 @@
 
 #include "config/model.h"
 #include "config/text/problem.h"
-#include "core/body_kind.h"
 #include "core/value.h"
+#include "core/words.h"
 #include "policies/lang/slots.h"
 
 namespace weir::policies {

@@ -3,8 +3,8 @@
 #include <span>
 #include <string_view>
 
-#include "core/body_kind.h"
 #include "core/event.h"
+#include "core/words.h"
 
 namespace weir::policies {
 
