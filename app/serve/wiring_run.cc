@@ -464,7 +464,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
                LogLine("a worker has not taken the new policies; it seems to be stuck"));
   }
   const config::Server& server = next.model().server;
-  const auto waiting = needs_restart(settings_, server);
+  const auto waiting = config::needs_restart(settings_, server);
   if (!waiting.empty()) {
     std::string names_text;
     for (const std::string& name : waiting) names_text += (names_text.empty() ? "" : ", ") + name;

@@ -17,21 +17,6 @@ namespace {
 
 constexpr const char* kSystemConfig = "/etc/weir/weir.yaml";
 
-bool same(const config::Endpoint& a, const config::Endpoint& b) {
-  return a.host == b.host && a.port == b.port && a.path == b.path;
-}
-
-bool same(const std::optional<config::Located<config::Endpoint>>& a,
-          const std::optional<config::Located<config::Endpoint>>& b) {
-  return a.has_value() == b.has_value() && (!a || same(a->value, b->value));
-}
-
-template <class T>
-bool same_value(const std::optional<config::Located<T>>& a,
-                const std::optional<config::Located<T>>& b) {
-  return a.has_value() == b.has_value() && (!a || a->value == b->value);
-}
-
 /// Adds what is wrong with the sound policies; not what may only seem so for want of the others.
 void look_for_more(const config::Model& draft, config::Problems& problems) {
   config::Problems more;
@@ -114,96 +99,6 @@ std::string place_of(const Configuration& configuration, const config::Where& wh
   if (where.file >= configuration.loaded.files.size()) return {};
   std::string out = configuration.loaded.files[where.file].name;
   if (where.line != 0) out += ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
-  return out;
-}
-
-namespace {
-
-/// All of `redis:` but user and password, which a reload may rotate.
-std::string place_and_secret(const std::optional<config::Server::Redis>& redis) {
-  if (!redis) return {};
-  std::string out;
-  const auto add = [&out](std::string_view text) { out.append(text).push_back('\n'); };
-  const auto add_text = [&](const std::optional<config::Text>& text) {
-    add(text ? text->value : std::string_view("-"));
-  };
-  add(redis->parsed_url.endpoint.to_string() + (redis->parsed_url.tls ? " tls " : " ") +
-      std::to_string(redis->parsed_url.database));
-  for (const auto* nodes : {&redis->sentinels, &redis->cluster}) {
-    for (const auto& node : *nodes) add(node.value.to_string());
-    add("");
-  }
-  for (const auto* text : {&redis->master, &redis->ca, &redis->cert, &redis->key,
-                           &redis->server_name, &redis->secret, &redis->secret_file}) {
-    add_text(*text);
-  }
-  add(redis->tls || redis->parsed_url.tls ? "tls" : "plain");
-  add(redis->readable_keys ? "readable" : "hashed");
-  add(redis->functions ? "functions" : "scripts");
-  add(std::to_string(redis->timeout.count()) + " " + std::to_string(redis->budget.count()));
-  return out;
-}
-
-}  // namespace
-
-std::vector<std::string> needs_restart(const config::Server& a, const config::Server& b) {
-  std::vector<std::string> out;
-  const auto differs = [&](bool is_same, const char* name) {
-    if (!is_same) out.emplace_back(name);
-  };
-  differs(same(a.proxy.listen.value, b.proxy.listen.value), "proxy.listen");
-  differs(same(a.proxy.upstream, b.proxy.upstream), "proxy.upstream");
-  differs(a.proxy.trust == b.proxy.trust && a.proxy.client_header == b.proxy.client_header,
-          "proxy.client_ip");
-  differs(a.proxy.connect == b.proxy.connect && a.proxy.head == b.proxy.head &&
-              a.proxy.body == b.proxy.body && a.proxy.answer == b.proxy.answer &&
-              a.proxy.idle == b.proxy.idle,
-          "proxy.timeouts");
-  differs(same(a.admin.listen.value, b.admin.listen.value), "admin.listen");
-  differs(same_value(a.admin.token_file, b.admin.token_file), "admin.token_file");
-  differs(a.admin.hosts == b.admin.hosts, "admin.hosts");
-  differs(a.admin.replicas == b.admin.replicas, "admin.replicas");
-  differs(same(a.health.listen.value, b.health.listen.value), "health.listen");
-  differs(same(a.api.listen, b.api.listen) && a.api.none == b.api.none, "api.listen");
-  differs(same_value(a.api.token_file, b.api.token_file), "api.token_file");
-  differs(a.api.hosts == b.api.hosts, "api.hosts");
-  differs(same_value(a.api.ext_authz, b.api.ext_authz), "api.ext_authz");
-  differs(std::equal(a.api.forward_auth.begin(), a.api.forward_auth.end(),
-                     b.api.forward_auth.begin(), b.api.forward_auth.end(),
-                     [](const auto& x, const auto& y) {
-                       return x.caller.value == y.caller.value && x.deny_status == y.deny_status;
-                     }),
-          "api.forward_auth");
-  differs(a.authz.trust == b.authz.trust && a.authz.client_header == b.authz.client_header &&
-              a.authz.hops == b.authz.hops && a.authz.error_response == b.authz.error_response &&
-              a.authz.settle == b.authz.settle,
-          "authz");
-  differs(same(a.grpc.listen, b.grpc.listen) && a.grpc.none == b.grpc.none, "grpc.listen");
-  differs(a.grpc.tls.has_value() == b.grpc.tls.has_value(), "grpc.tls");
-  differs(a.grpc.message == b.grpc.message, "grpc.message");
-  differs(a.grpc.connection_age == b.grpc.connection_age, "grpc.connection_age");
-  differs(same_value(a.state.dir, b.state.dir), "state.dir");
-  differs(a.access_log.is_on == b.access_log.is_on && a.access_log.path == b.access_log.path,
-          "access_log.path");
-  differs(same_value(a.audit.path, b.audit.path) && a.audit.keep == b.audit.keep, "audit");
-  differs(same_value(a.tracing.endpoint, b.tracing.endpoint) &&
-              a.tracing.sample == b.tracing.sample && a.tracing.service == b.tracing.service,
-          "tracing");
-  // Without a word of the user's the running size is what the machine has room for.
-  differs(a.limits.memory_given == b.limits.memory_given &&
-              (!a.limits.memory_given || a.limits.memory == b.limits.memory),
-          "limits.memory");
-  differs(a.limits.keys == b.limits.keys, "limits.keys");
-  differs(a.limits.body == b.limits.body, "limits.body");
-  differs(a.limits.head == b.limits.head, "limits.head");
-  differs(a.limits.connections == b.limits.connections, "limits.connections");
-  differs(a.limits.connections_per_ip == b.limits.connections_per_ip, "limits.connections_per_ip");
-  differs(a.limits.buffers == b.limits.buffers, "limits.buffers");
-  differs(a.limits.held == b.limits.held, "limits.held");
-  differs(a.limits.waiting == b.limits.waiting, "limits.waiting");
-  differs(a.reserve_wait == b.reserve_wait, "reserve.wait");
-  differs(same_value(a.threads, b.threads), "threads");
-  differs(place_and_secret(a.redis) == place_and_secret(b.redis), "redis");
   return out;
 }
 

@@ -40,9 +40,6 @@ admin::LoadReport report_of(const Configuration& configuration, TimePoint at);
 /// Where a problem stands: `policies/login.yaml:14:5`, or the file alone.
 std::string place_of(const Configuration& configuration, const config::Where& where);
 
-/// Names of settings that differ and take effect at the next start only: `proxy.listen`, ...
-std::vector<std::string> needs_restart(const config::Server& running, const config::Server& next);
-
 /// The header fields that policies read, in lower case, as proxy::Server::use() wants them.
 std::vector<std::string> used_header_names(const policies::PolicySet& set);
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "config/sections/sections.h"
+#include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
@@ -86,17 +87,19 @@ constexpr Row<Server::Authz> kClientIp[] = {
     {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "",
       "Proxies in front of the one that asks: the client is the last address that is none of "
       "them."},
-     [](Reader& r, const Member& m, Server::Authz& out) { read_trust(r, m, out.trust); }},
+     [](Reader& r, const Member& m, Server::Authz& out) { read_trust(r, m, out.trust); },
+     same<&Server::Authz::trust>},
     {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
       "Where the proxy says whom it serves; over gRPC also the name of a metadatum."},
      [](Reader& r, const Member& m, Server::Authz& out) {
        read_header_name(r, m, out.client_header);
-     }},
-    {{"hops", R"({"type":"integer","minimum":0,"maximum":16})", "0 to 16", "0",
-      "Trusted proxies in front of the one that asks, counted from the right; instead of `trust`."},
-     [](Reader& r, const Member& m, Server::Authz& out) {
-       if (const auto hops = r.integer(m, 0, 16)) out.hops = static_cast<unsigned>(*hops);
-     }},
+     },
+     same<&Server::Authz::client_header>},
+    number<&Server::Authz::hops, 0, 16>(
+        "hops", "0",
+        "Trusted proxies in front of the one that asks, counted from the right; instead of "
+        "`trust`.",
+        TakesEffect::at_start),
 };
 
 constexpr Row<Server::Authz> kAuthz[] = {
@@ -108,21 +111,23 @@ constexpr Row<Server::Authz> kAuthz[] = {
          r.error(*m.value, "\"hops\" and \"trust\" are two ways to say the same",
                  "name the proxies (trust), or count them (hops)");
        }
-     }},
+     },
+     same_in<kClientIp>},
     {{"error_response", shape::kBoolean, "`true` or `false`", "`false`",
       "Over gRPC, tell Envoy of a failure with `error_response` (Envoy 1.37 or newer): older ones "
       "take it for a refusal."},
-     [](Reader& r, const Member& m, Server::Authz& out) { set(r.boolean(m), out.error_response); }},
-    {{"settle", shape::kDuration, "duration, 100ms to 1h", "`1m`",
-      "For the app to tell of its answer (`POST /v1/events` with `request_id`); what nobody has "
-      "told "
-      "of by then is not counted."},
-     [](Reader& r, const Member& m, Server::Authz& out) {
-       set(r.duration(m, milliseconds{100}, std::chrono::hours{1}), out.settle);
-     }},
+     [](Reader& r, const Member& m, Server::Authz& out) { set(r.boolean(m), out.error_response); },
+     same<&Server::Authz::error_response>},
+    duration<&Server::Authz::settle, 100, 3'600'000>(
+        "settle", "`1m`",
+        "For the app to tell of its answer (`POST /v1/events` with `request_id`); what nobody has "
+        "told of by then is not counted.",
+        TakesEffect::at_start),
 };
 
 }  // namespace
+
+bool same_authz(const Server::Authz& a, const Server::Authz& b) { return same_in<kAuthz>(a, b); }
 
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out) {
   out = Text{"/ext_authz", m.value->where};

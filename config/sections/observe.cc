@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "config/sections/sections.h"
+#include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
@@ -59,7 +60,8 @@ constexpr Row<Server::AccessLog> kAccessLog[] = {
       "Where the lines go. A file is opened again on SIGHUP, and when it was moved."},
      [](Reader& r, const Member& m, Server::AccessLog& out) {
        if (const auto text = r.text(m)) out.path = text->value;
-     }},
+     },
+     same<&Server::AccessLog::is_on, &Server::AccessLog::path>},
     {{"sample", kPart, "`1%`, or 0 to 1", "`100%`", "Which part of the requests has a line."},
      [](Reader& r, const Member& m, Server::AccessLog& out) { read_part(r, m, out.wants.sample); }},
     {{"always",
@@ -103,29 +105,42 @@ constexpr Row<Server::Tracing> kTracing[] = {
                         "machine pass the spans on");
        }
        out.endpoint = text;
-     }},
+     },
+     same<&Server::Tracing::endpoint>},
     {{"sample", kPart, "`1%`, or 0 to 1", "`1%`",
       "Which part of the requests is traced; of requests by trusted peers, what their "
       "`traceparent` "
       "says."},
-     [](Reader& r, const Member& m, Server::Tracing& out) { read_part(r, m, out.sample); }},
+     [](Reader& r, const Member& m, Server::Tracing& out) { read_part(r, m, out.sample); },
+     same<&Server::Tracing::sample>},
     {{"service", shape::kText, "text", "`weir`", "`service.name` of the spans."},
      [](Reader& r, const Member& m, Server::Tracing& out) {
        if (const auto text = r.text(m)) out.service = text->value;
-     }},
+     },
+     same<&Server::Tracing::service>},
 };
 
 constexpr Row<Server::Audit> kAudit[] = {
     {{"path", shape::kText, "path of a file", "the log",
       "Where the lines go. Opened again on SIGHUP, and when it was moved."},
-     [](Reader& r, const Member& m, Server::Audit& out) { out.path = r.text(m); }},
-    {{"keep", shape::kCount, "1 to 10000", "1000", "So many entries `GET /v1/audit` can show."},
-     [](Reader& r, const Member& m, Server::Audit& out) {
-       if (const auto n = r.integer(m, 1, 10'000)) out.keep = static_cast<std::uint32_t>(*n);
-     }},
+     [](Reader& r, const Member& m, Server::Audit& out) { out.path = r.text(m); },
+     same<&Server::Audit::path>},
+    number<&Server::Audit::keep, 1, 10'000>(
+        "keep", "1000", "So many entries `GET /v1/audit` can show.", TakesEffect::at_start),
 };
 
 }  // namespace
+
+bool same_tracing(const Server& a, const Server& b) {
+  return same_in<kTracing>(a.tracing, b.tracing);
+}
+
+bool same_audit(const Server& a, const Server& b) { return same_in<kAudit>(a.audit, b.audit); }
+
+void add_access_log_changes(const Server::AccessLog& a, const Server::AccessLog& b,
+                            std::vector<std::string>& out) {
+  add_changes<kAccessLog>("access_log", a, b, out);
+}
 
 void read_access_log(Reader& reader, const Member& m, Server& out) {
   out.access_log.is_on = true;

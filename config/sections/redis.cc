@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/sections/sections.h"
+#include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 #include "core/redis_url.h"
@@ -31,9 +32,11 @@ void read_nodes(Reader& r, const Member& m, std::vector<Located<RedisEndpoint>>&
 
 constexpr Row<Redis> kSentinel[] = {
     {{"name", shape::kText, "text", "required", "The name that the Sentinels know the master by."},
-     read_text<&Redis::master>},
+     read_text<&Redis::master>,
+     same<&Redis::master>},
     {{"nodes", shape::kTexts, "list of `HOST:PORT`", "required", "Some of the Sentinels."},
-     [](Reader& r, const Member& m, Redis& out) { read_nodes<26379>(r, m, out.sentinels); }},
+     [](Reader& r, const Member& m, Redis& out) { read_nodes<26379>(r, m, out.sentinels); },
+     same<&Redis::sentinels>},
     {{"user", shape::kText, "text", "", "Of the Sentinels' ACL."},
      read_text<&Redis::sentinel_user>},
     {{"password_file", shape::kText, "path", "", "File of the Sentinels' password."},
@@ -42,12 +45,17 @@ constexpr Row<Redis> kSentinel[] = {
 
 constexpr Row<Redis> kTls[] = {
     {{"ca", shape::kText, "path of a PEM file", "the system's", "Whose certificates are believed."},
-     read_text<&Redis::ca>},
+     read_text<&Redis::ca>,
+     same<&Redis::ca>},
     {{"cert", shape::kText, "path of a PEM file", "", "Our certificate, with its chain."},
-     read_text<&Redis::cert>},
-    {{"key", shape::kText, "path of a PEM file", "", "Its private key."}, read_text<&Redis::key>},
+     read_text<&Redis::cert>,
+     same<&Redis::cert>},
+    {{"key", shape::kText, "path of a PEM file", "", "Its private key."},
+     read_text<&Redis::key>,
+     same<&Redis::key>},
     {{"server_name", shape::kText, "host name", "the host", "The name that the server must prove."},
-     read_text<&Redis::server_name>},
+     read_text<&Redis::server_name>,
+     same<&Redis::server_name>},
 };
 
 constexpr Row<Redis> kRedis[] = {
@@ -64,16 +72,22 @@ constexpr Row<Redis> kRedis[] = {
        if (!url->password.empty())
          r.problems().warning(m.value->where, "a password stands in the configuration",
                               "write \"password_file\"");
+     },
+     [](const Redis& a, const Redis& b) {
+       const RedisUrl &x = a.parsed_url, &y = b.parsed_url;
+       return x.endpoint.to_string() == y.endpoint.to_string() && x.database == y.database;
      }},
     {{"sentinel", R"({"$ref":"#/$defs/sentinel"})", "map (below)", "",
       "The master that Sentinels name, instead of `url`."},
      [](Reader& r, const Member& m, Redis& out) {
        out.sentinel = m.key->where;
        r.walk(*m.value, "\"sentinel\"", kSentinel, out);
-     }},
+     },
+     same_in<kSentinel>},
     {{"cluster", shape::kTexts, "list of `HOST:PORT`", "",
       "Some nodes of a Cluster, instead of `url`."},
-     [](Reader& r, const Member& m, Redis& out) { read_nodes<6379>(r, m, out.cluster); }},
+     [](Reader& r, const Member& m, Redis& out) { read_nodes<6379>(r, m, out.cluster); },
+     same<&Redis::cluster>},
     {{"user", shape::kText, "text", "that of `url`", "Of Redis' ACL."}, read_text<&Redis::user>},
     {{"password", shape::kText, "text", "that of `url`",
       "Of that user; rather from the environment, or a file."},
@@ -88,34 +102,42 @@ constexpr Row<Redis> kRedis[] = {
        r.walk(*m.value, "\"tls\"", kTls, out);
        if (out.cert.has_value() != out.key.has_value())
          r.error(*m.key, "\"cert\" and \"key\" go together");
+     },
+     [](const Redis& a, const Redis& b) {
+       const auto is_tls = [](const Redis& redis) { return redis.tls || redis.parsed_url.tls; };
+       return is_tls(a) == is_tls(b) && same_in<kTls>(a, b);
      }},
-    {{"timeout", shape::kDuration, "duration, 5ms to 10s", "`50ms`",
-      "Without any answer for so long a connection is given up."},
-     [](Reader& r, const Member& m, Redis& out) {
-       set(r.duration(m, milliseconds{5}, milliseconds{10'000}), out.timeout);
-     }},
-    {{"budget", shape::kDuration, "duration, 1ms to 10s", "`5ms`",
-      "What a request waits for Redis at most; then `on_error`."},
-     [](Reader& r, const Member& m, Redis& out) {
-       set(r.duration(m, milliseconds{1}, milliseconds{10'000}), out.budget);
-     }},
+    duration<&Redis::timeout, 5, 10'000>("timeout", "`50ms`",
+                                         "Without any answer for so long a connection is given up.",
+                                         TakesEffect::at_start),
+    duration<&Redis::budget, 1, 10'000>("budget", "`5ms`",
+                                        "What a request waits for Redis at most; then `on_error`.",
+                                        TakesEffect::at_start),
     {{"secret", shape::kText, "text", "",
       "Keys the hashes of keys; the same on every replica. Rather from the environment, or a "
       "file."},
-     read_text<&Redis::secret>},
+     read_text<&Redis::secret>,
+     same<&Redis::secret>},
     {{"secret_file", shape::kText, "path", "", "File of the secret."},
-     read_text<&Redis::secret_file>},
+     read_text<&Redis::secret_file>,
+     same<&Redis::secret_file>},
     {{"keys", R"({"enum":["hashed","readable"]})", "`hashed` or `readable`", "`hashed`",
       "How keys stand in Redis."},
      [](Reader& r, const Member& m, Redis& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
-     }},
+     },
+     same<&Redis::readable_keys>},
     {{"functions", shape::kBoolean, "`true` or `false`", "`false`",
       "Scripts as a library of Redis Functions (Redis 7 or newer), instead of by EVALSHA."},
-     [](Reader& r, const Member& m, Redis& out) { set(r.boolean(m), out.functions); }},
+     [](Reader& r, const Member& m, Redis& out) { set(r.boolean(m), out.functions); },
+     same<&Redis::functions>},
 };
 
 }  // namespace
+
+bool same_redis(const std::optional<Redis>& a, const std::optional<Redis>& b) {
+  return a.has_value() == b.has_value() && (!a || same_in<kRedis>(*a, *b));
+}
 
 void read_redis(Reader& r, const Member& m, std::optional<Redis>& out) {
   if (!m.value->is_map()) {

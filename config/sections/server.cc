@@ -1,15 +1,18 @@
 #include <algorithm>
 #include <cctype>
 
+#include "config/load.h"
 #include "config/sections/sections.h"
+#include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
 namespace weir::config {
 namespace {
 
-constexpr milliseconds kMs{1};
-constexpr milliseconds kHour = std::chrono::hours{1};
+constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
+constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
+constexpr TakesEffect kAtStart = TakesEffect::at_start;
 
 void read_listen(Reader& r, const Member& m, Located<Endpoint>& out) {
   const auto word = r.text(m);
@@ -74,32 +77,27 @@ void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
 constexpr Row<Server::Proxy> kClientIp[] = {
     {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "nobody",
       "Hops whose forwarding header is believed."},
-     [](Reader& r, const Member& m, Server::Proxy& out) { read_trust(r, m, out.trust); }},
+     [](Reader& r, const Member& m, Server::Proxy& out) { read_trust(r, m, out.trust); },
+     same<&Server::Proxy::trust>},
     {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
       "The header that the trusted hops set."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        read_header_name(r, m, out.client_header);
-     }},
+     },
+     same<&Server::Proxy::client_header>},
 };
 
-template <milliseconds Server::Proxy::*Field>
-void read_timeout(Reader& r, const Member& m, Server::Proxy& out) {
-  set(r.duration(m, kMs, kHour), out.*Field);
-}
 constexpr Row<Server::Proxy> kTimeouts[] = {
-    {{"connect", shape::kDuration, "duration, 1ms to 1h", "`5s`",
-      "To connect to one address of the upstream."},
-     read_timeout<&Server::Proxy::connect>},
-    {{"head", shape::kDuration, "duration, 1ms to 1h", "`10s`", "To receive a request's head."},
-     read_timeout<&Server::Proxy::head>},
-    {{"body", shape::kDuration, "duration, 1ms to 1h", "`30s`", "Between two reads of a body."},
-     read_timeout<&Server::Proxy::body>},
-    {{"answer", shape::kDuration, "duration, 1ms to 1h", "`1m`",
-      "Until the upstream's answer begins."},
-     read_timeout<&Server::Proxy::answer>},
-    {{"idle", shape::kDuration, "duration, 1ms to 1h", "`1m15s`",
-      "That an unused connection stays open."},
-     read_timeout<&Server::Proxy::idle>},
+    duration<&Server::Proxy::connect, 1, kHour>(
+        "connect", "`5s`", "To connect to one address of the upstream.", kAtStart),
+    duration<&Server::Proxy::head, 1, kHour>("head", "`10s`", "To receive a request's head.",
+                                             kAtStart),
+    duration<&Server::Proxy::body, 1, kHour>("body", "`30s`", "Between two reads of a body.",
+                                             kAtStart),
+    duration<&Server::Proxy::answer, 1, kHour>("answer", "`1m`",
+                                               "Until the upstream's answer begins.", kAtStart),
+    duration<&Server::Proxy::idle, 1, kHour>("idle", "`1m15s`",
+                                             "That an unused connection stays open.", kAtStart),
 };
 
 template <bool PathRules::*Field>
@@ -124,7 +122,8 @@ constexpr Row<PathRules> kPath[] = {
 constexpr Row<Server::Proxy> kProxy[] = {
     {{"listen", shape::kEndpoint, "`HOST:PORT`, `:PORT` or `unix:/path`", "`0.0.0.0:8480`",
       "Where requests come in."},
-     [](Reader& r, const Member& m, Server::Proxy& out) { read_listen(r, m, out.listen); }},
+     [](Reader& r, const Member& m, Server::Proxy& out) { read_listen(r, m, out.listen); },
+     same<&Server::Proxy::listen>},
     {{"upstream", shape::kText, "`http://HOST:PORT` or `unix:/path`", "", "The application."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        const auto word = r.text(m);
@@ -136,12 +135,14 @@ constexpr Row<Server::Proxy> kProxy[] = {
            endpoint->is_unix() ? "" : std::string_view(word->value).substr(7);
        if (authority.ends_with('/')) authority.remove_suffix(1);
        out.upstream_authority = authority;
-     }},
+     },
+     same<&Server::Proxy::upstream>},
     {{"client_ip", R"({"$ref":"#/$defs/client_ip"})", "map (below)", "",
       "Whose word about the caller's address is believed."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        r.walk(*m.value, "\"client_ip\"", kClientIp, out);
-     }},
+     },
+     same_in<kClientIp>},
     {{"path", R"({"$ref":"#/$defs/path"})", "map (below)", "",
       "What of a path means the same, and what has no one meaning."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
@@ -150,26 +151,31 @@ constexpr Row<Server::Proxy> kProxy[] = {
     {{"timeouts", R"({"$ref":"#/$defs/timeouts"})", "map (below)", "", "Deadlines."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        r.walk(*m.value, "\"timeouts\"", kTimeouts, out);
-     }},
+     },
+     same_in<kTimeouts>},
 };
 
 constexpr Row<Server::Admin> kAdmin[] = {
     {{"listen", shape::kEndpoint, "`HOST:PORT` or `unix:/path`", "`127.0.0.1:8481`",
       "Where the admin API listens."},
-     [](Reader& r, const Member& m, Server::Admin& out) { read_listen(r, m, out.listen); }},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_listen(r, m, out.listen); },
+     same<&Server::Admin::listen>},
     {{"token_file", shape::kText, "path", "",
       "File of the bearer token; needed when not on loopback."},
-     [](Reader& r, const Member& m, Server::Admin& out) { out.token_file = r.text(m); }},
+     [](Reader& r, const Member& m, Server::Admin& out) { out.token_file = r.text(m); },
+     same<&Server::Admin::token_file>},
     {{"hosts", shape::kTexts, "list of names, without port", "",
       "Names by which the door may be asked without a token, besides `localhost` and its address. "
       "With "
       "the token any name will do."},
-     [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); }},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); },
+     same<&Server::Admin::hosts>},
     {{"replicas", shape::kTexts, "list of `HOST` or `HOST:PORT`", "",
       "The admin doors of all replicas, such as the name of a headless Service: `GET /v1/replicas` "
       "asks them, and an override is set on all of them where it is asked for. They have the same "
       "token. The default port is 8481."},
-     [](Reader& r, const Member& m, Server::Admin& out) { read_replicas(r, m, out.replicas); }},
+     [](Reader& r, const Member& m, Server::Admin& out) { read_replicas(r, m, out.replicas); },
+     same<&Server::Admin::replicas>},
     {{"approval", shape::kBoolean, "`true` or `false`", "`false`",
       "What one person changes in a table waits until another has approved it."},
      [](Reader& r, const Member& m, Server::Admin& out) { set(r.boolean(m), out.approval); }},
@@ -178,7 +184,8 @@ constexpr Row<Server::Admin> kAdmin[] = {
 constexpr Row<Server::Health> kHealth[] = {
     {{"listen", shape::kEndpoint, "`HOST:PORT` or `unix:/path`", "`0.0.0.0:8482`",
       "Where probes and metrics are answered."},
-     [](Reader& r, const Member& m, Server::Health& out) { read_listen(r, m, out.listen); }},
+     [](Reader& r, const Member& m, Server::Health& out) { read_listen(r, m, out.listen); },
+     same<&Server::Health::listen>},
 };
 
 constexpr Row<Server::Api> kApi[] = {
@@ -192,25 +199,30 @@ constexpr Row<Server::Api> kApi[] = {
        if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
          out.listen = located(m, *endpoint);
        }
-     }},
+     },
+     same<&Server::Api::listen, &Server::Api::none>},
     {{"token_file", shape::kText, "path", "",
       "File of the bearer token; needed when not on loopback."},
-     [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); }},
+     [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); },
+     same<&Server::Api::token_file>},
     {{"hosts", shape::kTexts, "list of names, without port", "",
       "Names by which the door may be asked without a token, besides `localhost` and its address. "
       "With "
       "the token any name will do."},
-     [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); }},
+     [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); },
+     same<&Server::Api::hosts>},
     {{"ext_authz", R"({"$ref":"#/$defs/ext_authz"})", "map (below)", "no such door",
       "Envoy's external authorization over HTTP."},
-     [](Reader& r, const Member& m, Server::Api& out) { read_ext_authz(r, m, out.ext_authz); }},
+     [](Reader& r, const Member& m, Server::Api& out) { read_ext_authz(r, m, out.ext_authz); },
+     same<&Server::Api::ext_authz>},
     {{"forward_auth",
       R"({"anyOf":[{"$ref":"#/$defs/texts"},{"type":"array"},{"type":"object","additionalProperties":{"$ref":"#/$defs/forward_auth"}}]})",
       "list of `nginx`, `traefik`, `caddy`, `haproxy`", "no such door",
       "Proxies that ask at `/forward_auth/NAME`, each with a path of its own."},
      [](Reader& r, const Member& m, Server::Api& out) {
        read_forward_auth(r, m, out.forward_auth);
-     }},
+     },
+     same<&Server::Api::forward_auth>},
 };
 
 constexpr Row<Server::Grpc::Tls> kGrpcTls[] = {
@@ -248,99 +260,81 @@ constexpr Row<Server::Grpc> kGrpc[] = {
        if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
          out.listen = located(m, *endpoint);
        }
-     }},
+     },
+     same<&Server::Grpc::listen, &Server::Grpc::none>},
     {{"tls", R"({"$ref":"#/$defs/grpc_tls"})", "map (below)", "in the clear",
       "TLS, and with which certificates; a reload reads them again."},
-     read_grpc_tls},
-    {{"message", shape::kSize, "size, 16KiB to 64MiB",
-      "`4MiB`, a quarter of a worker's buffers at most",
-      "Largest message that is taken; more than Envoy's `max_request_bytes` and the head "
-      "together."},
-     [](Reader& r, const Member& m, Server::Grpc& out) {
-       constexpr std::uint64_t kLeast = 16 << 10, kMost = std::uint64_t{64} << 20;
-       set(r.size(m, kLeast, kMost), out.message);
+     read_grpc_tls,
+     [](const Server::Grpc& a, const Server::Grpc& b) {
+       return a.tls.has_value() == b.tls.has_value();
      }},
-    {{"connection_age", shape::kDuration, "duration, 1s to 24h", "connections are not ended",
-      "After this, give or take a tenth, a connection is drained, so that its peer connects anew "
-      "and finds replicas that came later."},
-     [](Reader& r, const Member& m, Server::Grpc& out) {
-       set(r.duration(m, std::chrono::seconds{1}, 24 * kHour), out.connection_age);
-     }},
+    size<&Server::Grpc::message, 16 * kKiB, 64 * kMiB>(
+        "message", "`4MiB`, a quarter of a worker's buffers at most",
+        "Largest message that is taken; more than Envoy's `max_request_bytes` and the head "
+        "together.",
+        kAtStart),
+    duration<&Server::Grpc::connection_age, kSecond, 24 * kHour>(
+        "connection_age", "connections are not ended",
+        "After this, give or take a tenth, a connection is drained, so that its peer connects anew "
+        "and finds replicas that came later.",
+        kAtStart),
 };
 
 constexpr Row<Server::State> kState[] = {
     {{"dir", shape::kText, "path of a directory", "",
       "Where list entries and counters survive a restart."},
-     [](Reader& r, const Member& m, Server::State& out) { out.dir = r.text(m); }},
+     [](Reader& r, const Member& m, Server::State& out) { out.dir = r.text(m); },
+     same<&Server::State::dir>},
 };
 
 constexpr Row<Server::Drain> kDrain[] = {
-    {{"delay", shape::kDuration, "duration, 0s to 1h", "`5s`",
-      "After SIGTERM still accepting, readiness already 503."},
-     [](Reader& r, const Member& m, Server::Drain& out) {
-       set(r.duration(m, milliseconds{0}, kHour), out.delay);
-     }},
-    {{"timeout", shape::kDuration, "duration, 0s to 1h", "`30s`", "For what is in flight to end."},
-     [](Reader& r, const Member& m, Server::Drain& out) {
-       set(r.duration(m, milliseconds{0}, kHour), out.timeout);
-     }},
+    duration<&Server::Drain::delay, 0, kHour>(
+        "delay", "`5s`", "After SIGTERM still accepting, readiness already 503."),
+    duration<&Server::Drain::timeout, 0, kHour>("timeout", "`30s`",
+                                                "For what is in flight to end."),
 };
 
-constexpr std::uint64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
-template <std::uint64_t Server::Limits::*Field, std::uint64_t Least, std::uint64_t Most>
-void read_bytes(Reader& r, const Member& m, Server::Limits& out) {
-  set(r.size(m, Least, Most), out.*Field);
-}
-template <std::uint64_t Server::Limits::*Field, std::int64_t Least, std::int64_t Most>
-void read_count(Reader& r, const Member& m, Server::Limits& out) {
-  if (const auto n = r.integer(m, Least, Most)) out.*Field = static_cast<std::uint64_t>(*n);
-}
 constexpr Row<Server::Limits> kLimits[] = {
     {{"memory", shape::kSize, "size, 1MiB to 1024GiB", "`256MiB`, less in a small cgroup",
       "Arena of all counters and lists."},
      [](Reader& r, const Member& m, Server::Limits& out) {
        out.memory_given = true;
-       read_bytes<&Server::Limits::memory, kMiB, 1024 * kGiB>(r, m, out);
+       set(r.size(m, kMiB, 1024 * kGiB), out.memory);
+     },
+     // Without a word of the user's the running size is what the machine has room for.
+     [](const Server::Limits& a, const Server::Limits& b) {
+       return a.memory_given == b.memory_given && (!a.memory_given || a.memory == b.memory);
      }},
-    {{"keys", shape::kCount, "1 to 1000000000", "1000000",
-      "Keys per counter, unless the policy says."},
-     read_count<&Server::Limits::keys, 1, 1'000'000'000>},
-    {{"body", shape::kSize, "size, 1KiB to 16MiB", "`64KiB`", "Body that policies may read."},
-     read_bytes<&Server::Limits::body, kKiB, 16 * kMiB>},
-    {{"head", shape::kSize, "size, 1KiB to 1MiB", "`32KiB`", "Head of a request or answer."},
-     read_bytes<&Server::Limits::head, kKiB, kMiB>},
-    {{"connections", shape::kCount, "1 to 1000000", "10000", "Downstream connections."},
-     read_count<&Server::Limits::connections, 1, 1'000'000>},
-    {{"connections_per_ip", shape::kCount, "1 to 1000000", "three quarters of `connections`",
-      "Downstream connections of one address; of IPv6, of one /64. The default does not hold for "
-      "the hops of `client_ip.trust`, a number does."},
-     [](Reader& r, const Member& m, Server::Limits& out) {
-       if (const auto n = r.integer(m, 1, 1'000'000))
-         out.connections_per_ip = static_cast<std::uint64_t>(*n);
-     }},
-    {{"buffers", shape::kSize, "size, 1MiB to 64GiB", "`64MiB`, less in a small cgroup",
-      "What all connections together keep of requests and answers; over it the oldest unfinished "
-      "requests get 503."},
-     [](Reader& r, const Member& m, Server::Limits& out) {
-       set(r.size(m, kMiB, 64 * kGiB), out.buffers);
-     }},
-    {{"held", R"({"type":"integer","minimum":0})", "0 to 1000000", "1000",
-      "Requests that `delay` holds at once, per worker."},
-     read_count<&Server::Limits::held, 0, 1'000'000>},
-    {{"views", shape::kSize, "size, 1MiB to 64GiB", "`64MiB`",
-      "Memory of all views, in equal shares; keys beyond it are dropped, and counted."},
-     read_bytes<&Server::Limits::views, kMiB, 64 * kGiB>},
-    {{"waiting", R"({"type":"integer","minimum":0})", "0 to 1000000", "1024",
-      "Requests that wait for reservations at once, per worker."},
-     read_count<&Server::Limits::waiting, 0, 1'000'000>},
+    number<&Server::Limits::keys, 1, 1'000'000'000>(
+        "keys", "1000000", "Keys per counter, unless the policy says.", kAtStart),
+    size<&Server::Limits::body, kKiB, 16 * kMiB>("body", "`64KiB`", "Body that policies may read.",
+                                                 kAtStart),
+    size<&Server::Limits::head, kKiB, kMiB>("head", "`32KiB`", "Head of a request or answer.",
+                                            kAtStart),
+    number<&Server::Limits::connections, 1, 1'000'000>("connections", "10000",
+                                                       "Downstream connections.", kAtStart),
+    number<&Server::Limits::connections_per_ip, 1, 1'000'000>(
+        "connections_per_ip", "three quarters of `connections`",
+        "Downstream connections of one address; of IPv6, of one /64. The default does not hold for "
+        "the hops of `client_ip.trust`, a number does.",
+        kAtStart),
+    size<&Server::Limits::buffers, kMiB, 64 * kGiB>(
+        "buffers", "`64MiB`, less in a small cgroup",
+        "What all connections together keep of requests and answers; over it the oldest unfinished "
+        "requests get 503.",
+        kAtStart),
+    number<&Server::Limits::held, 0, 1'000'000>(
+        "held", "1000", "Requests that `delay` holds at once, per worker.", kAtStart),
+    size<&Server::Limits::views, kMiB, 64 * kGiB>(
+        "views", "`64MiB`",
+        "Memory of all views, in equal shares; keys beyond it are dropped, and counted."),
+    number<&Server::Limits::waiting, 0, 1'000'000>(
+        "waiting", "1024", "Requests that wait for reservations at once, per worker.", kAtStart),
 };
 
 constexpr Row<Server> kReserve[] = {
-    {{"wait", shape::kDuration, "duration, 0s to 1m", "`1s`",
-      "For others' reservations to settle."},
-     [](Reader& r, const Member& m, Server& out) {
-       set(r.duration(m, milliseconds{0}, std::chrono::minutes{1}), out.reserve_wait);
-     }},
+    duration<&Server::reserve_wait, 0, kMinute>("wait", "`1s`",
+                                                "For others' reservations to settle.", kAtStart),
     {{"sums", "", "", "", "Reservations of sums."}, nullptr},
 };
 
@@ -402,14 +396,10 @@ constexpr Row<Server::Log> kLog[] = {
      [](Reader& r, const Member& m, Server::Log& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
      }},
-    {{"verdicts_per_second", R"({"type":"integer","minimum":0,"maximum":10000})", "0 to 10000",
-      "50",
-      "Verdicts in the log at most, and as many new list entries; a line says how many more there "
-      "were."},
-     [](Reader& r, const Member& m, Server::Log& out) {
-       if (const auto n = r.integer(m, 0, 10'000))
-         out.verdicts_per_second = static_cast<std::uint32_t>(*n);
-     }},
+    number<&Server::Log::verdicts_per_second, 0, 10'000>(
+        "verdicts_per_second", "50",
+        "Verdicts in the log at most, and as many new list entries; a line says how many more "
+        "there were."),
 };
 
 void read_proxy(Reader& r, const Member& m, Server& out) {
@@ -436,7 +426,8 @@ constexpr Row<Server> kServer[] = {
      [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"api\"", kApi, out.api); }},
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map (below)", "",
       "What is believed of proxies that ask about requests."},
-     [](Reader& r, const Member& m, Server& out) { read_authz(r, m, out.authz); }},
+     [](Reader& r, const Member& m, Server& out) { read_authz(r, m, out.authz); },
+     [](const Server& a, const Server& b) { return same_authz(a.authz, b.authz); }},
     {{"grpc", R"({"$ref":"#/$defs/grpc"})", "map (below)", "",
       "Questions of other proxies, by gRPC."},
      [](Reader& r, const Member& m, Server& out) {
@@ -469,19 +460,23 @@ constexpr Row<Server> kServer[] = {
      read_access_log},
     {{"audit", R"({"$ref":"#/$defs/audit"})", "map (below)", "",
       "A line for each change that an operator makes."},
-     read_audit},
+     read_audit,
+     same_audit},
     {{"tracing", R"({"$ref":"#/$defs/tracing"})", "map (below)", "", "Spans for a collector."},
-     read_tracing},
+     read_tracing,
+     same_tracing},
     {{"threads", shape::kCount, "1 to 1024", "as the CPU quota says", "Workers."},
      [](Reader& r, const Member& m, Server& out) {
        if (const auto n = r.integer(m, 1, 1024))
          out.threads = located(m, static_cast<unsigned>(*n));
-     }},
+     },
+     same<&Server::threads>},
     {{"ratelimit", R"({"$ref":"#/$defs/ratelimit"})", "map (below)", "",
       "Files of envoyproxy/ratelimit, and the rate limit service."},
      [](Reader& r, const Member& m, Server& out) { read_rate_limit(r, m, out.ratelimit); }},
     {{"redis", R"({"$ref":"#/$defs/redis"})", "map (below)", "", "The store of shared counters."},
-     [](Reader& r, const Member& m, Server& out) { read_redis(r, m, out.redis); }},
+     [](Reader& r, const Member& m, Server& out) { read_redis(r, m, out.redis); },
+     [](const Server& a, const Server& b) { return same_redis(a.redis, b.redis); }},
     {{"clock", "", "", "", "Event time."}, nullptr},
 };
 
@@ -510,6 +505,23 @@ void read_header_name(Reader& r, const Member& m, std::string& out) {
                      });
   if (!token) return r.error(*m.value, quoted(text->value) + " is no header name");
   out = std::move(name);
+}
+
+std::vector<std::string> needs_restart(const Server& a, const Server& b) {
+  std::vector<std::string> out;
+  add_changes<kProxy>("proxy", a.proxy, b.proxy, out);
+  add_changes<kAdmin>("admin", a.admin, b.admin, out);
+  add_changes<kHealth>("health", a.health, b.health, out);
+  add_changes<kApi>("api", a.api, b.api, out);
+  add_changes<kGrpc>("grpc", a.grpc, b.grpc, out);
+  add_changes<kState>("state", a.state, b.state, out);
+  add_access_log_changes(a.access_log, b.access_log, out);
+  add_changes<kDrain>("drain", a.drain, b.drain, out);
+  add_changes<kLimits>("limits", a.limits, b.limits, out);
+  add_changes<kReserve>("reserve", a, b, out);
+  add_changes<kLog>("log", a.log, b.log, out);
+  add_changes<kServer>("", a, b, out);
+  return out;
 }
 
 bool read_server(Reader& reader, const Member& section, Server& out) {

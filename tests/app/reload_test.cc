@@ -276,16 +276,16 @@ TEST(NeedsRestart, names_the_settings_that_a_reload_can_not_change) {
     return config::load_text("weir.yaml", text).model->server;
   };
   const auto old = server("weir: 1\nproxy: {upstream: http://127.0.0.1:1}\n");
-  EXPECT_THAT(needs_restart(old, old), ElementsAre());
+  EXPECT_THAT(config::needs_restart(old, old), ElementsAre());
   EXPECT_THAT(
-      needs_restart(old,
-                    server("weir: 1\nproxy: {upstream: http://127.0.0.1:2, listen: 127.0.0.1:9}\n"
-                           "limits: {memory: 32MiB}\nthreads: 3\nstate: {dir: /x}\n")),
+      config::needs_restart(
+          old, server("weir: 1\nproxy: {upstream: http://127.0.0.1:2, listen: 127.0.0.1:9}\n"
+                      "limits: {memory: 32MiB}\nthreads: 3\nstate: {dir: /x}\n")),
       ElementsAre("proxy.listen", "proxy.upstream", "state.dir", "limits.memory", "threads"));
   EXPECT_THAT(
-      needs_restart(old,
-                    server("weir: 1\nproxy: {upstream: http://127.0.0.1:1}\nlog: {level: debug}\n"
-                           "drain: {delay: 1s}\n")),
+      config::needs_restart(
+          old, server("weir: 1\nproxy: {upstream: http://127.0.0.1:1}\nlog: {level: debug}\n"
+                      "drain: {delay: 1s}\n")),
       ElementsAre());
 }
 
