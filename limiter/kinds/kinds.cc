@@ -22,171 +22,147 @@ constexpr const KindOps* kMembers = &kOps<WindowOps<std::uint64_t>>;
 constexpr const KindOps* kExisting = &kOps<WindowOps<std::uint64_t, true>>;
 constexpr const KindOps* kFlights = &kOps<InFlightOps>;
 
-constexpr std::array kTable = {
-    Kind{"count_ring", Metric::count, Window::ring, false, kCounts, SharedForm::ring,
-         "events of the last W, in N+1 buckets: never fewer than there were"},
-    Kind{"count_log", Metric::count, Window::log, false, kUnits, SharedForm::log,
-         "events of the last W, exactly"},
-    Kind{"count_every", Metric::count, Window::every, false, kCounts, SharedForm::fixed,
-         "events of the current window of the epoch's grid"},
-    Kind{"count_every_first", Metric::count, Window::every_first, false, kCounts, SharedForm::fixed,
-         "events of the window that the key's first event began"},
-    Kind{"sum_ring", Metric::sum, Window::ring, false, kIntegers, SharedForm::ring,
-         "integers of the last W, in N+1 buckets, added up"},
-    Kind{"sum_log", Metric::sum, Window::log, false, kIntegers, SharedForm::log,
-         "integers of the last W, added up exactly"},
-    Kind{"sum_every", Metric::sum, Window::every, false, kIntegers, SharedForm::fixed,
-         "integers of the current window of the epoch's grid, added up"},
-    Kind{"sum_every_first", Metric::sum, Window::every_first, false, kIntegers, SharedForm::fixed,
-         "integers of the window that the key's first event began, added up"},
-    Kind{"real_sum_ring", Metric::sum, Window::ring, true, kReals, SharedForm::ring,
-         "doubles of the last W, in N+1 buckets, added up"},
-    Kind{"real_sum_log", Metric::sum, Window::log, true, kReals, SharedForm::log,
-         "doubles of the last W, added up"},
-    Kind{"real_sum_every", Metric::sum, Window::every, true, kReals, SharedForm::fixed,
-         "doubles of the current window of the epoch's grid, added up"},
-    Kind{"real_sum_every_first", Metric::sum, Window::every_first, true, kReals, SharedForm::fixed,
-         "doubles of the window that the key's first event began, added up"},
-    Kind{"distinct_log", Metric::distinct, Window::log, false, kMembers, SharedForm::members,
-         "different members of the last W, exactly; a repeated one is renewed"},
-    Kind{"distinct_every", Metric::distinct, Window::every, false, kMembers, SharedForm::members,
-         "different members of the current window of the epoch's grid"},
-    Kind{"distinct_every_first", Metric::distinct, Window::every_first, false, kMembers,
-         SharedForm::members, "different members of the window that the key's first event began"},
-    Kind{"count_calendar", Metric::count, Window::calendar, false, kCounts, SharedForm::fixed,
-         "events of the natural hour, day, week or month"},
-    Kind{"sum_calendar", Metric::sum, Window::calendar, false, kIntegers, SharedForm::fixed,
-         "integers of the natural hour, day, week or month, added up"},
-    Kind{"real_sum_calendar", Metric::sum, Window::calendar, true, kReals, SharedForm::fixed,
-         "doubles of the natural hour, day, week or month, added up"},
-    Kind{"distinct_calendar", Metric::distinct, Window::calendar, false, kMembers,
-         SharedForm::members, "different members of the natural hour, day, week or month"},
-    Kind{"exists_log", Metric::exists, Window::log, false, kExisting, SharedForm::members,
-         "1 if an earlier event of the last W had the member, else 0"},
-    Kind{"exists_every", Metric::exists, Window::every, false, kExisting, SharedForm::members,
-         "1 if an earlier event of the current window of the epoch's grid had the member, else 0"},
-    Kind{"exists_every_first", Metric::exists, Window::every_first, false, kExisting,
-         SharedForm::members,
-         "1 if an earlier event of the window that the key's first event began had the member"},
-    Kind{"exists_calendar", Metric::exists, Window::calendar, false, kExisting, SharedForm::members,
-         "1 if an earlier event of the natural hour, day, week or month had the member, else 0"},
-    Kind{"average_log", Metric::average, Window::log, false, &kListOps, SharedForm::log,
-         "average of the integers of the last W"},
-    Kind{"average_every", Metric::average, Window::every, false, &kTallyOps, SharedForm::tally,
-         "average of the integers of the current window of the epoch's grid"},
-    Kind{"average_every_first", Metric::average, Window::every_first, false, &kTallyOps,
-         SharedForm::tally,
-         "average of the integers of the window that the key's first event began"},
-    Kind{"average_calendar", Metric::average, Window::calendar, false, &kTallyOps,
-         SharedForm::tally, "average of the integers of the natural hour, day, week or month"},
-    Kind{"average_events", Metric::average, Window::events, false, &kListOps, SharedForm::log,
-         "average of the integers of the last n, none older than W"},
-    Kind{"real_average_log", Metric::average, Window::log, true, &kListOps, SharedForm::log,
-         "average of the doubles of the last W"},
-    Kind{"real_average_every", Metric::average, Window::every, true, &kTallyOps, SharedForm::tally,
-         "average of the doubles of the current window of the epoch's grid"},
-    Kind{"real_average_every_first", Metric::average, Window::every_first, true, &kTallyOps,
-         SharedForm::tally,
-         "average of the doubles of the window that the key's first event began"},
-    Kind{"real_average_calendar", Metric::average, Window::calendar, true, &kTallyOps,
-         SharedForm::tally, "average of the doubles of the natural hour, day, week or month"},
-    Kind{"real_average_events", Metric::average, Window::events, true, &kListOps, SharedForm::log,
-         "average of the doubles of the last n, none older than W"},
-    Kind{"minimum_log", Metric::minimum, Window::log, false, &kListOps, SharedForm::log,
-         "least integer of the last W"},
-    Kind{"minimum_every", Metric::minimum, Window::every, false, &kTallyOps, SharedForm::tally,
-         "least integer of the current window of the epoch's grid"},
-    Kind{"minimum_every_first", Metric::minimum, Window::every_first, false, &kTallyOps,
-         SharedForm::tally, "least integer of the window that the key's first event began"},
-    Kind{"minimum_calendar", Metric::minimum, Window::calendar, false, &kTallyOps,
-         SharedForm::tally, "least integer of the natural hour, day, week or month"},
-    Kind{"minimum_events", Metric::minimum, Window::events, false, &kListOps, SharedForm::log,
-         "least integer of the last n, none older than W"},
-    Kind{"real_minimum_log", Metric::minimum, Window::log, true, &kListOps, SharedForm::log,
-         "least double of the last W"},
-    Kind{"real_minimum_every", Metric::minimum, Window::every, true, &kTallyOps, SharedForm::tally,
-         "least double of the current window of the epoch's grid"},
-    Kind{"real_minimum_every_first", Metric::minimum, Window::every_first, true, &kTallyOps,
-         SharedForm::tally, "least double of the window that the key's first event began"},
-    Kind{"real_minimum_calendar", Metric::minimum, Window::calendar, true, &kTallyOps,
-         SharedForm::tally, "least double of the natural hour, day, week or month"},
-    Kind{"real_minimum_events", Metric::minimum, Window::events, true, &kListOps, SharedForm::log,
-         "least double of the last n, none older than W"},
-    Kind{"maximum_log", Metric::maximum, Window::log, false, &kListOps, SharedForm::log,
-         "greatest integer of the last W"},
-    Kind{"maximum_every", Metric::maximum, Window::every, false, &kTallyOps, SharedForm::tally,
-         "greatest integer of the current window of the epoch's grid"},
-    Kind{"maximum_every_first", Metric::maximum, Window::every_first, false, &kTallyOps,
-         SharedForm::tally, "greatest integer of the window that the key's first event began"},
-    Kind{"maximum_calendar", Metric::maximum, Window::calendar, false, &kTallyOps,
-         SharedForm::tally, "greatest integer of the natural hour, day, week or month"},
-    Kind{"maximum_events", Metric::maximum, Window::events, false, &kListOps, SharedForm::log,
-         "greatest integer of the last n, none older than W"},
-    Kind{"real_maximum_log", Metric::maximum, Window::log, true, &kListOps, SharedForm::log,
-         "greatest double of the last W"},
-    Kind{"real_maximum_every", Metric::maximum, Window::every, true, &kTallyOps, SharedForm::tally,
-         "greatest double of the current window of the epoch's grid"},
-    Kind{"real_maximum_every_first", Metric::maximum, Window::every_first, true, &kTallyOps,
-         SharedForm::tally, "greatest double of the window that the key's first event began"},
-    Kind{"real_maximum_calendar", Metric::maximum, Window::calendar, true, &kTallyOps,
-         SharedForm::tally, "greatest double of the natural hour, day, week or month"},
-    Kind{"real_maximum_events", Metric::maximum, Window::events, true, &kListOps, SharedForm::log,
-         "greatest double of the last n, none older than W"},
-    Kind{"count_events", Metric::count, Window::events, false, &kListOps, SharedForm::log,
-         "events among the last n, none older than W"},
-    Kind{"sum_events", Metric::sum, Window::events, false, &kListOps, SharedForm::log,
-         "integers of the last n events, none older than W, added up"},
-    Kind{"real_sum_events", Metric::sum, Window::events, true, &kListOps, SharedForm::log,
-         "doubles of the last n events, none older than W, added up"},
-    Kind{"distinct_events", Metric::distinct, Window::events, false, &kListOps, SharedForm::log,
-         "different members of the last n events, none older than W"},
-    Kind{"exists_events", Metric::exists, Window::events, false, &kListOps, SharedForm::log,
-         "1 if one of the n events before, none older than W, had the member, else 0"},
-    Kind{"count_leaky", Metric::count, Window::leaky, false, &kLeakyOps, SharedForm::leaky,
-         "level of a bucket that each event fills by 1"},
-    Kind{"sum_leaky", Metric::sum, Window::leaky, false, &kLeakyOps, SharedForm::leaky,
-         "level of a bucket that integers fill"},
-    Kind{"real_sum_leaky", Metric::sum, Window::leaky, true, &kLeakyOps, SharedForm::leaky,
-         "level of a bucket that doubles fill"},
-    Kind{"distinct_leaky", Metric::distinct, Window::leaky, false, &kLeakyOps, SharedForm::leaky,
-         "level of a bucket that each member fills by 1 once"},
-    Kind{"last_log", Metric::last, Window::log, false, &kLastOps, SharedForm::last,
-         "what the previous event remembered, of the last W"},
-    Kind{"last_every", Metric::last, Window::every, false, &kLastOps, SharedForm::last,
-         "what the previous event remembered, of the current window of the epoch's grid"},
-    Kind{"last_every_first", Metric::last, Window::every_first, false, &kLastOps, SharedForm::last,
-         "what the previous event remembered, of the window that the key's first event began"},
-    Kind{"last_calendar", Metric::last, Window::calendar, false, &kLastOps, SharedForm::last,
-         "what the previous event remembered, of the natural hour, day, week or month"},
-    Kind{"last_events", Metric::last, Window::events, false, &kLastOps, SharedForm::last,
-         "what the previous event remembered, of the n events before, none older than W"},
-    Kind{"count_near", Metric::count, Window::log, false, &kNearOps, SharedForm::near,
-         "events of the last W within the radius", true},
-    Kind{"sum_near", Metric::sum, Window::log, false, &kNearOps, SharedForm::near,
-         "integers of the last W within the radius, added up", true},
-    Kind{"real_sum_near", Metric::sum, Window::log, true, &kNearOps, SharedForm::near,
-         "doubles of the last W within the radius, added up", true},
-    Kind{"distinct_near", Metric::distinct, Window::log, false, &kNearOps, SharedForm::near,
-         "different members of the last W within the radius", true},
-    Kind{"exists_near", Metric::exists, Window::log, false, &kNearOps, SharedForm::near,
-         "1 if an earlier event of the last W within the radius had the member, else 0", true},
-    Kind{"average_near", Metric::average, Window::log, false, &kNearOps, SharedForm::near,
-         "average of the integers of the last W within the radius", true},
-    Kind{"real_average_near", Metric::average, Window::log, true, &kNearOps, SharedForm::near,
-         "average of the doubles of the last W within the radius", true},
-    Kind{"minimum_near", Metric::minimum, Window::log, false, &kNearOps, SharedForm::near,
-         "least integer of the last W within the radius", true},
-    Kind{"real_minimum_near", Metric::minimum, Window::log, true, &kNearOps, SharedForm::near,
-         "least double of the last W within the radius", true},
-    Kind{"maximum_near", Metric::maximum, Window::log, false, &kNearOps, SharedForm::near,
-         "greatest integer of the last W within the radius", true},
-    Kind{"real_maximum_near", Metric::maximum, Window::log, true, &kNearOps, SharedForm::near,
-         "greatest double of the last W within the radius", true},
+/// How a metric is kept over a window, here and in the shared store. No ops: it is not kept.
+struct Way {
+  const KindOps* ops = nullptr;
+  SharedForm shared{};
+};
+
+/// A metric over all windows.
+struct Measure {
+  Metric metric;
+  bool real;
+  std::string_view name;
+  std::string_view what;
+  Way ring, log;
+  Way fixed;  // grids, calendars, and the window that the key's first event begins
+  Way events, leaky;
+  Way near;  // within a radius, of the last W
+};
+
+constexpr Way kNone{};
+constexpr Way kLists{&kListOps, SharedForm::log};
+constexpr Way kTallies{&kTallyOps, SharedForm::tally};
+constexpr Way kBuckets{&kLeakyOps, SharedForm::leaky};
+constexpr Way kLasts{&kLastOps, SharedForm::last};
+constexpr Way kNear{&kNearOps, SharedForm::near};
+
+constexpr Way in_members(const KindOps* ops) { return {ops, SharedForm::members}; }
+/// Counts and sums: the totals of a few buckets, or of one window.
+constexpr Measure totals(Metric metric, bool real, std::string_view name, std::string_view what,
+                         const KindOps* ops, const KindOps* log) {
+  return {metric,
+          real,
+          name,
+          what,
+          {ops, SharedForm::ring},
+          {log, SharedForm::log},
+          {ops, SharedForm::fixed},
+          kLists,
+          kBuckets,
+          kNear};
+}
+/// Metrics that need all amounts of a sliding window, and of a fixed one a few numbers.
+constexpr Measure of_amounts(Metric metric, bool real, std::string_view name,
+                             std::string_view what) {
+  return {metric, real, name, what, kNone, kLists, kTallies, kLists, kNone, kNear};
+}
+
+constexpr std::array kMeasures{
+    totals(Metric::count, false, "count", "events", kCounts, kUnits),
+    totals(Metric::sum, false, "sum", "sum of the integers", kIntegers, kIntegers),
+    totals(Metric::sum, true, "real_sum", "sum of the doubles", kReals, kReals),
+    Measure{Metric::distinct, false, "distinct", "different members", kNone, in_members(kMembers),
+            in_members(kMembers), kLists, kBuckets, kNear},
+    Measure{Metric::exists, false, "exists", "1 if an earlier event had the member, else 0:", kNone,
+            in_members(kExisting), in_members(kExisting), kLists, kNone, kNear},
+    of_amounts(Metric::average, false, "average", "average of the integers"),
+    of_amounts(Metric::average, true, "real_average", "average of the doubles"),
+    of_amounts(Metric::minimum, false, "minimum", "least integer"),
+    of_amounts(Metric::minimum, true, "real_minimum", "least double"),
+    of_amounts(Metric::maximum, false, "maximum", "greatest integer"),
+    of_amounts(Metric::maximum, true, "real_maximum", "greatest double"),
+    Measure{Metric::last, false, "last", "what the previous event remembered:", kNone, kLasts,
+            kLasts, kLasts, kNone, kNone},
+};
+
+struct WindowRow {
+  Window window;
+  Way Measure::*way;
+  std::string_view name;
+  std::string_view what;
+};
+constexpr std::array kWindows{
+    WindowRow{Window::ring, &Measure::ring, "ring",
+              "of the last W, in N+1 buckets: never less than there was"},
+    WindowRow{Window::log, &Measure::log, "log", "of exactly the last W"},
+    WindowRow{Window::every, &Measure::fixed, "every", "of the current window of the epoch's grid"},
+    WindowRow{Window::every_first, &Measure::fixed, "every_first",
+              "of the window that the key's first event began"},
+    WindowRow{Window::calendar, &Measure::fixed, "calendar",
+              "of the natural hour, day, week or month"},
+    WindowRow{Window::events, &Measure::events, "events", "of the last n, none older than W"},
+    WindowRow{Window::leaky, &Measure::leaky, "leaky", "in a bucket that drains: its level"},
+    WindowRow{Window::log, &Measure::near, "near", "of the last W within the radius"},
+};
+
+/// A text of the compiler's.
+struct Name {
+  std::array<char, 128> bytes{};
+  std::size_t size = 0;
+  constexpr void add(std::string_view text) {
+    for (const char c : text) bytes[size++] = c;
+  }
+  constexpr std::string_view view() const { return {bytes.data(), size}; }
+};
+
+/// Calls told(measure, window, way) for each pair that is kept.
+template <class F>
+constexpr void for_each_kind(F told) {
+  for (const Measure& measure : kMeasures) {
+    for (const WindowRow& window : kWindows) {
+      if ((measure.*window.way).ops != nullptr) told(measure, window, measure.*window.way);
+    }
+  }
+}
+constexpr std::size_t kPairs = [] {
+  std::size_t n = 0;
+  for_each_kind([&](const Measure&, const WindowRow&, const Way&) { ++n; });
+  return n;
+}();
+constexpr auto texts_of_pairs(std::string_view Measure::*first, std::string_view WindowRow::*second,
+                              std::string_view between) {
+  std::array<Name, kPairs> out{};
+  std::size_t at = 0;
+  for_each_kind([&](const Measure& measure, const WindowRow& window, const Way&) {
+    out[at].add(measure.*first);
+    out[at].add(between);
+    out[at++].add(window.*second);
+  });
+  return out;
+}
+constexpr auto kNames = texts_of_pairs(&Measure::name, &WindowRow::name, "_");
+constexpr auto kHelps = texts_of_pairs(&Measure::what, &WindowRow::what, " ");
+
+/// What is open has no window.
+constexpr std::array kOpen{
     Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights, SharedForm::flights,
          "events begun and not ended"},
     Kind{"in_flight_of_replicas", Metric::in_flight, Window::none, true, kFlights,
          SharedForm::gauges, "events begun and not ended, as each replica says how many it has"},
 };
+
+constexpr auto kTable = [] {
+  std::array<Kind, kPairs + kOpen.size()> out{};
+  std::size_t at = 0;
+  for_each_kind([&](const Measure& measure, const WindowRow& window, const Way& way) {
+    out[at] = {kNames[at].view(), measure.metric, window.window,     measure.real,
+               way.ops,           way.shared,     kHelps[at].view(), window.way == &Measure::near};
+    ++at;
+  });
+  for (const Kind& kind : kOpen) out[at++] = kind;
+  return out;
+}();
 
 }  // namespace
 
@@ -232,11 +208,6 @@ bool parameters_fit(const CounterSpec& spec) noexcept {
   }
 }
 
-bool has_amounts(Metric metric) noexcept {
-  return metric == Metric::sum || metric == Metric::average || metric == Metric::minimum ||
-         metric == Metric::maximum;
-}
-
 }  // namespace
 
 const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept {
@@ -271,7 +242,7 @@ const Kind* find_kind(const CounterSpec& spec) noexcept {
   for (const Kind& kind : kTable) {
     if (kind.metric == spec.metric && kind.window == spec.window && kind.near == near &&
         kind.real ==
-            (spec.real && (has_amounts(spec.metric) || spec.metric == Metric::in_flight))) {
+            (spec.real && (takes_amount(spec.metric) || spec.metric == Metric::in_flight))) {
       return &kind;
     }
   }

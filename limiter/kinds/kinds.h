@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -65,16 +66,19 @@ enum class SharedForm : std::uint8_t {
   near,     ///< events and where they were, in a sorted set for each cell
   decimal,  ///< one total of one window as text, under a key of envoyproxy/ratelimit's making
 };
-inline constexpr std::size_t kSharedForms = 11;
+/// The names of their scripts, in the order above.
+inline constexpr std::array<std::string_view, 11> kSharedForms{
+    "fixed", "ring",    "log",    "members", "tally",  "leaky",
+    "last",  "flights", "gauges", "near",    "decimal"};
 
-/// A row of the table of kinds. A new kind is a row, and its operations.
+/// A metric over a window, and how it is kept. kinds.cc has the metrics and the windows.
 struct Kind {
   std::string_view name;
-  Metric metric;
-  Window window;
-  bool real;
-  const KindOps* ops;
-  SharedForm shared;
+  Metric metric{};
+  Window window{};
+  bool real = false;
+  const KindOps* ops = nullptr;
+  SharedForm shared{};
   std::string_view help;
   bool near = false;  ///< has a radius
 };

@@ -14,14 +14,12 @@ struct ListKind {
   using Entry = Journal::Entry;
   using Head = Journal::Head;
 
-  static bool has_members(const CounterSpec& spec) noexcept {
-    return spec.metric == Metric::distinct || spec.metric == Metric::exists;
-  }
+  static bool has_members(const CounterSpec& spec) noexcept { return takes_members(spec.metric); }
   static bool is_extreme(const CounterSpec& spec) noexcept {
-    return spec.metric == Metric::minimum || spec.metric == Metric::maximum;
+    return Tally::is_extreme(spec.metric);
   }
   static bool is_integer_sum(const CounterSpec& spec) noexcept {
-    return !has_members(spec) && !is_extreme(spec) && !spec.real;
+    return Tally::adds_up(spec.metric) && !spec.real;
   }
 
   static bool valid(const Counter& c, const Amount& event) noexcept {

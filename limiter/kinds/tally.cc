@@ -39,7 +39,7 @@ bool Tally::beyond(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) no
 }
 
 void Tally::add(std::uint64_t bits) noexcept {
-  if (is_extreme()) {
+  if (is_extreme(spec_->metric)) {
     if (n_ == 0 || beyond(*spec_, bits, extreme_)) extreme_ = bits;
   } else if (spec_->real) {
     real_ += std::bit_cast<double>(bits);
@@ -51,7 +51,8 @@ void Tally::add(std::uint64_t bits) noexcept {
 
 void Tally::add_totals(std::uint64_t n, Wide wide, double real, std::uint64_t extreme) noexcept {
   if (n == 0) return;
-  if (is_extreme() && (n_ == 0 || beyond(*spec_, extreme, extreme_))) extreme_ = extreme;
+  if (is_extreme(spec_->metric) && (n_ == 0 || beyond(*spec_, extreme, extreme_)))
+    extreme_ = extreme;
   wide_ += wide;
   real_ += real;
   n_ += n;
@@ -64,8 +65,8 @@ Number Tally::value() const noexcept {
     if (spec_->real) return Number::real(real_);
     return static_cast<std::int64_t>(std::clamp(wide_, kMin, kMax));
   }
-  if (n_ == 0) return spec_->real || !is_extreme() ? Number::real(0) : Number(0);
-  if (is_extreme()) {
+  if (n_ == 0) return spec_->real || !is_extreme(spec_->metric) ? Number::real(0) : Number(0);
+  if (is_extreme(spec_->metric)) {
     if (spec_->real) return Number::real(std::bit_cast<double>(extreme_));
     return static_cast<std::int64_t>(extreme_);
   }

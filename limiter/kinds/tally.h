@@ -25,15 +25,19 @@ class Tally {
   bool has_value() const noexcept { return n_ != 0 || is_sum(); }
   Number value() const noexcept;
   std::uint64_t extreme() const noexcept { return extreme_; }
+  /// Whether the value follows from the number of events and the total of their amounts.
+  static bool adds_up(Metric metric) noexcept {
+    return metric == Metric::count || metric == Metric::sum || metric == Metric::average;
+  }
+  static bool is_extreme(Metric metric) noexcept {
+    return metric == Metric::minimum || metric == Metric::maximum;
+  }
   /// Whether `a` lies beyond `b`: below for a minimum, above for a maximum.
   static bool beyond(const CounterSpec& spec, std::uint64_t a, std::uint64_t b) noexcept;
 
  private:
   bool is_sum() const noexcept {
     return spec_->metric == Metric::count || spec_->metric == Metric::sum;
-  }
-  bool is_extreme() const noexcept {
-    return spec_->metric == Metric::minimum || spec_->metric == Metric::maximum;
   }
 
   const CounterSpec* spec_;
