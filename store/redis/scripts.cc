@@ -11,9 +11,7 @@
 namespace weir::store {
 namespace {
 
-constexpr std::array<std::string_view, limiter::kSharedForms> kFiles = {
-    "fixed", "ring",    "log",    "members", "tally",  "leaky",
-    "last",  "flights", "gauges", "near",    "decimal"};
+constexpr const auto& kFiles = limiter::kSharedForms;
 constexpr std::string_view kTimesFile = "times";  // beside "log": kTimesForm
 
 std::string_view file(const std::string& name) {
@@ -34,6 +32,34 @@ std::string_view section(std::string_view text, std::string_view name) {
   WEIR_ASSERT(begin != text.npos);
   const std::string_view rest = text.substr(begin + name.size());
   return rest.substr(0, rest.find(kSection));
+}
+
+/// `local COUNT, SUM, ... = 0, 1, ...`: the C++ tables' own names and numbers.
+class Constants {
+ public:
+  void add(std::string_view prefix, std::string_view name, std::size_t value) {
+    if (!names_.empty()) names_ += ", ";
+    names_ += prefix;
+    for (const char c : name) names_ += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    values_ += (values_.empty() ? "" : ", ") + std::to_string(value);
+  }
+  std::string text() const { return "local " + names_ + " = " + values_ + "\n"; }
+
+ private:
+  std::string names_, values_;
+};
+
+/// What scripts call metrics, windows and forms.
+std::string vocabulary() {
+  Constants metrics, windows, shapes;
+  for (const MetricRow& row : kMetrics) {
+    if (!row.identity.empty()) metrics.add("", row.identity, static_cast<std::size_t>(row.metric));
+  }
+  for (std::size_t i = 0; i < limiter::kWindowNames.size(); ++i)
+    windows.add("", limiter::kWindowNames[i], i);
+  for (std::size_t i = 0; i < kFiles.size(); ++i) shapes.add("FORM_", kFiles[i], i);
+  shapes.add("FORM_", kTimesFile, kTimesForm);
+  return metrics.text() + windows.text() + shapes.text();
 }
 
 std::string sha1(std::string_view text) {
@@ -117,7 +143,8 @@ class Catalogue {
   }
 
   static std::string forms(std::size_t index) {
-    std::string text(file("head.lua"));
+    std::string text = vocabulary();
+    text += file("head.lua");
     text += file("give_up.lua");
     text += file("prelude.lua");
     for (std::size_t k = 0; k < kFiles.size(); ++k) {

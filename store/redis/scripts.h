@@ -10,14 +10,13 @@ namespace weir::store {
 /// A script holds the forms of one kind, or all of them for operations whose parts differ; that of
 /// patterns stands alone.
 using ScriptIndex = std::uint8_t;
-inline constexpr ScriptIndex kMixedScript = static_cast<ScriptIndex>(limiter::kSharedForms);
+inline constexpr ScriptIndex kMixedScript = limiter::kSharedForms.size();
 inline constexpr ScriptIndex kPatternScript = kMixedScript + 1;
 inline constexpr std::size_t kScripts = kPatternScript + 1;
 
 /// The form, beside those of limiter::SharedForm, of logs that do not remember their events
 /// (times.lua).
-inline constexpr unsigned kTimesForm = 11;
-static_assert(kTimesForm >= limiter::kSharedForms);
+inline constexpr unsigned kTimesForm = limiter::kSharedForms.size();
 
 struct Script {
   std::string_view name;      ///< of its file

@@ -1,7 +1,7 @@
 -- A total of one window as decimal text, in a key that says which window it is: what envoyproxy/ratelimit
 -- writes (INCRBY, then EXPIRE by the whole unit), so that both count together. The window is the caller's;
 -- what is there is gone when it is over, and no event is remembered.
-forms[10] = {
+forms[FORM_DECIMAL] = {
   open = function(o, p, key)
     local raw = call('GET', key)
     return {key = key, there = raw, total = tonumber(raw) or 0}

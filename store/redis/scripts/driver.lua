@@ -1,5 +1,4 @@
 local ADD, READ, LOOK, RESET, RESERVE, SETTLE, RELEASE, TAKE_BACK = 1, 2, 3, 4, 5, 6, 7, 8
-local IN_FLIGHT = 3
 
 -- Integers as integers, others as text that keeps every bit; nil: no value.
 local function spoken(v)
@@ -136,7 +135,7 @@ local function run(o, parts, out)
       out[at + 2] = flying(p, p.held)
       at = at + 2
     end
-    if verb == ADD or (verb == READ and p.form == forms[0] and p.window == FIRST) then
+    if verb == ADD or (verb == READ and p.form == forms[FORM_FIXED] and p.window == EVERY_FIRST) then
       out[at + 1] = spoken(p.s.undo or 0)
       at = at + 1
     end

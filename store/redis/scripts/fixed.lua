@@ -30,14 +30,14 @@ local function store_fixed(s, p)
   call('PEXPIRE', s.key, lasts)
 end
 
-forms[0] = {
+forms[FORM_FIXED] = {
   open = function(o, p, key)
     local s = {key = key, total = 0, tags = NO_TAGS}
     local began, total = load_fixed(s, p)
     s.b, s.e, s.live = current(p, began)
     if s.live then
       s.total = total
-      s.undo = p.window == FIRST and s.b
+      s.undo = p.window == EVERY_FIRST and s.b
     else
       s.tags = NO_TAGS
     end
@@ -53,12 +53,12 @@ forms[0] = {
   add = function(s, o, p, at)
     if at ~= now then
       if not covers(p, s.b, s.e, at) then return false end
-      if p.window == FIRST and not s.live then s.b = at; s.e = at + p.a end
+      if p.window == EVERY_FIRST and not s.live then s.b = at; s.e = at + p.a end
     end
     s.total = clamp(s.total + o.amount, p.real)
     s.tags = with_tag(s.tags, o)
     s.live = true
-    s.undo = p.window == FIRST and s.b
+    s.undo = p.window == EVERY_FIRST and s.b
     store_fixed(s, p)
     return true
   end,

@@ -5,7 +5,7 @@ local function names(o)
   return out
 end
 
-forms[7] = {
+forms[FORM_FLIGHTS] = {
   open = function(o, p, key)
     return {key = key, n = call('ZCOUNT', key, '(' .. now, '+inf')}
   end,

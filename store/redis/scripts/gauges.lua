@@ -1,6 +1,6 @@
 -- What each replica has open, by when it ends by itself: a replica that died. One member a replica,
 -- its id and how many; what it says takes the place of what it said before.
-forms[8] = {
+forms[FORM_GAUGES] = {
   open = function(o, p, key)
     local names = call('ZRANGEBYSCORE', key, '(' .. now, '+inf')
     local s = {key = key, others = 0, ours = 0}

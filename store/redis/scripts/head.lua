@@ -1,9 +1,8 @@
--- What the forms of all counters use. `out`: the call's answer; `clock`: the store's time in
+-- What the forms of all counters use. scripts.cc writes the numbers of metrics (COUNT), windows (LOG)
+-- and forms (FORM_LOG) above. `out`: the call's answer; `clock`: the store's time in
 -- milliseconds, if it has been asked for already.
 local call, floor, max, min = redis.call, math.floor, math.max, math.min
 local sub, rep, unpack_, pack_ = string.sub, string.rep, struct.unpack, struct.pack
-local SUM, DISTINCT, AVERAGE, MINIMUM, MAXIMUM, EXISTS = 1, 2, 4, 5, 6, 7
-local LOG, EVERY, FIRST, EVENTS, CALENDAR = 1, 2, 3, 5, 6
 local MOST, AHEAD, FOREVER = 9007199254740992, 60000, 2678400000
 local SLACK = 32 -- entries kept beyond `keep`, so that taking one back uncovers what it displaced
 local now, explicit

@@ -14,7 +14,7 @@ local function store_last(s, p)
   call('SET', s.key, table.concat(out), 'PX', ttl(s.e - now))
 end
 
-forms[6] = {
+forms[FORM_LAST] = {
   open = function(o, p, key)
     local s = {key = key, rows = {}, b = now}
     local raw = call('GET', key)
@@ -22,7 +22,7 @@ forms[6] = {
     if raw then began = unpack_('<d', raw) end
     local aligned = p.window == EVERY or p.window == CALENDAR
     local first_live = true
-    if p.window == FIRST then
+    if p.window == EVERY_FIRST then
       s.b, s.e, first_live = current(p, began)
     elseif aligned then
       s.b, s.e = window(p)
@@ -35,7 +35,7 @@ forms[6] = {
       local ms, id, length, next_at = unpack_('<dc12I2', raw, at)
       local datum = sub(raw, next_at, next_at + length - 1)
       at = next_at + length
-      local live = p.window == FIRST
+      local live = p.window == EVERY_FIRST
       if aligned then
         live = ms >= s.b
       elseif not live then
@@ -43,7 +43,7 @@ forms[6] = {
       end
       if live and ms - now <= AHEAD then s.rows[#s.rows + 1] = {ms = ms, id = id, datum = datum} end
     end
-    if p.window == FIRST and #s.rows == 0 then s.b, s.e = now, now + p.a end
+    if p.window == EVERY_FIRST and #s.rows == 0 then s.b, s.e = now, now + p.a end
     return s
   end,
   had = function(s, o)
@@ -66,8 +66,8 @@ forms[6] = {
       if aligned and (at < s.b or at >= s.e) then return false end
       if not aligned and p.a > 0 and now - at >= p.a then return false end
     end
-    if #s.rows == 0 and p.window == FIRST then s.b, s.e = at, at + p.a end
-    if p.window == FIRST then at = max(at, s.b) end
+    if #s.rows == 0 and p.window == EVERY_FIRST then s.b, s.e = at, at + p.a end
+    if p.window == EVERY_FIRST then at = max(at, s.b) end
     local i = #s.rows
     while i > 0 and s.rows[i].ms > at do i = i - 1 end
     table.insert(s.rows, i + 1, {ms = at, id = o.id, datum = o.datum})

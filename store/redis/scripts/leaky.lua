@@ -32,7 +32,7 @@ local function store_leaky(s, p)
     ttl(math.ceil(takes)))
 end
 
-forms[5] = {
+forms[FORM_LEAKY] = {
   open = function(o, p, key)
     local s = {key = key, at = 0, level = 0, busy = 0, empty = 0, tags = NO_TAGS, members = ''}
     local raw = call('GET', key)

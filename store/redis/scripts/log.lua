@@ -5,7 +5,7 @@ local SCALE = 2 ^ 200
 
 local function payload(o, p)
   if p.metric == DISTINCT or p.metric == EXISTS then return o.member end
-  if p.metric == 0 and p.window == LOG then return '' end
+  if p.metric == COUNT and p.window == LOG then return '' end
   return pack_('<d', o.amount)
 end
 local function amount_in(name) return (unpack_('<d', name, 13)) end
@@ -37,7 +37,7 @@ local function measure(p, list, o)
     end
   end
   if p.metric == AVERAGE then return v / n end
-  if p.metric == SUM or p.metric == 0 then return clamp(v, p.real) end
+  if p.metric == SUM or p.metric == COUNT then return clamp(v, p.real) end
   return v
 end
 
@@ -92,12 +92,12 @@ local function merge_oldest(s, p)
   call('ZREM', s.key, two[1], two[3])
 end
 
-forms[2] = {
+forms[FORM_LOG] = {
   open = function(o, p, key)
     local s = {key = key}
     s.lo = p.a > 0 and max(now - p.a + 1, 1) or 1
     s.hi = now + AHEAD
-    s.counts = p.metric == 0 and p.window == LOG
+    s.counts = p.metric == COUNT and p.window == LOG
     s.totals = p.window == LOG and not p.real and (p.metric == SUM or p.metric == AVERAGE)
     if s.counts then
       s.n = call('ZCOUNT', key, s.lo, s.hi)

@@ -14,10 +14,10 @@ local function settled_member(s, member)
   return nil
 end
 
-forms[3] = {
+forms[FORM_MEMBERS] = {
   open = function(o, p, key)
     local s = {key = key, hi = now + AHEAD, dead = false, e = now + p.a}
-    if p.window == FIRST then
+    if p.window == EVERY_FIRST then
       local began = call('ZSCORE', key, 'B')
       local live
       s.b, s.e, live = current(p, began and tonumber(began))
@@ -44,7 +44,7 @@ forms[3] = {
     end
     if not s.n then
       s.n = s.dead and 0 or call('ZCOUNT', s.key, s.lo, s.hi)
-      if p.window == FIRST and not s.dead then s.n = s.n - 1 end
+      if p.window == EVERY_FIRST and not s.dead then s.n = s.n - 1 end
     end
     local fresh = event and not score
     local v = min(s.n + (fresh and 1 or 0), p.e)
@@ -72,13 +72,13 @@ forms[3] = {
     local aligned = p.window ~= LOG
     if not s.n then
       s.n = s.dead and 0 or call('ZCOUNT', s.key, s.lo, s.hi)
-      if p.window == FIRST and not s.dead then s.n = s.n - 1 end
+      if p.window == EVERY_FIRST and not s.dead then s.n = s.n - 1 end
     end
     -- A window's first members stand for all; of the last W the oldest goes.
     if not score and aligned and s.n >= p.e + SLACK then return true end
     local stamp = at
     if p.metric == EXISTS and not score then stamp = at + fraction(o) end
-    if p.window == FIRST then
+    if p.window == EVERY_FIRST then
       if s.dead then
         s.b, s.lo, s.e, s.dead = at, at, at + p.a, false
         if s.had_window then call('DEL', s.key) end -- frees more than what follows takes
@@ -107,7 +107,7 @@ forms[3] = {
     if o.undo == 0 then
       call('ZREM', s.key, o.member)
       s.n = nil
-      if p.window == FIRST then -- the window is as old as its oldest member
+      if p.window == EVERY_FIRST then -- the window is as old as its oldest member
         local low = call('ZRANGE', s.key, 0, 1, 'WITHSCORES')
         if #low <= 2 then
           call('DEL', s.key)

@@ -51,7 +51,7 @@ local function merge_oldest(s, p)
   call('ZREM', s.key, two[1], two[3])
 end
 
-forms[9] = {
+forms[FORM_NEAR] = {
   name = name,
   near = function(o, held)
     local kept = {}

@@ -43,7 +43,7 @@ end
 -- Which window `began` is in: its beginning and end if it counts now, else the new one and false.
 local function current(p, began)
   local b, e
-  if p.window == FIRST then
+  if p.window == EVERY_FIRST then
     if began and began - now <= AHEAD and now - began < p.a then return began, began + p.a, true end
     return now, now + p.a, false
   end
@@ -54,6 +54,6 @@ end
 
 -- Whether an event of that time belongs to the window [b, e).
 local function covers(p, b, e, at)
-  if p.window == FIRST then return now - at < p.a end
+  if p.window == EVERY_FIRST then return now - at < p.a end
   return at >= b and at < e
 end

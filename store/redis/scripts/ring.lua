@@ -80,7 +80,7 @@ local function bucket(s, stamp)
   return i + s.size, nil
 end
 
-forms[1] = {
+forms[FORM_RING] = {
   open = function(o, p, key)
     local s = {key = key, total = 0, tags = NO_TAGS, body = '', base = 0, live = false}
     s.shape, s.size = shape(p)

@@ -11,7 +11,7 @@ local function store_tally(s)
   end
 end
 
-forms[4] = {
+forms[FORM_TALLY] = {
   open = function(o, p, key)
     local s = {key = key, n = 0, x = 0, tags = NO_TAGS}
     local raw = call('GET', key)
@@ -40,7 +40,7 @@ forms[4] = {
   add = function(s, o, p, at)
     if at ~= now then
       if not covers(p, s.b, s.e, at) then return false end
-      if p.window == FIRST and s.n == 0 then s.b = at; s.e = at + p.a end
+      if p.window == EVERY_FIRST and s.n == 0 then s.b = at; s.e = at + p.a end
     end
     s.undo = s.x
     if p.metric == AVERAGE then

@@ -31,7 +31,7 @@ local function store_times(s, p, times)
   end
 end
 
-forms[11] = {
+forms[FORM_TIMES] = {
   open = function(o, p, key)
     local times = call('GET', key) or ''
     if #times % STAMP ~= 0 then error('no times') end
