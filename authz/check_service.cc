@@ -66,16 +66,16 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void judge(TimePoint now, bool may_wait) {
     for (;;) {
-      const gate::Judgement judgement =
+      const gate::Decision decision =
           service_.judge_.judge(reader_.request(), now, may_wait, *this);
-      const Effect& effect = judgement.effect;
+      const Effect& effect = decision.effect;
       switch (effect.kind) {
         case Effect::Kind::pass:
-          return allow(effect, judgement.ticket, now);
+          return allow(effect, decision.ticket, now);
         case Effect::Kind::answer:
           return refuse(effect);
         case Effect::Kind::delay:
-          return hold(judgement, now);
+          return hold(decision, now);
         case Effect::Kind::wait:
           if (service_.judge_.park(*this, now)) {
             state_ = State::parked;
@@ -118,8 +118,8 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     complete(response);
   }
 
-  void hold(const gate::Judgement& judgement, TimePoint now) {
-    const Effect& effect = judgement.effect;
+  void hold(const gate::Decision& decision, TimePoint now) {
+    const Effect& effect = decision.effect;
     if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
       const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
       const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
@@ -127,12 +127,12 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
       refusal.status = 429;
       refusal.response_headers = retry;
       service_.judge_.unhold(now);
-      if (judgement.ticket != nullptr)
-        service_.judge_.finish(*judgement.ticket, gate::End::not_sent, now);
+      if (decision.ticket != nullptr)
+        service_.judge_.finish(*decision.ticket, gate::End::not_sent, now);
       return refuse(refusal);
     }
     state_ = State::held;
-    ticket_ = judgement.ticket;
+    ticket_ = decision.ticket;
     held_ = &messages_.make<CheckResponse>();
     fill_allowed(*held_, effect, reader_.forged(), nullptr);
     service_.wheel_.arm(*this, now + effect.hold);

@@ -240,15 +240,15 @@ bool DoorSession::judge_kept(bool may_wait) {
 std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait) {
   const TimePoint now = ctx_.worker.now();
   for (;;) {
-    const gate::Judgement judgement = ctx_.judge.judge(request, now, may_wait, *this);
-    const Effect& effect = judgement.effect;
+    const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
+    const Effect& effect = decision.effect;
     ctx_.answer.clear();
     switch (effect.kind) {
       case Effect::Kind::pass: {
         const gate::Unsettled::Id id = ctx_.unsettled.next_id();
         append_allowed(ctx_.answer, *door_->caller, effect,
-                       judgement.ticket != nullptr ? &id : nullptr, frame());
-        if (judgement.ticket != nullptr) ctx_.unsettled.keep(*judgement.ticket, now);
+                       decision.ticket != nullptr ? &id : nullptr, frame());
+        if (decision.ticket != nullptr) ctx_.unsettled.keep(*decision.ticket, now);
         ctx_.metrics.add(door_->caller->allowed);
         answer(ctx_.answer);
         return size;
@@ -259,7 +259,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
         answer(ctx_.answer);
         return size;
       case Effect::Kind::delay:
-        hold(judgement);
+        hold(decision);
         return state_ == State::held ? 0 : size;
       case Effect::Kind::wait:
         if (ctx_.judge.park(*this, now)) {
@@ -282,9 +282,9 @@ void DoorSession::wait_for_others() {
     ctx_.worker.wheel().arm(*this, deadline_);
 }
 
-void DoorSession::hold(const gate::Judgement& judgement) {
+void DoorSession::hold(const gate::Decision& decision) {
   const TimePoint now = ctx_.worker.now();
-  const Effect& effect = judgement.effect;
+  const Effect& effect = decision.effect;
   if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
     const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
@@ -294,11 +294,11 @@ void DoorSession::hold(const gate::Judgement& judgement) {
     refusal.response_headers = retry;
     append_refused(ctx_.answer, *door_, refusal, frame());
     ctx_.judge.unhold(now);
-    if (judgement.ticket != nullptr) ctx_.judge.finish(*judgement.ticket, gate::End::not_sent, now);
+    if (decision.ticket != nullptr) ctx_.judge.finish(*decision.ticket, gate::End::not_sent, now);
     ctx_.metrics.add(door_->caller->denied);
     return answer(ctx_.answer);
   }
-  ticket_ = judgement.ticket;
+  ticket_ = decision.ticket;
   state_ = State::held;
   kept_.clear();
   for (const std::string_view lines : {effect.upstream_headers, effect.response_headers}) {

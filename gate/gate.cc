@@ -84,7 +84,7 @@ Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Ins
 
 /// By what logs and metrics call a judgement.
 void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
-                Judgement& out) const noexcept {
+                Decision& out) const noexcept {
   const policies::PolicySet& set = driver_.set();
   // A route of its own says more than a condition on any request.
   policies::EventIndex event =
@@ -127,7 +127,7 @@ bool Gate::keep(Ticket& ticket, bool recorded, TimePoint now) {
   return false;
 }
 
-Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
+Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
   const policies::Instant at = instant(now);
   policies::Driver::Options options;
   options.may_wait = may_wait;
@@ -135,7 +135,7 @@ Judgement Gate::judge(const Request& request, TimePoint now, bool may_wait, Wait
   options.rows = rows_;
   options.keep_open = recorder_ != nullptr;
   const auto [ticket, decided] = decide(request, at, options, waiter);
-  Judgement out;
+  Decision out;
   if (decided == nullptr) {
     asked_ = &ticket;
     out.effect.kind = Effect::Kind::wait;

@@ -95,7 +95,7 @@ class Gate final : public Judge {
 
   bool refuses_path(std::string_view method, const PathReadings& readings) override;
   bool wants_body(const Request& request) override;
-  Judgement judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
+  Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
   bool park(Waiter& waiter, TimePoint now) override;
   TimePoint waiting_until(const Waiter& waiter) const override;
   void unpark(Waiter& waiter) override;
@@ -150,7 +150,7 @@ class Gate final : public Judge {
   void take_replies(TimePoint now);
   void settled(const Ticket& ticket);
   inline void name(const policies::Verdict& verdict, const policies::Plan& plan,
-                   Judgement& out) const noexcept;
+                   Decision& out) const noexcept;
   void note_waiting();
 
   Shared& shared_;

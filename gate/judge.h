@@ -14,7 +14,8 @@ namespace weir::gate {
 /// the Judge that made it, until finish().
 class Ticket;
 
-struct Judgement {
+/// What a door does with a request, and what it has to tell the Judge later.
+struct Decision {
   Effect effect;
   Ticket* ticket = nullptr;  ///< null: nothing to observe; never set when effect is answer or wait
   /// An enforced policy reads the body of the answer: ask the app for all of it, in a coding that
@@ -76,7 +77,7 @@ class Judge {
   /// (its wait is over, or the queue is full): it is refused instead. It still waits for the shared
   /// store, for `redis.budget` at most. Views in the effect are valid until the next call of
   /// judge(). `waiter`: the session's own, the same for every judgement of a request.
-  virtual Judgement judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
+  virtual Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
 
   /// Parks a session whose effect was `wait`; at once, before anything else is judged. False: the
   /// queue is full; judge again with may_wait false. A resumed session judges again; may_wait is

@@ -235,19 +235,19 @@ bool Session::judge_kept(bool may_wait) {
 std::size_t Session::judge(Request& request, std::span<char> input, bool may_wait) {
   const TimePoint now = ctx_.worker.now();
   for (;;) {
-    const gate::Judgement judgement = ctx_.judge.judge(request, now, may_wait, *this);
-    const Effect& effect = judgement.effect;
-    if (effect.kind != Effect::Kind::wait) ctx_.notes.judged(*notes_, request, judgement, peer_);
+    const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
+    const Effect& effect = decision.effect;
+    if (effect.kind != Effect::Kind::wait) ctx_.notes.judged(*notes_, request, decision, peer_);
     switch (effect.kind) {
       case Effect::Kind::pass:
-        ticket_ = judgement.ticket;
-        reads_answer_ = judgement.reads_answer;
+        ticket_ = decision.ticket;
+        reads_answer_ = decision.reads_answer;
         return begin_exchange(effect.upstream_headers, effect.response_headers, input);
       case Effect::Kind::answer:
         reply(render(effect));
         return head_bytes_ + decoded_;
       case Effect::Kind::delay:
-        return hold(judgement);
+        return hold(decision);
       case Effect::Kind::wait:
         if (ctx_.judge.park(*this, now)) {
           state_ = State::parked;
@@ -261,14 +261,14 @@ std::size_t Session::judge(Request& request, std::span<char> input, bool may_wai
   }
 }
 
-std::size_t Session::hold(const gate::Judgement& judgement) {
-  ticket_ = judgement.ticket;
-  reads_answer_ = judgement.reads_answer;
+std::size_t Session::hold(const gate::Decision& decision) {
+  ticket_ = decision.ticket;
+  reads_answer_ = decision.reads_answer;
   kept_.clear();
-  kept_.append(ctx_.worker.blocks(), judgement.effect.upstream_headers);
-  lines_.append(ctx_.worker.blocks(), judgement.effect.response_headers);
+  kept_.append(ctx_.worker.blocks(), decision.effect.upstream_headers);
+  lines_.append(ctx_.worker.blocks(), decision.effect.response_headers);
   state_ = State::held;
-  expect(Phase::hold, judgement.effect.hold);
+  expect(Phase::hold, decision.effect.hold);
   return 0;  // the head stays in in_
 }
 

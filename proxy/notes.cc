@@ -50,12 +50,12 @@ Notes& NoteBook::begin(const net::RequestHead* head, const Peer& peer, TimePoint
   return notes;
 }
 
-void NoteBook::judged(Notes& notes, const Request& request, const gate::Judgement& judgement,
+void NoteBook::judged(Notes& notes, const Request& request, const gate::Decision& decision,
                       const Peer& peer) {
   notes.judged_ = true;
-  notes.route_ = judgement.route;
+  notes.route_ = decision.route;
   end_wait(notes);
-  const Effect::Kind kind = judgement.effect.kind;
+  const Effect::Kind kind = decision.effect.kind;
   if (kind == Effect::Kind::answer) notes.end_ = RequestEnd::refused;
   if (kind == Effect::Kind::delay) waits(notes);
   if (sink_ == nullptr) return;
@@ -73,7 +73,7 @@ void NoteBook::judged(Notes& notes, const Request& request, const gate::Judgemen
   notes.facts_->sampled = sampled;
   notes.facts_->refused = refused;
   notes.facts_->traced = traced;
-  fill(notes, request, judgement, peer);
+  fill(notes, request, decision, peer);
 }
 
 // A trusted peer decides for its requests whether they are traced. A stranger's trace is carried
@@ -91,7 +91,7 @@ void NoteBook::trace(Notes& notes, const Request& request, const Peer& peer) {
       static_cast<std::uint8_t>(telemetry::format_traceparent(trace_, notes.traceparent_).size());
 }
 
-void NoteBook::fill(Notes& notes, const Request& request, const gate::Judgement& judgement,
+void NoteBook::fill(Notes& notes, const Request& request, const gate::Decision& decision,
                     const Peer& peer) noexcept {
   RequestFacts& facts = *notes.facts_;
   facts.begun = notes.begun_;
@@ -104,9 +104,9 @@ void NoteBook::fill(Notes& notes, const Request& request, const gate::Judgement&
   facts.host = request.host;
   facts.path = request.path;
   facts.query = request.query;
-  facts.route = judgement.event;
-  facts.verdict = judgement.verdict;
-  facts.policy = judgement.policy;
+  facts.route = decision.event;
+  facts.verdict = decision.verdict;
+  facts.policy = decision.policy;
   if (sink_->wants_agent()) {
     facts.user_agent = only_field(request, "user-agent");
     facts.referer = only_field(request, "referer");

@@ -76,7 +76,7 @@ class NoteBook {
     notes.waits_since_ = worker_.fine_now();
   }
   /// The verdict is here, and it is not `wait`.
-  void judged(Notes& notes, const Request& request, const gate::Judgement& judgement,
+  void judged(Notes& notes, const Request& request, const gate::Decision& decision,
               const Peer& peer);
   /// On its way to the app, perhaps once more.
   void sent(Notes& notes, bool connecting) noexcept;
@@ -93,7 +93,7 @@ class NoteBook {
  private:
   telemetry::RequestFacts* note_unjudged(Notes& notes, const Peer& peer) noexcept;
   void trace(Notes& notes, const Request& request, const Peer& peer);
-  void fill(Notes& notes, const Request& request, const gate::Judgement& judgement,
+  void fill(Notes& notes, const Request& request, const gate::Decision& decision,
             const Peer& peer) noexcept;
   void end_wait(Notes& notes) noexcept {
     if (notes.waits_since_ == FineTime{}) return;

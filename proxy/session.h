@@ -76,7 +76,7 @@ class Session final : public Tunnel, gate::Waiter {
   bool judge_kept(bool may_wait);
   bool want_body(Request& request, std::span<char> input);
   std::size_t judge(Request& request, std::span<char> input, bool may_wait);
-  std::size_t hold(const gate::Judgement& judgement);
+  std::size_t hold(const gate::Decision& decision);
   void release_held(bool client_left);
   void refuse(net::HttpRefusal refusal) override;
   void reply_problem(int status, std::string_view lines = {}) override;

@@ -400,11 +400,11 @@ TEST(LineJudge, SettlesWhatADoorHasLetPass) {
   api.lines.settle_by(unsettled, 1, 2);
   policies::TestRequest login{"POST /api/login"};
   const auto let_pass = [&] {
-    const gate::Judgement judgement =
+    const gate::Decision decision =
         api.gate.judge(login.view(api.world.now), api.world.now, false, api.nobody);
-    EXPECT_NE(judgement.ticket, nullptr);
+    EXPECT_NE(decision.ticket, nullptr);
     const gate::Unsettled::Id id = unsettled.next_id();
-    unsettled.keep(*judgement.ticket, api.world.now);
+    unsettled.keep(*decision.ticket, api.world.now);
     return std::string(id.data(), id.size());
   };
   const auto tell = [&](const std::string& id, std::string_view rest) {

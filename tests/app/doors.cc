@@ -154,7 +154,7 @@ WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEven
     if (!event.amount.empty()) request.header("X-Amount", event.amount);
     if (!event.body.empty()) request.json(event.body);
     const TimePoint now = door.world.now;
-    gate::Judgement judged;
+    gate::Decision judged;
     session.go_on = [&] {
       judged = door.gate.judge(request.view(now), now, false, session);
       if (judged.effect.kind == Effect::Kind::wait) door.gate.park(session, now);

@@ -34,8 +34,8 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
    public:
     bool wants_body(const Request& r) override { return r.method == "POST"; }
     bool refuses_path(std::string_view, const PathReadings&) override { return false; }
-    gate::Judgement judge(const Request& r, TimePoint, bool, gate::Waiter&) override {
-      gate::Judgement j;
+    gate::Decision judge(const Request& r, TimePoint, bool, gate::Waiter&) override {
+      gate::Decision j;
       if (r.path == "/deny") {
         j.effect.kind = Effect::Kind::answer;
         j.effect.status = 429;

@@ -74,9 +74,9 @@ bool FakeJudge::refuses_path(std::string_view /*method*/, const PathReadings& re
 
 bool FakeJudge::wants_body(const Request& request) { return reads_body && reads_body(request); }
 
-gate::Judgement FakeJudge::judge(const Request& request, TimePoint /*now*/, bool may_wait,
-                                 gate::Waiter& /*waiter*/) {
-  gate::Judgement out;
+gate::Decision FakeJudge::judge(const Request& request, TimePoint /*now*/, bool may_wait,
+                                gate::Waiter& /*waiter*/) {
+  gate::Decision out;
   if (decide) out.effect = decide(request, may_wait);
   std::string line = "judge " + std::string(request.path);
   if (request.body_state != BodyState::not_read) {

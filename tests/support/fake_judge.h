@@ -44,8 +44,8 @@ class FakeJudge final : public gate::Judge {
 
   bool refuses_path(std::string_view method, const PathReadings& readings) override;
   bool wants_body(const Request& request) override;
-  gate::Judgement judge(const Request& request, TimePoint now, bool may_wait,
-                        gate::Waiter& waiter) override;
+  gate::Decision judge(const Request& request, TimePoint now, bool may_wait,
+                       gate::Waiter& waiter) override;
   bool park(gate::Waiter& waiter, TimePoint now) override;
   TimePoint waiting_until(const gate::Waiter& waiter) const override;
   void unpark(gate::Waiter& waiter) override;
