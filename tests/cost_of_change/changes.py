@@ -1,0 +1,130 @@
+"""The smallest honest change of each kind: a made-up word, added to the source as a contributor would.
+
+A change is a list of edits. An edit names a file of the product, a text that stands in it once, and what comes after that text
+(or in its place), or it is a new file. cost.py counts the files, and builds the tree with all changes applied.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class After:
+    """`add` stands right behind `text`, which the file contains once."""
+    file: str
+    text: str
+    add: str
+
+    def apply(self, content):
+        at = content.index(self.text) + len(self.text)
+        return content[:at] + self.add + content[at:]
+
+
+@dataclass(frozen=True)
+class Instead:
+    """`put` stands where `text` stood, which the file contains once."""
+    file: str
+    text: str
+    put: str
+
+    def apply(self, content):
+        return content.replace(self.text, self.put)
+
+
+@dataclass(frozen=True)
+class New:
+    file: str
+    content: str
+    text = None
+
+
+@dataclass(frozen=True)
+class Change:
+    name: str  # as CONTRIBUTING's table has it
+    goal: int  # files at most
+    edits: tuple
+    uses: tuple = field(default=())  # who reads a setting: its own matter, and counted apart
+
+    def files(self):
+        return sorted({edit.file for edit in self.edits})
+
+    def users(self):
+        return sorted({edit.file for edit in self.uses} - set(self.files()))
+
+
+ACTION = Change("an action", 2, (
+    Instead("core/words.h", "enum class Action : std::uint8_t { none, flag, graylist,",
+            "enum class Action : std::uint8_t { none, flag, tag, graylist,"),
+    After("core/words.h", '"Passes; the app is told by X-Weir-Verdict, X-Weir-Policy and X-Weir-Score."},\n',
+          '    ActionRow{Action::tag, "tag", "", false, false, true, ListKind::gray, 0, Tell::nothing, "tag", "tagged",\n'
+          '              "Passes, with a tag that no other action has."},\n'),
+))
+
+# The greatest amount less the least one, of the last W and of the last n events, also through Redis.
+METRIC = Change("a metric, with Redis", 6, (
+    Instead("core/words.h", "  score,      ///<", "  spread,\n  score,      ///<"),
+    After("core/words.h", '"each replica would know its own previous event only", "last", "value"},\n',
+          '    MetricRow{Metric::spread, "spread", Takes::amount, 1, false, false,\n'
+          '              "replicas would have to exchange all amounts", "spread", "spread"},\n'),
+    After("limiter/kinds/tally.h", "  std::uint64_t extreme_ = 0;\n", "  std::uint64_t greatest_ = 0;\n"),
+    After("limiter/kinds/tally.cc", "void Tally::add(std::uint64_t bits) noexcept {\n",
+          "  if (spec_->metric == Metric::spread) {\n"
+          "    if (n_ == 0 || beyond(*spec_, bits, extreme_)) extreme_ = bits;\n"
+          "    if (n_ == 0 || beyond(*spec_, greatest_, bits)) greatest_ = bits;\n"
+          "    ++n_;\n"
+          "    return;\n"
+          "  }\n"),
+    After("limiter/kinds/tally.cc", "Number Tally::value() const noexcept {\n",
+          "  if (spec_->metric == Metric::spread && n_ != 0) {\n"
+          "    if (spec_->real)\n"
+          "      return Number::real(std::bit_cast<double>(greatest_) - std::bit_cast<double>(extreme_));\n"
+          "    return static_cast<std::int64_t>(greatest_ - extreme_);\n"
+          "  }\n"),
+    After("limiter/kinds/kinds.cc", "constexpr std::array kMeasures{\n",
+          '    Measure{Metric::spread, false, "spread", "spread of the integers", kNone, kLists, kNone, kLists, kNone, kNone},\n'
+          '    Measure{Metric::spread, true, "real_spread", "spread of the doubles", kNone, kLists, kNone, kLists, kNone, kNone},\n'),
+    After("store/redis/scripts/log.lua", "  if n == 0 and p.metric >= AVERAGE then return nil end\n",
+          "  if p.metric == SPREAD then\n"
+          "    local least, most = math.huge, -math.huge\n"
+          "    for i = 1, n do\n"
+          "      local a = unpack_('<d', list[i])\n"
+          "      least, most = min(least, a), max(most, a)\n"
+          "    end\n"
+          "    return most - least\n"
+          "  end\n"),
+))
+
+# Added to each limit that is a number.
+POLICY_KEY = Change("a key of a policy", 3, (
+    After("config/model.h", "  std::optional<Located<std::size_t>> keys;  ///< default limits.keys\n",
+          "  std::int64_t slack = 0;  ///< added to limits that are numbers\n"),
+    After("config/sections/policies.cc", "constexpr Row<PolicyDraft> kPolicy[] = {\n",
+          '    {{"slack", R"({"type":"integer","minimum":0,"maximum":1000})", "0 to 1000", "0", "Added to limits that are numbers."},\n'
+          "     [](Reader& r, const Member& m, PolicyDraft& d) { set(r.integer(m, 0, 1000), d.policy.slack); }},\n"),
+    After("policies/set/compile_bindings.cc", "    if (auto limit = bind_limit(rung, event)) part.limit = std::move(*limit);\n",
+          "    if (auto* number = std::get_if<Number>(&part.limit.source)) *number = *number + Number(def.slack);\n"),
+))
+
+SERVER_KEY = Change("a key of the server", 2, (
+    After("config/model.h", "    std::uint64_t connections = 10'000;\n", "    std::uint64_t idle_upstreams = 1'024;\n"),
+    After("config/sections/server.cc", "constexpr Row<Server::Limits> kLimits[] = {\n",
+          '    number<&Server::Limits::idle_upstreams, 1, 4096>("idle_upstreams", "1024", "Unused connections to the app.", kAtStart),\n'),
+), uses=(
+    Instead("app/serve/wiring.cc", "std::min<std::size_t>(proxy_settings_.upstream_idle_max, connections",
+            "std::min<std::size_t>(settings_.limits.idle_upstreams, connections"),
+))
+
+ADMIN_ROUTE = Change("a route of the admin API", 3, (
+    New("admin/ping_route.cc",
+        '#include <boost/json/object.hpp>\n\n#include "admin/json.h"\n#include "admin/routes.h"\n\n'
+        "namespace weir::admin {\n\n"
+        "net::HttpReply get_ping(Call& call) {\n"
+        "  if (auto refused = call.refuse_unknown({})) return std::move(*refused);\n"
+        "  boost::json::object body;\n"
+        '  body["pong"] = true;\n'
+        "  return json_reply(body);\n"
+        "}\n\n}  // namespace weir::admin\n"),
+    After("admin/routes.h", "net::HttpReply get_status(Call& call);    // status_route.cc\n", "net::HttpReply get_ping(Call& call);      // ping_route.cc\n"),
+    After("admin/routes.cc", "constexpr std::array kRoutes{\n", '    Route{"GET", "/v1/ping", false, get_ping, nullptr, "says that it is there"},\n'),
+))
+
+CHANGES = (ACTION, METRIC, POLICY_KEY, SERVER_KEY, ADMIN_ROUTE)
