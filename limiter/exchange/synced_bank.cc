@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "limiter/exchange/synced_average.h"
+
 namespace weir::limiter {
 namespace {
 
-// Chosen by simulated fleets (bench/results/fleet.md): a quarter instead of an eighth saves 3 % of
-// the exchanges, and lets half as much again through beyond the limit.
-/// A key is exchanged soon if this share of what is left of its limit may be counted already,
-constexpr double kDoubt = 0.125;
-/// and at once where it is so much,
-constexpr double kDoubtMost = 1;
-/// or this share of its limit, if next to nothing is left.
-constexpr double kDoubtLeast = 0.01;
 /// How much more the others count than we, until it is known.
 constexpr double kSpreadUnknown = 15;
 
@@ -45,7 +39,7 @@ bool SyncedBank::touch(const SyncedCounter& counter, const CounterKey& key) {
   if (!entry) return false;
   entry->counter.id = counter.id;  // a reload may have given it another
   entry->counter.interval = counter.interval;
-  queue(*entry);
+  rounds_.queue(*entry);
   return true;
 }
 
@@ -56,14 +50,8 @@ void SyncedBank::add(const SyncedCounter& counter, const CounterKey& key, std::s
     return add(parts->ones, key, name, now);
   }
   const Hash128 own = SyncEntry::key_of(key, counter);
-  if (const SyncTable::Locked entry = table_.find_or_add(own, counter, name, now)) queue(*entry);
-}
-
-/// Of a key of which so much may be counted since its last exchange, where so much of its limit is
-/// left.
-SyncedBank::Haste SyncedBank::haste_for(double counted, double left, double limit) noexcept {
-  if (counted < std::max(kDoubt * left, kDoubtLeast * limit)) return Haste::none;
-  return counted < kDoubtMost * left ? Haste::soon : Haste::now;
+  if (const SyncTable::Locked entry = table_.find_or_add(own, counter, name, now))
+    rounds_.queue(*entry);
 }
 
 /// Asks for an exchange if the limit may be reached before the next one is due. The estimate of the
@@ -72,7 +60,7 @@ SyncedBank::Haste SyncedBank::haste_for(double counted, double left, double limi
 void SyncedBank::note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event,
                             TimePoint now) {
   if (reading.doubtful && entry.ceiling && entry.ceiling->broken_by(reading.value))
-    return hasten(entry, now, Haste::now);
+    return rounds_.hasten(entry, now, Haste::now);
   if (!entry.ceiling || !entry.has_pending() || entry.merge == Merge::extreme) return;
   const double limit = entry.ceiling->limit.as_real();
   const double value = reading.settled.as_real();
@@ -82,7 +70,7 @@ void SyncedBank::note_doubt(SyncEntry& entry, const Reading& reading, const Amou
   const double pending = amount_of(entry.pending).as_real();
   const double theirs = std::max(entry.growth_at(now), (pending - event.amount.as_real()) * spread);
   const double left = std::max(limit - value - theirs, 0.0);
-  hasten(entry, now, haste_for(pending + theirs, left, limit));
+  rounds_.hasten(entry, now, haste_for(pending + theirs, left, limit));
 }
 
 Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
@@ -90,7 +78,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
                           Undo* undo) {
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   if (entry && entry->merge == Merge::members)
-    return admit_member(*entry, key, now, event, ceiling, enforced, reserves, undo);
+    return members_.admit(*entry, key, now, event, ceiling, enforced, reserves, undo);
   const auto charge = [&](const Ceiling* here) {
     return reserves ? bank_.reserve(counter.id, key, now, event, here, undo)
                     : bank_.charge(counter.id, key, now, event, here, undo);
@@ -123,8 +111,8 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
 Reading SyncedBank::charge(const SyncedCounter& counter, const CounterKey& key, Moment now,
                            const Amount& event, const Ceiling* ceiling, bool enforced, Undo* undo) {
   if (counter.average != nullptr)
-    return admit_average(*counter.average, key, now, event, enforced ? ceiling : nullptr, false,
-                         undo);
+    return admit_average(*this, *counter.average, key, now, event, enforced ? ceiling : nullptr,
+                         false, undo);
   return admit(counter, key, now, event, ceiling, enforced, false, undo);
 }
 
@@ -132,18 +120,18 @@ Reading SyncedBank::reserve(const SyncedCounter& counter, const CounterKey& key,
                             const Amount& event, const Ceiling* ceiling, bool enforced,
                             Undo* undo) {
   if (counter.average != nullptr)
-    return admit_average(*counter.average, key, now, event, enforced ? ceiling : nullptr, true,
-                         undo);
+    return admit_average(*this, *counter.average, key, now, event, enforced ? ceiling : nullptr,
+                         true, undo);
   return admit(counter, key, now, event, ceiling, enforced, true, undo);
 }
 
 Reading SyncedBank::peek(const SyncedCounter& counter, const CounterKey& key, Moment now,
                          const Amount* event) noexcept {
-  if (counter.average != nullptr) return peek_average(*counter.average, key, now, event);
+  if (counter.average != nullptr) return peek_average(*this, *counter.average, key, now, event);
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   Reading reading = bank_.peek(counter.id, key, now, event);
   if (entry && entry->merge == Merge::members) {
-    take_in_members(reading, *entry, told_of(*entry, now.at), now.at);
+    members_.take_in(reading, *entry, now.at);
   } else if (entry) {
     take_in(reading, entry->others_at(now.at), *entry, event, now.at);
   }
@@ -154,16 +142,16 @@ Reading SyncedBank::settle(const SyncedCounter& counter, const CounterKey& key,
                            TimePoint event_time, Moment now, const Amount& event, const Undo& undo,
                            bool matched) {
   if (counter.average != nullptr)
-    return settle_average(*counter.average, key, event_time, now, event, undo, matched);
+    return settle_average(*this, *counter.average, key, event_time, now, event, undo, matched);
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   if (entry && entry->merge == Merge::members)
-    return settle_member(*entry, key, event_time, now, event, undo, matched);
+    return members_.settle(*entry, key, event_time, now, event, undo, matched);
   Reading reading = bank_.settle(counter.id, key, event_time, now, event, undo, matched);
   if (!entry) return reading;
   if (matched) {
     if (event.amount.is_negative()) entry->has_negative = true;
     entry->pending = entry->merged(entry->pending, event.amount);
-    queue(*entry);
+    rounds_.queue(*entry);
   }
   take_in(reading, entry->others_at(now.at), *entry, matched ? &event : nullptr, now.at);
   note_doubt(*entry, reading, event, now.at);
@@ -174,7 +162,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
                           const Undo& undo) noexcept {
   if (const auto* const parts = counter.average.get()) {
     uncharge(parts->amounts, key, undo);
-    return uncharge(parts->ones, key, of_one(undo));
+    return uncharge(parts->ones, key, undo_of_one(undo));
   }
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   bank_.uncharge(counter.id, key, undo);
@@ -183,11 +171,11 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
     const Reading own = bank_.peek(counter.id, key, undo.at);
     entry->pending = own.has_value ? own.settled : Share{};
   } else if (entry->merge == Merge::members) {
-    uncharge_member(*entry, undo);
+    members_.uncharge(*entry, undo);
   } else {
     // The next counts, and the next answer, compensate for what was sent already.
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
-    if (entry->merge == Merge::gauge) queue(*entry);  // it may have been sent already
+    if (entry->merge == Merge::gauge) rounds_.queue(*entry);  // it may have been sent already
   }
 }
 
@@ -204,8 +192,8 @@ void SyncedBank::reset(const SyncedCounter& counter, const CounterKey& key, Mome
   entry->flight = {};
   ++entry->resets;
   entry->empties = true;
-  queue(*entry);
-  hasten(*entry, now.at, Haste::now);
+  rounds_.queue(*entry);
+  rounds_.hasten(*entry, now.at, Haste::now);
 }
 
 }  // namespace weir::limiter

@@ -3,7 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "limiter/exchange/sync_push.h"
+#include "limiter/exchange/sync_rounds.h"
 #include "limiter/exchange/sync_table.h"
+#include "limiter/exchange/synced_members.h"
 
 namespace weir::limiter {
 
@@ -62,32 +65,19 @@ class SyncedBank {
       return counter.wall_clock ? wall : now;
     }
   };
-  /// One key's exchange, to be submitted and answered with told().
-  struct Push {
-    Hash128 key;
-    SharedVerb verb = SharedVerb::read;  ///< or add, reset
-    Number amount;                       ///< of an add
-    std::uint64_t member = 0;            ///< of an add of members, which are sent one by one
-    bool last = true;                    ///< of a key's members
-    milliseconds lifetime{0};            ///< of a gauge, for when this replica dies
-    SharedId id;
-    bool again = false;  ///< the same event may have reached the store before
-    std::uint32_t resets = 0;
-    std::shared_ptr<const SharedCounter> counter;
-    std::string name;
-  };
+  using Push = SyncPush;
   /// The time of the next work; none: nothing is queued. Keys touched since the last call count as
   /// touched at `now`, and are due then if they cannot wait.
-  std::optional<TimePoint> next(TimePoint now) noexcept;
+  std::optional<TimePoint> next(TimePoint now) noexcept { return rounds_.next(now); }
   /// Makes the keys that are due at `now` (all: every queued key) ready to be taken, hot keys
   /// first.
-  void begin_round(TimePoint now, bool all = false);
+  void begin_round(TimePoint now, bool all = false) { rounds_.begin(now, all); }
   /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
   /// which is moved on.
   /// Reuses what is in `out`; returns how many of it count.
   std::size_t take(Times at, SharedId& id, std::size_t most, std::vector<Push>& out);
   /// The rest of the round waits for the next one.
-  void end_round();
+  void end_round() { rounds_.end(); }
   /// The store's answer, or its error: then the same is sent again at the next interval.
   void told(const Push& push, const SharedReply& reply, Times at);
 
@@ -99,71 +89,26 @@ class SyncedBank {
   Stats stats() const noexcept;
 
  private:
-  struct Queue {
-    milliseconds interval;
-    std::optional<TimePoint> due;  // by Clock::now; none: see next()
-    std::vector<Hash128> keys;
-  };
-  enum class Haste : std::uint8_t { none, soon, now };
-  void queue(SyncEntry& entry);
-  void hasten(SyncEntry& entry, TimePoint now, Haste haste);
-  static Haste haste_for(double counted, double left, double limit) noexcept;
   void note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event, TimePoint now);
   void note_growth(SyncEntry& entry, Number others, TimePoint now);
   Reading admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
                 const Amount& event, const Ceiling* ceiling, bool enforced, bool reserves,
                 Undo* undo);
-  static void begin_push(SyncEntry& entry, TimePoint now, Push& out);
   void fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
   void fill_sum(SyncEntry& entry, TimePoint now);
   void take_total(SyncEntry& entry, const SharedReply& reply, bool emptied, TimePoint now);
   std::optional<TimePoint> join_window(SyncEntry& entry, const SharedReply& reply, TimePoint now);
-  static TimePoint window_end(const SyncEntry& entry, TimePoint now);
-  void note_overshoot(const SyncEntry& entry, Number before, Number after, Number ours) noexcept;
   void take_extreme(SyncEntry& entry, const Push& push, const Reading& there, TimePoint now);
-
-  // Of members (synced_members.cc).
-  Number told_of(const SyncEntry& entry, TimePoint now) const noexcept;
-  void take_in_members(Reading& reading, const SyncEntry& entry, Number told,
-                       TimePoint now) const noexcept;
-  Reading admit_member(SyncEntry& entry, const CounterKey& key, Moment now, const Amount& event,
-                       const Ceiling* ceiling, bool enforced, bool reserves, Undo* undo);
-  Reading settle_member(SyncEntry& entry, const CounterKey& key, TimePoint event_time, Moment now,
-                        const Amount& event, const Undo& undo, bool matched);
-  void uncharge_member(SyncEntry& entry, const Undo& undo) noexcept;
-  void note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now);
-  std::size_t fill_members(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,
-                           std::size_t most, std::vector<Push>& out);
-  void told_member(SyncEntry& entry, const Push& push, bool done) noexcept;
-  void take_members(SyncEntry& entry, Number total, TimePoint now);
-  void forget_told(SyncEntry& entry, TimePoint now);
-
   // Of gauges (synced_gauge.cc).
-  static milliseconds gauge_lifetime(const SyncedCounter& counter) noexcept;
   void fill_gauge(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
   void take_gauge(SyncEntry& entry, const Push& push, Number total, TimePoint now);
 
-  // An average's, by those of its two sums (synced_average.cc).
-  Reading admit_average(const SyncedAverage& parts, const CounterKey& key, Moment now,
-                        const Amount& event, const Ceiling* ceiling, bool reserves, Undo* undo);
-  Reading peek_average(const SyncedAverage& parts, const CounterKey& key, Moment now,
-                       const Amount* event) noexcept;
-  Reading settle_average(const SyncedAverage& parts, const CounterKey& key, TimePoint event_time,
-                         Moment now, const Amount& event, const Undo& undo, bool matched);
-  static Undo of_one(const Undo& undo) noexcept;
-
   Bank& bank_;
   SyncTable& table_;
-  std::vector<Queue> queues_;  // one for each interval
-  std::vector<Hash128> urgent_;
-  bool urgent_now_ = false;              // one of them cannot wait
-  std::optional<TimePoint> urgent_due_;  // by Clock::now; none: see next()
-  struct Due {
-    double pending;
-    Hash128 key;
-  };
-  std::vector<Due> round_;  // hottest last
-  std::uint64_t exchanged_ = 0, overshoot_ = 0;
+  SyncRounds rounds_{table_};
+  Overshoot overshoot_;
+  SyncedMembers members_{bank_, table_, rounds_, overshoot_};
+  std::uint64_t exchanged_ = 0;
   double own_growth_ = 0, others_growth_ = 0;  // of all keys, of late: how many others there are
 };
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "limiter/exchange/synced_bank.h"
 
 /// Exchanged gauges: the open requests of each replica. Nothing is added up over time: the report
@@ -7,23 +5,13 @@
 /// expires after some intervals, so a dead replica soon has no open requests; a replica with open
 /// requests repeats its report.
 namespace weir::limiter {
-namespace {
-
-constexpr int kLifetimeIntervals = 10;
-constexpr milliseconds kLifetimeLeast{5'000};
-
-}  // namespace
-
-milliseconds SyncedBank::gauge_lifetime(const SyncedCounter& counter) noexcept {
-  return std::max(counter.interval * kLifetimeIntervals, kLifetimeLeast);
-}
 
 void SyncedBank::leave(const SyncedCounter& counter, const CounterKey& key, Number amount) {
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   bank_.leave(counter.id, key, amount);
   if (!entry) return;
   entry->pending = amount_of(entry->pending) - amount;
-  queue(*entry);
+  rounds_.queue(*entry);
 }
 
 /// One event in the store, `flight`, stands for all open requests of this replica.
@@ -52,9 +40,9 @@ void SyncedBank::take_gauge(SyncEntry& entry, const Push& push, Number total, Ti
   entry.others = total - ours;
   entry.others_until = window_end(entry, now);
   entry.told_at = now;
-  note_overshoot(entry, before, own + *entry.others, own);
+  overshoot_.note(entry, before, own + *entry.others, own);
   if (own > Number{0} || entry.flight.sequence != 0)
-    queue(entry);  // the report must be repeated in time
+    rounds_.queue(entry);  // the report must be repeated in time
 }
 
 }  // namespace weir::limiter

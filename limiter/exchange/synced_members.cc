@@ -1,20 +1,8 @@
+#include "limiter/exchange/synced_members.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "limiter/exchange/synced_bank.h"
-
-/// Exchanged members. The store has the set. Each replica sends the members that it sees, one by
-/// one, and learns how many there are. Local members that the store has are part of that number;
-/// the rest are the others' members.
-///
-/// A member that is new here may be one of the others'. It counts beyond them only when the store
-/// has confirmed it: a device with three accounts that comes to this replica for the first time has
-/// three of them, and not six. (Counting it at once was rejected: a caller that moves from replica
-/// to replica would be listed for merely reaching the limit.) Members that this replica alone has
-/// seen always count.
-///
-/// If the window slides, a member that keeps coming is sent again, at most sixty times per window:
-/// for the others it leaves the window that much earlier.
 namespace weir::limiter {
 namespace {
 
@@ -44,14 +32,19 @@ bool is_due(const SyncedCounter& counter, std::uint32_t former, TimePoint now) n
 }  // namespace
 
 /// The number of local members that the store has.
-Number SyncedBank::told_of(const SyncEntry& entry, TimePoint now) const noexcept {
+Number SyncedMembers::told_of(const SyncEntry& entry, TimePoint now) const noexcept {
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
   return greater(own - number(entry.fresh), Number{0});
 }
 
+void SyncedMembers::take_in(Reading& reading, const SyncEntry& entry,
+                            TimePoint now) const noexcept {
+  take_in(reading, entry, told_of(entry, now), now);
+}
+
 /// `told`: told_of() before the event.
-void SyncedBank::take_in_members(Reading& reading, const SyncEntry& entry, Number told,
-                                 TimePoint now) const noexcept {
+void SyncedMembers::take_in(Reading& reading, const SyncEntry& entry, Number told,
+                            TimePoint now) const noexcept {
   const Number known = told + amount_of(entry.others_at(now));
   const Number keep = number(entry.counter.shared->spec.keep);
   const Number all = keep < known ? keep : known;
@@ -59,16 +52,16 @@ void SyncedBank::take_in_members(Reading& reading, const SyncEntry& entry, Numbe
   reading.value = greater(reading.value, all);
 }
 
-Reading SyncedBank::admit_member(SyncEntry& entry, const CounterKey& key, Moment now,
-                                 const Amount& event, const Ceiling* ceiling, bool enforced,
-                                 bool reserves, Undo* undo) {
+Reading SyncedMembers::admit(SyncEntry& entry, const CounterKey& key, Moment now,
+                             const Amount& event, const Ceiling* ceiling, bool enforced,
+                             bool reserves, Undo* undo) {
   const CounterId id = entry.counter.id;
   const Number told = told_of(entry, now.at);
   if (undo != nullptr) *undo = Undo{};
   if (ceiling != nullptr) entry.ceiling = *ceiling;
   if (ceiling != nullptr && enforced) {
     Reading with = bank_.peek(id, key, now, &event);
-    take_in_members(with, entry, told, now.at);
+    take_in(with, entry, told, now.at);
     if (ceiling->broken_by(with.value)) {
       with.refused = true;
       return with;
@@ -82,28 +75,27 @@ Reading SyncedBank::admit_member(SyncEntry& entry, const CounterKey& key, Moment
     if (kept.fresh || is_due(entry.counter, kept.former, now.at))
       table_.keep_untold(entry, event.member, kept.fresh);
   }
-  take_in_members(reading, entry, told, now.at);
+  take_in(reading, entry, told, now.at);
   note_fresh(entry, reading, now.at);
   return reading;
 }
 
-Reading SyncedBank::settle_member(SyncEntry& entry, const CounterKey& key, TimePoint event_time,
-                                  Moment now, const Amount& event, const Undo& undo, bool matched) {
+Reading SyncedMembers::settle(SyncEntry& entry, const CounterKey& key, TimePoint event_time,
+                              Moment now, const Amount& event, const Undo& undo, bool matched) {
   const CounterId id = entry.counter.id;
   const Number told = told_of(entry, now.at);
   const bool is_new = bank_.peek(id, key, now, &event).settled > bank_.peek(id, key, now).settled;
   Reading reading = bank_.settle(id, key, event_time, now, event, undo, matched);
   if (matched) {
     table_.keep_untold(entry, event.member, is_new);
-    queue(entry);
+    rounds_.queue(entry);
   }
-  take_in_members(reading, entry, told, now.at);
+  take_in(reading, entry, told, now.at);
   note_fresh(entry, reading, now.at);
   return reading;
 }
 
-/// The bank has taken it back. A member that was sent stays in the store.
-void SyncedBank::uncharge_member(SyncEntry& entry, const Undo& undo) noexcept {
+void SyncedMembers::uncharge(SyncEntry& entry, const Undo& undo) noexcept {
   if (!undo.fresh) return;
   for (std::size_t i = 0; i < entry.untold.size(); ++i) {
     Untold& untold = entry.untold[i];
@@ -116,19 +108,18 @@ void SyncedBank::uncharge_member(SyncEntry& entry, const Undo& undo) noexcept {
 }
 
 /// Members that may bring the key beyond its limit are sent at once.
-void SyncedBank::note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now) {
-  if (entry.untold.size() >= kMembersOfPush) return hasten(entry, now, Haste::now);
+void SyncedMembers::note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now) {
+  if (entry.untold.size() >= kMembersOfPush) return rounds_.hasten(entry, now, Haste::now);
   if (!entry.ceiling || entry.fresh == 0) return;
   const double limit = entry.ceiling->limit.as_real();
   const double value = reading.settled.as_real();
   if (value > limit + 1) return;
   if (haste_for(entry.fresh, std::max(limit - value, 0.0), limit) != Haste::none)
-    hasten(entry, now, Haste::now);  // until the store has said so, they do not count
+    rounds_.hasten(entry, now, Haste::now);  // until the store has said so, they do not count
 }
 
-/// How many pushes it made: one for each member, or one that asks.
-std::size_t SyncedBank::fill_members(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,
-                                     std::size_t most, std::vector<Push>& out) {
+std::size_t SyncedMembers::fill(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,
+                                std::size_t most, std::vector<SyncPush>& out) {
   const CounterKey key = entry.key_in_bank();
   const Number own = bank_.peek(entry.counter.id, key, now).settled;
   const auto is_gone = [&](std::uint64_t member) {
@@ -146,7 +137,7 @@ std::size_t SyncedBank::fill_members(SyncEntry& entry, TimePoint now, SharedId& 
     ++i;
     untold.sent = true;
     if (at + n == out.size()) out.emplace_back();
-    Push& push = out[at + n++];
+    SyncPush& push = out[at + n++];
     begin_push(entry, now, push);
     push.verb = SharedVerb::add;
     push.amount = Number{1};
@@ -167,8 +158,7 @@ std::size_t SyncedBank::fill_members(SyncEntry& entry, TimePoint now, SharedId& 
   return 1;
 }
 
-/// The answer to one of them.
-void SyncedBank::told_member(SyncEntry& entry, const Push& push, bool done) noexcept {
+void SyncedMembers::told(SyncEntry& entry, const SyncPush& push, bool done) noexcept {
   for (std::size_t i = 0; i < entry.untold.size(); ++i) {
     Untold& untold = entry.untold[i];
     if (untold.member != push.member) continue;
@@ -184,7 +174,7 @@ void SyncedBank::told_member(SyncEntry& entry, const Push& push, bool done) noex
 /// Takes the store's number of members. If it is smaller than the number of local members that the
 /// store must have, another replica has reset the key, or the store has lost data: then only
 /// members that are still to be sent are ours.
-void SyncedBank::take_members(SyncEntry& entry, Number total, TimePoint now) {
+void SyncedMembers::take(SyncEntry& entry, Number total, TimePoint now) {
   const bool slides = entry.counter.shared->spec.window == Window::log;
   // The store may see it leave earlier than we do, and need not have it any more.
   const TimePoint sure = slides ? now + slot_of(entry.counter) : now;
@@ -195,11 +185,11 @@ void SyncedBank::take_members(SyncEntry& entry, Number total, TimePoint now) {
   entry.others_until = window_end(entry, now);
   entry.told_at = now;
   const Number ours = amount_of(entry.flying);
-  note_overshoot(entry, total - ours, total, ours);
-  if (entry.untold.size() >= kMembersOfPush) hasten(entry, now, Haste::now);
+  overshoot_.note(entry, total - ours, total, ours);
+  if (entry.untold.size() >= kMembersOfPush) rounds_.hasten(entry, now, Haste::now);
 }
 
-void SyncedBank::forget_told(SyncEntry& entry, TimePoint now) {
+void SyncedMembers::forget_told(SyncEntry& entry, TimePoint now) {
   const CounterKey key = entry.key_in_bank();
   bank_.reset(entry.counter.id, key, now);
   for (Untold& untold : entry.untold) {
