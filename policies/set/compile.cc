@@ -37,22 +37,26 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   set->challenge = model.server.challenge;
   set->path_rules = model.server.proxy.path;
   set->ratelimit = model.server.ratelimit;
-  Compiler compiler(model, problems, *set);
-  compiler.declare_lists();
-  compiler.compile_tables();
-  compiler.compile_events();
-  compiler.compile_lists();
-  compiler.compile_policies();
-  compiler.check_amounts();
-  compiler.compile_views();
+  Names names(model, problems, *set);
+  ListCompiler lists(names);
+  Binder binder(names);
+  CounterCompiler counters(names, binder);
+  PolicyCompiler policies(names, lists, binder, counters);
+  lists.declare_lists();
+  names.declare_tables();
+  EventCompiler(names).compile_events();
+  lists.compile_lists();
+  policies.compile_policies();
+  policies.check_amounts();
+  ViewCompiler(names, binder).compile_views();
   if (set->slots.full()) {
     problems.error({}, "the configuration reads more than 65,000 different fields");
   }
   if (problems.errors() != errors) return nullptr;
   warn_of_doors(model.server, *set, problems);
   warn_of_bodies(*set, problems);
-  compiler.index();
-  compiler.note_shortcuts();
+  index_events(*set);
+  note_shortcuts(*set);
   return set;
 }
 
@@ -151,42 +155,42 @@ std::string describe(const limiter::CounterSpec& spec) {
   return out;
 }
 
-void Compiler::index() {
-  const std::size_t events = set_.events.size();
-  set_.watchers.resize(events);
-  set_.resets_of.resize(events);
-  set_.list_uses.resize(events);
-  set_.releases_of.resize(events);
-  set_.needs_body.assign(events, false);
-  set_.needs_answer_body.assign(events, false);
-  set_.wants_readable_answer.assign(events, false);
-  set_.family.resize(events);
+void index_events(PolicySet& set) {
+  const std::size_t events = set.events.size();
+  set.watchers.resize(events);
+  set.resets_of.resize(events);
+  set.list_uses.resize(events);
+  set.releases_of.resize(events);
+  set.needs_body.assign(events, false);
+  set.needs_answer_body.assign(events, false);
+  set.wants_readable_answer.assign(events, false);
+  set.family.resize(events);
   std::vector<bool> used(events, false), enforced(events, false);
   bool acts = true;  // a reader is enforced
 
   const auto reads = [&](EventIndex event, SlotId slot) {
-    if (set_.slots[slot].needs_body) set_.needs_body[event] = true;
-    if (set_.slots[slot].needs_answer_body) {
-      set_.needs_answer_body[event] = true;
-      if (acts) set_.wants_readable_answer[event] = true;
+    if (set.slots[slot].needs_body) set.needs_body[event] = true;
+    if (set.slots[slot].needs_answer_body) {
+      set.needs_answer_body[event] = true;
+      if (acts) set.wants_readable_answer[event] = true;
     }
   };
   const auto reads_expression = [&](EventIndex event, const Expression& expression) {
-    if (expression.needs_body()) set_.needs_body[event] = true;
+    if (expression.needs_body()) set.needs_body[event] = true;
     if (expression.needs_answer_body()) {
-      set_.needs_answer_body[event] = true;
-      if (acts) set_.wants_readable_answer[event] = true;
+      set.needs_answer_body[event] = true;
+      if (acts) set.wants_readable_answer[event] = true;
     }
   };
   const auto is_used = [&](EventIndex event) {
     used[event] = true;
     if (acts) enforced[event] = true;
   };
-  for (const Policy& policy : set_.policies) {
+  for (const Policy& policy : set.policies) {
     acts = !policy.shadow;
     for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
       const Binding& binding = policy.bindings[b];
-      set_.watchers[binding.event].push_back({policy.index, static_cast<std::uint16_t>(b)});
+      set.watchers[binding.event].push_back({policy.index, static_cast<std::uint16_t>(b)});
       is_used(binding.event);
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
       for (const Expression& argument : binding.arguments)
@@ -206,12 +210,12 @@ void Compiler::index() {
     }
   }
   acts = false;
-  set_.view_watchers.resize(events);
-  for (std::size_t v = 0; v < set_.views.size(); ++v) {
-    const View& view = set_.views[v];
+  set.view_watchers.resize(events);
+  for (std::size_t v = 0; v < set.views.size(); ++v) {
+    const View& view = set.views[v];
     for (std::size_t b = 0; b < view.bindings.size(); ++b) {
       const View::Binding& binding = view.bindings[b];
-      set_.view_watchers[binding.event].push_back(
+      set.view_watchers[binding.event].push_back(
           {static_cast<PolicyIndex>(v), static_cast<std::uint16_t>(b)});
       is_used(binding.event);
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
@@ -220,40 +224,40 @@ void Compiler::index() {
       if (binding.when) reads_expression(binding.event, *binding.when);
     }
   }
-  for (const Pattern& pattern : set_.patterns) {
-    acts = !set_.policies[pattern.policy].shadow;
+  for (const Pattern& pattern : set.patterns) {
+    acts = !set.policies[pattern.policy].shadow;
     for (const Pattern::Step& step : pattern.steps) {
       if (step.when)
-        reads_expression(set_.policies[pattern.policy].bindings[step.binding].event, *step.when);
+        reads_expression(set.policies[pattern.policy].bindings[step.binding].event, *step.when);
     }
   }
-  for (std::size_t i = 0; i < set_.resets.size(); ++i) {
-    const Reset& reset = set_.resets[i];
-    acts = !set_.policies[reset.policy].shadow;
-    set_.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
+  for (std::size_t i = 0; i < set.resets.size(); ++i) {
+    const Reset& reset = set.resets[i];
+    acts = !set.policies[reset.policy].shadow;
+    set.resets_of[reset.event].push_back(static_cast<std::uint16_t>(i));
     is_used(reset.event);
     for (const KeySlot& part : reset.key) reads(reset.event, part.slot);
   }
-  for (std::size_t l = 0; l < set_.lists.size(); ++l) {
-    acts = !set_.lists[l].shadow;
-    for (std::size_t b = 0; b < set_.lists[l].bindings.size(); ++b) {
-      const List::Binding& binding = set_.lists[l].bindings[b];
-      set_.list_uses[binding.event].push_back(
+  for (std::size_t l = 0; l < set.lists.size(); ++l) {
+    acts = !set.lists[l].shadow;
+    for (std::size_t b = 0; b < set.lists[l].bindings.size(); ++b) {
+      const List::Binding& binding = set.lists[l].bindings[b];
+      set.list_uses[binding.event].push_back(
           {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
       is_used(binding.event);
       for (const KeySlot& part : binding.key) reads(binding.event, part.slot);
     }
-    for (std::size_t b = 0; b < set_.lists[l].releases.size(); ++b) {
-      const List::Binding& release = set_.lists[l].releases[b];
-      set_.releases_of[release.event].push_back(
+    for (std::size_t b = 0; b < set.lists[l].releases.size(); ++b) {
+      const List::Binding& release = set.lists[l].releases[b];
+      set.releases_of[release.event].push_back(
           {static_cast<ListIndex>(l), static_cast<std::uint16_t>(b)});
       is_used(release.event);
       for (const KeySlot& part : release.key) reads(release.event, part.slot);
     }
   }
-  for (DescriptorEvent& event : set_.descriptor_events) {
-    for (const PolicySet::Watcher& watcher : set_.watchers[event.event]) {
-      const auto& rungs = set_.policies[watcher.policy].rungs;
+  for (DescriptorEvent& event : set.descriptor_events) {
+    for (const PolicySet::Watcher& watcher : set.watchers[event.event]) {
+      const auto& rungs = set.policies[watcher.policy].rungs;
       event.limited = event.limited || std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) {
                         return r.compare != Compare::none || r.overflows;
                       });
@@ -263,22 +267,22 @@ void Compiler::index() {
   // children.
   std::vector<bool> wanted = used;
   for (std::size_t i = events; i-- > 1;) {
-    if (wanted[i]) wanted[set_.events[i].parent] = true;
-    if (enforced[i]) enforced[set_.events[i].parent] = true;
+    if (wanted[i]) wanted[set.events[i].parent] = true;
+    if (enforced[i]) enforced[set.events[i].parent] = true;
   }
   for (std::size_t i = 0; i < events; ++i) {
     if (!wanted[i]) continue;
-    const Event& event = set_.events[i];
-    set_.family[event.base].push_back(static_cast<EventIndex>(i));
+    const Event& event = set.events[i];
+    set.family[event.base].push_back(static_cast<EventIndex>(i));
     acts = enforced[i];
     if (event.when) reads_expression(static_cast<EventIndex>(i), *event.when);
   }
   // A request needs its body read if any event that it may be does.
   for (std::size_t base = 0; base < events; ++base) {
-    for (const EventIndex member : set_.family[base]) {
-      if (set_.needs_body[member]) set_.needs_body[base] = true;
-      if (set_.needs_answer_body[member]) set_.needs_answer_body[base] = true;
-      if (set_.wants_readable_answer[member]) set_.wants_readable_answer[base] = true;
+    for (const EventIndex member : set.family[base]) {
+      if (set.needs_body[member]) set.needs_body[base] = true;
+      if (set.needs_answer_body[member]) set.needs_answer_body[base] = true;
+      if (set.wants_readable_answer[member]) set.wants_readable_answer[base] = true;
     }
   }
 }

@@ -7,16 +7,16 @@
 /// A policy seen from one event: where the key, the amount and the thresholds come from.
 namespace weir::policies {
 /// False: there was an error, which has been reported.
-bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
+bool Binder::bind_events(const config::PolicyDef& def, Policy& policy) {
   const std::size_t errors = problems_.errors();
   for (const config::Text& name : def.watch) {
-    if (const auto event = find_event(name)) {
+    if (const auto event = names_.find_event(name)) {
       if (auto binding = bind(def, *event, Role::counts))
         policy.bindings.push_back(std::move(*binding));
     }
   }
   for (const config::Text& name : def.guard) {
-    const auto event = find_event(name);
+    const auto event = names_.find_event(name);
     if (!event) continue;
     if (set_.events[*event].outcome) {
       problems_.error(name.where,
@@ -36,8 +36,8 @@ bool Compiler::bind_events(const config::PolicyDef& def, Policy& policy) {
   for (std::size_t b = 1; b < policy.bindings.size(); ++b) {
     const Binding& first = policy.bindings.front();
     const Binding& other = policy.bindings[b];
-    check_same_key(def.name, first.key, set_.events[first.event], other.key,
-                   set_.events[other.event]);
+    names_.check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                          set_.events[other.event]);
   }
   policy.guarded_only = !def.guard.empty();
   return problems_.errors() == errors && !policy.bindings.empty();
@@ -78,7 +78,7 @@ bool judges_same(const Binding& a, const Binding& b, const SlotTable& slots) {
 }  // namespace
 
 /// One reservation stands for all events that the answer may make of a request.
-void Compiler::check_told_apart(const config::PolicyDef& def, const Policy& policy) {
+void Binder::check_told_apart(const config::PolicyDef& def, const Policy& policy) {
   const auto base = [&](EventIndex event) {
     while (set_.events[event].parent != event) event = set_.events[event].parent;
     return event;
@@ -103,7 +103,7 @@ void Compiler::check_told_apart(const config::PolicyDef& def, const Policy& poli
   }
 }
 
-std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex index, Role role) {
+std::optional<Binding> Binder::bind(const config::PolicyDef& def, EventIndex index, Role role) {
   const Event& event = set_.events[index];
   const std::size_t errors = problems_.errors();
   Binding binding;
@@ -111,8 +111,8 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
   binding.counts = role == Role::counts;
   binding.outcome = event.outcome;
   if (def.when && role != Role::reads) {
-    Scope scope(*this, event);
-    binding.when = compile_when(*def.when, scope);
+    Scope scope(names_, event);
+    binding.when = names_.compile_when(*def.when, scope);
     if (binding.when && binding.when->side() == Side::answer) binding.outcome = true;
   }
   bind_key(def, event, binding);
@@ -134,13 +134,13 @@ std::optional<Binding> Compiler::bind(const config::PolicyDef& def, EventIndex i
   return binding;
 }
 
-void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Binding& binding) {
+void Binder::bind_key(const config::PolicyDef& def, const Event& event, Binding& binding) {
   for (const config::KeyPart& part : def.key) {
     if (part.near) {
       bind_place(*part.near, event, binding);
       continue;
     }
-    const auto slot = key_part_slot(part, event, true);
+    const auto slot = names_.key_part_slot(part, event, true);
     if (!slot) continue;
     if (set_.slots[slot->slot].side == Side::answer) {
       problems_.error(
@@ -154,8 +154,8 @@ void Compiler::bind_key(const config::PolicyDef& def, const Event& event, Bindin
 
 /// A geohash cell is a part of the key like any other: the field `geohash(lat, lon, n)`. A place
 /// that counts within a radius is one text of both degrees, which the driver reads again.
-void Compiler::bind_place(const config::NearDef& near, const Event& event, Binding& binding) {
-  Scope scope(*this, event);
+void Binder::bind_place(const config::NearDef& near, const Event& event, Binding& binding) {
+  Scope scope(names_, event);
   const auto degrees = [&](const config::Text& field) -> std::optional<Expression> {
     auto expression = compile_expression(field, scope, problems_);
     if (!expression) return std::nullopt;
@@ -184,8 +184,8 @@ void Compiler::bind_place(const config::NearDef& near, const Event& event, Bindi
   binding.key.push_back(slot);
 }
 
-void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Binding& binding) {
-  Scope scope(*this, event);
+void Binder::bind_amount(const config::PolicyDef& def, const Event& event, Binding& binding) {
+  Scope scope(names_, event);
   for (const config::Text& argument : def.metric.arguments) {
     auto expression = compile_expression(argument, scope, problems_);
     if (!expression) continue;
@@ -224,7 +224,7 @@ void Compiler::bind_amount(const config::PolicyDef& def, const Event& event, Bin
 }
 
 /// The fields that settlement reads of the request, besides the key (which is kept as a hash).
-void Compiler::bind_captures(Binding& binding) const {
+void Binder::bind_captures(Binding& binding) const {
   for (EventIndex e = binding.event;; e = set_.events[e].parent) {
     if (set_.events[e].when) add_captures(binding.captures, set_.events[e].when->captures());
     if (set_.events[e].parent == e) break;
@@ -240,12 +240,12 @@ void Compiler::bind_captures(Binding& binding) const {
   }
 }
 
-void Compiler::bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding) {
+void Binder::bind_rungs(const config::PolicyDef& def, const Event& event, Binding& binding) {
   for (const config::Rung& rung : def.then) {
     Binding::RungPart part;
     if (auto limit = bind_limit(rung, event)) part.limit = std::move(*limit);
     if (rung.condition) {
-      Scope scope(*this, event, &def);
+      Scope scope(names_, event, &def);
       part.condition = compile_condition(*rung.condition, scope, problems_);
       const auto known = part.condition ? part.condition->constant() : std::nullopt;
       // A rung that always holds is a plain rule.
@@ -265,7 +265,7 @@ void Compiler::bind_rungs(const config::PolicyDef& def, const Event& event, Bind
   }
 }
 
-std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event& event) {
+std::optional<Limit> Binder::bind_limit(const config::Rung& rung, const Event& event) {
   Limit out;
   if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit)) {
     out.source = number->value;
@@ -273,9 +273,9 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
   }
   const auto* text = std::get_if<config::Text>(&rung.limit);
   if (text == nullptr) return out;
-  const auto table = table_index_.find(text->value);
-  if (table == table_index_.end()) {
-    Scope scope(*this, event);
+  const auto table = names_.table_index.find(text->value);
+  if (table == names_.table_index.end()) {
+    Scope scope(names_, event);
     auto expression = compile_expression(*text, scope, problems_);
     if (!expression) return std::nullopt;
     if (!is_amount(expression->type())) {
@@ -295,7 +295,7 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
   out.source = table->second;
   std::vector<KeySlot> by;
   for (const std::string& name : set_.tables[table->second]->by()) {
-    const auto slot = key_slot({name, {}}, event, false);
+    const auto slot = names_.key_slot({name, {}}, event, false);
     if (!slot) {
       problems_.error(text->where, "table \"" + text->value + "\" is by \"" + name +
                                        "\", which event \"" + event.name + "\" does not provide");
@@ -311,7 +311,7 @@ std::optional<Limit> Compiler::bind_limit(const config::Rung& rung, const Event&
 }
 
 /// The lookup uses the canonical text of a value: a key in any other spelling is never found.
-void Compiler::check_table_keys(const config::TableNode& node, std::span<const KeySlot> by) {
+void Binder::check_table_keys(const config::TableNode& node, std::span<const KeySlot> by) {
   if (by.empty()) return;
   for (const config::TableChild& child : node.children) {
     const std::string& key = child.value.value;

@@ -51,7 +51,7 @@ std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* wi
 
 }  // namespace
 
-void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
+void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   if (!policy.has_metric) return;
   // Type of the amounts: one for all watched events.
   bool real = false;
@@ -71,9 +71,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   std::string what;
   for (const Binding& binding : policy.bindings) {
     if (!binding.counts) continue;
-    what += "watch " + event_canonical(binding.event);
+    what += "watch " + names_.event_canonical(binding.event);
     if (binding.when) what += " when " + binding.when->canonical();
-    what += " key " + key_canonical(binding.key);
+    what += " key " + names_.key_canonical(binding.key);
     if (binding.reserve) what += " reserving " + binding.reserve->canonical();
     for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
     what += "; ";
@@ -109,8 +109,9 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
     }
     std::string rest = what;
     if (def.reset) {
-      if (const auto event = event_index_.find(def.reset->value); event != event_index_.end()) {
-        rest += "reset " + event_canonical(event->second) + "; ";
+      if (const auto event = names_.event_index.find(def.reset->value);
+          event != names_.event_index.end()) {
+        rest += "reset " + names_.event_canonical(event->second) + "; ";
       }
     }
     rest += cleared_by(def, window);
@@ -148,7 +149,7 @@ void Compiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
   }
 }
 
-std::uint16_t Compiler::intern_counter(Counter counter) {
+std::uint16_t CounterCompiler::intern_counter(Counter counter) {
   for (std::size_t i = 0; i < set_.counters.size(); ++i) {
     if (set_.counters[i].identity != counter.identity) continue;
     set_.counters[i].synced.exchange_within(counter.synced.interval);  // both or neither have one
@@ -158,9 +159,9 @@ std::uint16_t Compiler::intern_counter(Counter counter) {
   return static_cast<std::uint16_t>(set_.counters.size() - 1);
 }
 
-void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
+void CounterCompiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
   if (!def.reset) return;
-  const auto event = find_event(*def.reset);
+  const auto event = names_.find_event(*def.reset);
   if (!event) return;
   Reset reset;
   reset.policy = policy.index;
@@ -168,12 +169,12 @@ void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
   for (const config::KeyPart& part : def.key) {
     if (part.near) {
       Binding place;
-      bind_place(*part.near, set_.events[*event], place);
+      binder_.bind_place(*part.near, set_.events[*event], place);
       if (place.key.empty()) return;
       reset.key.push_back(place.key.front());
       continue;
     }
-    const auto slot = key_part_slot(part, set_.events[*event], false);
+    const auto slot = names_.key_part_slot(part, set_.events[*event], false);
     if (!slot) {
       problems_.error(def.reset->where, "reset needs the same key, and event \"" +
                                             def.reset->value + "\" does not provide \"" +
@@ -183,20 +184,9 @@ void Compiler::compile_resets(const config::PolicyDef& def, Policy& policy) {
     reset.key.push_back(*slot);
   }
   const Binding& counted = policy.bindings.front();
-  check_same_key(*def.reset, counted.key, set_.events[counted.event], reset.key,
-                 set_.events[*event]);
+  names_.check_same_key(*def.reset, counted.key, set_.events[counted.event], reset.key,
+                        set_.events[*event]);
   set_.resets.push_back(std::move(reset));
-}
-
-std::string Compiler::key_canonical(const std::vector<KeySlot>& key) const {
-  std::string out = "(";
-  for (const KeySlot& part : key) {
-    if (out.size() > 1) out += ", ";
-    out += set_.slots[part.slot].text;
-    if (part.is_address)
-      out += "/" + std::to_string(part.v4_bits) + "," + std::to_string(part.v6_bits);
-  }
-  return out + ")";
 }
 
 }  // namespace weir::policies

@@ -30,78 +30,11 @@ bool describe_call(const config::EventDef& def, Event& event, PolicySet& set,
 
 }  // namespace
 
-std::optional<SlotId> Compiler::Scope::field(std::string_view name) const {
-  if (policy_ != nullptr) {
-    for (std::uint32_t k = 0; k < policy_->metrics.size(); ++k) {
-      if (policy_->metrics[k].name.value == name) return slots().metric(k);
-    }
-  }
-  const auto found = event_.fields.find(name);
-  if (found == event_.fields.end()) return std::nullopt;
-  return found->second;
-}
-
-std::vector<std::string_view> Compiler::Scope::field_names() const {
-  std::vector<std::string_view> out;
-  for (const auto& [name, slot] : event_.fields) out.push_back(name);
-  if (policy_ != nullptr) {
-    for (const auto& metric : policy_->metrics) out.push_back(metric.name.value);
-  }
-  if (!event_.source.empty()) {
-    for (const config::Text& column :
-         compiler_.event_defs_.find(event_.source)->second->source->columns) {
-      out.push_back(column.value);
-    }
-  }
-  return out;
-}
-
-std::optional<SlotId> Compiler::Scope::column(std::string_view name) const {
-  if (event_.source.empty()) return std::nullopt;
-  // In a rung `value`, `limit` and the names of metrics are what they are, whatever the record has.
-  if (policy_ != nullptr && (name == "value" || name == "limit" || field(name)))
-    return std::nullopt;
-  if (event_.fields.contains(name)) return std::nullopt;  // converted by `fields`
-  const config::SourceDef& source = *compiler_.event_defs_.at(event_.source)->source;
-  // JSON brings its own names and types; those of the other formats stand in the file.
-  const bool any = source.format == config::SourceDef::Format::json;
-  const auto named = [&](const config::Text& column) { return column.value == name; };
-  if (!any && std::none_of(source.columns.begin(), source.columns.end(), named))
-    return std::nullopt;
-  // The sender is an address in a record as in a request, so that one key can count both.
-  const Type type = name == "ip" ? Type::address : any ? Type::dyn : Type::text;
-  return slots().column(event_.source, name, type);
-}
-
-std::optional<ExprScope::ListRef> Compiler::Scope::list(std::string_view name) const {
-  const auto found = compiler_.list_index_.find(name);
-  if (found == compiler_.list_index_.end()) return std::nullopt;
-  const List& list = compiler_.set_.lists[found->second];
-  return ListRef{found->second, list.of.size(), list.of_address};
-}
-
-std::shared_ptr<const ThresholdTable> Compiler::Scope::table(std::string_view name) const {
-  const auto found = compiler_.table_index_.find(name);
-  return found == compiler_.table_index_.end() ? nullptr : compiler_.set_.tables[found->second];
-}
-
-std::vector<std::string_view> Compiler::Scope::table_names() const {
-  std::vector<std::string_view> out;
-  for (const auto& [name, index] : compiler_.table_index_) out.push_back(name);
-  return out;
-}
-
-std::vector<std::string_view> Compiler::Scope::list_names() const {
-  std::vector<std::string_view> out;
-  for (const auto& [name, index] : compiler_.list_index_) out.push_back(name);
-  return out;
-}
-
-void Compiler::compile_events() {
+void EventCompiler::compile_events() {
   Event request;
   request.name = "request";
   set_.events.push_back(std::move(request));
-  event_index_.emplace("request", kRequestEvent);
+  names_.event_index.emplace("request", kRequestEvent);
   compile_fields(model_.fields, set_.events.front());
   const auto is_call = [](const config::EventDef& def) { return def.descriptor.has_value(); };
   if (std::any_of(model_.events.begin(), model_.events.end(), is_call)) {
@@ -112,7 +45,7 @@ void Compiler::compile_events() {
     set_.call_event = EventIndex{1};
   }
 
-  for (const config::EventDef& def : model_.events) event_defs_.emplace(def.name.value, &def);
+  for (const config::EventDef& def : model_.events) names_.event_defs.emplace(def.name.value, &def);
   std::set<std::string> open;
   for (const config::EventDef& def : model_.events) {
     if (set_.events.size() >= kEventsMost) {
@@ -122,16 +55,16 @@ void Compiler::compile_events() {
     compile_event(def, open);
   }
   for (DescriptorEvent& event : set_.descriptor_events) {  // once all have their indices
-    const config::EventDef& def = *event_defs_.find(set_.events[event.event].name)->second;
+    const config::EventDef& def = *names_.event_defs.find(set_.events[event.event].name)->second;
     for (const config::Text& name : def.descriptor->replaces) {
-      if (const auto replaced = find_event(name)) event.replaces.push_back(*replaced);
+      if (const auto replaced = names_.find_event(name)) event.replaces.push_back(*replaced);
     }
   }
 }
 
-void Compiler::compile_fields(const std::vector<config::FieldDef>& fields, Event& event) {
+void EventCompiler::compile_fields(const std::vector<config::FieldDef>& fields, Event& event) {
   for (const config::FieldDef& field : fields) {
-    Scope scope(*this, event);
+    Scope scope(names_, event);
     if (auto expression = compile_expression(field.expression, scope, problems_)) {
       if (expression->type() == Type::list) {
         problems_.error(field.expression.where, "a field is a single value, not a list");
@@ -145,18 +78,18 @@ void Compiler::compile_fields(const std::vector<config::FieldDef>& fields, Event
   }
 }
 
-void Compiler::compile_event(const config::EventDef& def, std::set<std::string>& open) {
-  if (event_index_.contains(def.name.value)) return;
+void EventCompiler::compile_event(const config::EventDef& def, std::set<std::string>& open) {
+  if (names_.event_index.contains(def.name.value)) return;
   if (!open.insert(def.name.value).second) return;  // a cycle of `is`: the loader has reported it
 
   Event event;
   event.name = def.name.value;
   EventIndex parent = kRequestEvent;
   if (def.is) {
-    const auto parent_def = event_defs_.find(def.is->value);
-    if (parent_def != event_defs_.end()) compile_event(*parent_def->second, open);
-    const auto found = event_index_.find(def.is->value);
-    if (found == event_index_.end()) return;  // unknown or broken: reported
+    const auto parent_def = names_.event_defs.find(def.is->value);
+    if (parent_def != names_.event_defs.end()) compile_event(*parent_def->second, open);
+    const auto found = names_.event_index.find(def.is->value);
+    if (found == names_.event_index.end()) return;  // unknown or broken: reported
     parent = found->second;
   }
   const Event& base = set_.events[parent];
@@ -200,8 +133,8 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
   if (def.descriptor && !describe_call(def, event, set_, problems_)) return;
   compile_fields(def.fields, event);
   if (def.when) {
-    Scope scope(*this, event);
-    event.when = compile_when(*def.when, scope);
+    Scope scope(names_, event);
+    event.when = names_.compile_when(*def.when, scope);
     if (event.when && event.when->side() == Side::answer) event.outcome = true;
   }
   const auto index = static_cast<EventIndex>(set_.events.size());
@@ -209,40 +142,7 @@ void Compiler::compile_event(const config::EventDef& def, std::set<std::string>&
   event.base = def.is && parent != kRequestEvent ? set_.events[parent].base : index;
   if (def.is && parent == kRequestEvent) event.base = kRequestEvent;
   set_.events.push_back(std::move(event));
-  event_index_.emplace(def.name.value, index);
-}
-
-std::optional<Expression> Compiler::compile_when(const config::Text& text, ExprScope& scope) {
-  auto when = compile_condition(text, scope, problems_);
-  const auto constant = when ? when->constant() : std::nullopt;
-  if (!constant) return when;
-  constant->is_true()
-      ? problems_.warning(text.where, "this condition holds for every event", "leave it out")
-      : problems_.warning(text.where, "this condition never holds", "");
-  return when;
-}
-
-std::optional<EventIndex> Compiler::find_event(const config::Text& name) {
-  const auto found = event_index_.find(name.value);
-  if (found != event_index_.end()) return found->second;
-  // A name that the file defines but that did not compile has been reported already.
-  if (!event_defs_.contains(name.value)) {
-    std::vector<std::string_view> known;
-    for (const auto& [event, index] : event_index_) known.push_back(event);
-    problems_.error(name.where, "there is no event \"" + name.value + "\"",
-                    config::suggest(name.value, known));
-  }
-  return std::nullopt;
-}
-
-std::string Compiler::event_canonical(EventIndex index) const {
-  const Event& event = set_.events[index];
-  std::string out;
-  if (event.parent != index) out = event_canonical(event.parent);
-  out += event.route + event.calls;
-  if (event.source == event.name) out += "records of " + event.name;
-  if (event.when) out += " when " + event.when->canonical();
-  return out;
+  names_.event_index.emplace(def.name.value, index);
 }
 
 }  // namespace weir::policies

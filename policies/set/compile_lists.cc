@@ -6,95 +6,12 @@
 
 namespace weir::policies {
 
-std::optional<KeySlot> Compiler::key_slot(const config::Text& field, const Event& event,
-                                          bool complain) {
-  if (!complain && !event.fields.contains(field.value) && event.source.empty()) {
-    // Asked on trial: the name may be an attribute such as `ip`, else this event does not provide
-    // it.
-    const ExtractorRow* row =
-        find_extractor(field.value.substr(0, field.value.find_first_of(".[")));
-    if (row == nullptr && field.value.find('.') == std::string::npos) return std::nullopt;
-  }
-  Scope scope(*this, event);
-  config::Problems quiet;
-  const auto expression = compile_expression(field, scope, complain ? problems_ : quiet);
-  if (!expression) return std::nullopt;
-  const auto slot = expression->slot();
-  if (!slot) {
-    if (complain) {
-      problems_.error(field.where, "a key part is a field or an attribute; compute \"" +
-                                       field.value + "\" as a field of the event");
-    }
-    return std::nullopt;
-  }
-  KeySlot out;
-  out.slot = *slot;
-  const Slot& what = set_.slots[*slot];
-  out.type = what.type;
-  out.is_address = what.type == Type::address;
-  if (what.type == Type::list) {
-    if (complain) problems_.error(field.where, "a key part is a single value, not a list");
-    return std::nullopt;
-  }
-  return out;
-}
-
-std::optional<KeySlot> Compiler::key_part_slot(const config::KeyPart& part, const Event& event,
-                                               bool complain) {
-  if (part.entry) {
-    KeySlot entry;
-    entry.slot = set_.slots.entry(*part.entry);
-    entry.type = Type::text;
-    return entry;
-  }
-  auto out = key_slot(part.field, event, complain);
-  if (!out || !(part.v4_bits || part.v6_bits)) return out;
-  if (!out->is_address && set_.slots[out->slot].kind == Slot::Kind::column) {
-    // A column of a record is text or what JSON says; the mask says that it is an address.
-    const std::string text = "address(" + part.field.value + ")";
-    Scope scope(*this, event);
-    const auto address = compile_expression({text, part.field.where}, scope, problems_);
-    if (!address) return std::nullopt;
-    out->slot = set_.slots.computed(*address);
-    out->type = Type::address;
-    out->is_address = true;
-  }
-  if (!out->is_address) {
-    if (complain) {
-      problems_.error(part.field.where,
-                      "only an address can be masked; \"" + part.field.value + "\" is " +
-                          std::string(type_name(set_.slots[out->slot].type)),
-                      "convert it in the event's fields: address(...)");
-    }
-    return std::nullopt;
-  }
-  out->v4_bits = static_cast<std::uint8_t>(part.v4_bits.value_or(out->v4_bits));
-  out->v6_bits = static_cast<std::uint8_t>(part.v6_bits.value_or(out->v6_bits));
-  return out;
-}
-
-void Compiler::check_same_key(const config::Text& at, const std::vector<KeySlot>& a,
-                              const Event& of_a, const std::vector<KeySlot>& b, const Event& of_b) {
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (a[i].is_address == b[i].is_address) continue;
-    const Event& address = a[i].is_address ? of_a : of_b;
-    const Event& other = a[i].is_address ? of_b : of_a;
-    problems_.error(at.where,
-                    "part " + std::to_string(i + 1) + " of the key is an ip address in event \"" +
-                        address.name + "\" and " +
-                        std::string(type_name(a[i].is_address ? b[i].type : a[i].type)) +
-                        " in event \"" + other.name + "\": they are never the same key",
-                    "convert it in the fields of \"" + other.name + "\": address(...)");
-    return;
-  }
-}
-
-std::optional<std::vector<KeySlot>> Compiler::list_key(const List& list, const Event& event) {
+std::optional<std::vector<KeySlot>> ListCompiler::list_key(const List& list, const Event& event) {
   std::vector<KeySlot> key;
   for (const config::KeyPart& part : list.parts) {
     // IPv6 by /64 unless a mask says otherwise, as in keys: a caller with one address of a /64 has
     // all of them, and could fill the list.
-    const auto slot = key_part_slot(part, event, false);
+    const auto slot = names_.key_part_slot(part, event, false);
     if (!slot) return std::nullopt;
     key.push_back(*slot);
   }
@@ -125,7 +42,7 @@ std::string masks_of(const std::vector<KeySlot>& key) {
 
 }  // namespace
 
-void Compiler::declare_lists() {
+void ListCompiler::declare_lists() {
   for (const config::ListDef& def : model_.lists) {
     List list;
     list.name = def.name.value;
@@ -142,12 +59,12 @@ void Compiler::declare_lists() {
     list.kept_as = kept_as(list) + masks_of(masks);
     list.identity = identity_of("list " + list.kept_as);
     list.of_address = list.of.size() == 1 && list.of.front() == "ip";
-    list_index_.emplace(list.name, static_cast<ListIndex>(set_.lists.size()));
+    names_.list_index.emplace(list.name, static_cast<ListIndex>(set_.lists.size()));
     set_.lists.push_back(std::move(list));
   }
 }
 
-void Compiler::compile_lists() {
+void ListCompiler::compile_lists() {
   for (std::size_t at = 0; at < model_.lists.size(); ++at) {
     const config::ListDef& def = model_.lists[at];
     List& list = set_.lists[at];
@@ -199,7 +116,7 @@ void Compiler::compile_lists() {
       if (list.kind == ListKind::allow) {
         problems_.error(def.release->where,
                         "who is on an allow list is not judged, so that nothing releases from it");
-      } else if (const auto event = find_event(*def.release)) {
+      } else if (const auto event = names_.find_event(*def.release)) {
         if (auto key = list_key(list, set_.events[*event])) {
           list.releases.push_back({*event, std::move(*key)});
         } else {
@@ -210,8 +127,8 @@ void Compiler::compile_lists() {
     }
     const List::Binding& first = list.bindings.front();
     const auto check_same = [&](const List::Binding& other) {
-      check_same_key(def.name, first.key, set_.events[first.event], other.key,
-                     set_.events[other.event]);
+      names_.check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                            set_.events[other.event]);
     };
     for (const List::Binding& other : list.bindings) check_same(other);
     for (const List::Binding& other : list.releases) check_same(other);
@@ -234,7 +151,7 @@ void Compiler::compile_lists() {
 }
 
 /// A part of an entry is brought into the text that keys have of it.
-void Compiler::check_entry(const List& list, std::size_t part, config::Text& text) {
+void ListCompiler::check_entry(const List& list, std::size_t part, config::Text& text) {
   const auto& key = list.bindings.front().key;
   if (part >= key.size()) return;
   if (key[part].is_address) {
@@ -253,20 +170,7 @@ void Compiler::check_entry(const List& list, std::size_t part, config::Text& tex
   }
 }
 
-std::optional<ListIndex> Compiler::named_list(const config::Text& name) {
-  const auto found = list_index_.find(name.value);
-  if (found != list_index_.end()) return found->second;
-  for (const config::ListDef& def : model_.lists) {
-    if (def.name.value == name.value) return std::nullopt;  // its own problem has been reported
-  }
-  std::vector<std::string_view> known;
-  for (const auto& [list, index] : list_index_) known.push_back(list);
-  problems_.error(name.where, "there is no list \"" + name.value + "\"",
-                  config::suggest(name.value, known));
-  return std::nullopt;
-}
-
-ListIndex Compiler::own_list(Policy& policy, const Rung& rung, const config::Rung& from) {
+ListIndex ListCompiler::own_list(Policy& policy, const Rung& rung, const config::Rung& from) {
   const Action action = rung.action;
   const bool shadow = rung.shadow;
   const ActionRow& row = row_of(action);

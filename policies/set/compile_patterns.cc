@@ -38,7 +38,7 @@ limiter::PatternSpec pattern_spec_of(const config::PolicyDef& def) {
 
 }  // namespace
 
-void Compiler::compile_pattern(const config::PolicyDef& def) {
+void PolicyCompiler::compile_pattern(const config::PolicyDef& def) {
   Policy policy;
   policy.name = def.name.value;
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
@@ -57,8 +57,8 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   if (!bind_pattern(def, policy, pattern)) return;
   for (const Binding& other : policy.bindings) {
     const Binding& first = policy.bindings.front();
-    check_same_key(def.name, first.key, set_.events[first.event], other.key,
-                   set_.events[other.event]);
+    names_.check_same_key(def.name, first.key, set_.events[first.event], other.key,
+                          set_.events[other.event]);
   }
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
@@ -68,7 +68,7 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   // Whether the answer decides shows only when the request comes, so all of it may be kept for it.
   for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
     Binding& binding = policy.bindings[b];
-    bind_captures(binding);
+    binder_.bind_captures(binding);
     for (const auto& key : policy.list_keys[b]) {
       for (const KeySlot& part : key) add_captures(binding.captures, {&part.slot, 1});
     }
@@ -102,7 +102,7 @@ void Compiler::compile_pattern(const config::PolicyDef& def) {
   set_.policies.push_back(std::move(policy));
 }
 
-bool Compiler::bind_pattern(const config::PolicyDef& def, Policy& policy, Pattern& pattern) {
+bool PolicyCompiler::bind_pattern(const config::PolicyDef& def, Policy& policy, Pattern& pattern) {
   const std::size_t errors = problems_.errors();
   const std::size_t count = def.pattern->steps.size();
   const bool sequence = def.pattern->kind == PatternDef::Kind::sequence;
@@ -116,8 +116,8 @@ bool Compiler::bind_pattern(const config::PolicyDef& def, Policy& policy, Patter
     if (!part) continue;
     pattern.steps[k].binding = *part;
     if (!step.when) continue;
-    Scope scope(*this, set_.events[policy.bindings[*part].event]);
-    pattern.steps[k].when = compile_when(*step.when, scope);
+    Scope scope(names_, set_.events[policy.bindings[*part].event]);
+    pattern.steps[k].when = names_.compile_when(*step.when, scope);
     if (pattern.steps[k].when && pattern.steps[k].when->side() == Side::answer) {
       policy.bindings[*part].outcome = true;
     }
@@ -139,10 +139,10 @@ bool Compiler::bind_pattern(const config::PolicyDef& def, Policy& policy, Patter
 }
 
 /// The binding of an event that plays a part, made at its first part.
-std::optional<std::uint16_t> Compiler::bind_part(const config::PolicyDef& def,
-                                                 const config::Text& name, bool step, bool fires,
-                                                 Policy& policy) {
-  const auto event = find_event(name);
+std::optional<std::uint16_t> PolicyCompiler::bind_part(const config::PolicyDef& def,
+                                                       const config::Text& name, bool step,
+                                                       bool fires, Policy& policy) {
+  const auto event = names_.find_event(name);
   if (!event) return std::nullopt;
   for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
     if (policy.bindings[b].event == *event) return static_cast<std::uint16_t>(b);
@@ -150,7 +150,7 @@ std::optional<std::uint16_t> Compiler::bind_part(const config::PolicyDef& def,
   config::PolicyDef part = def;
   if (!fires) part.then.clear();
   if (!step) part.when.reset();  // narrows the steps
-  auto binding = bind(part, *event, step ? Role::counts : Role::reads);
+  auto binding = binder_.bind(part, *event, step ? Binder::Role::counts : Binder::Role::reads);
   if (!binding) return std::nullopt;
   binding->fires = fires;
   binding->rungs.resize(def.then.size());
@@ -158,15 +158,15 @@ std::optional<std::uint16_t> Compiler::bind_part(const config::PolicyDef& def,
   return static_cast<std::uint16_t>(policy.bindings.size() - 1);
 }
 
-std::string Compiler::pattern_canonical(const Policy& policy, const Pattern& pattern) {
+std::string PolicyCompiler::pattern_canonical(const Policy& policy, const Pattern& pattern) {
   const limiter::PatternSpec& spec = pattern.spec;
   std::string out = "pattern " + policy.name + ": ";
   for (const Pattern::Step& step : pattern.steps) {
     const Binding& binding = policy.bindings[step.binding];
-    out += event_canonical(binding.event) + " ";
+    out += names_.event_canonical(binding.event) + " ";
     if (binding.when) out += "when " + binding.when->canonical() + " ";
     if (step.when) out += "and " + step.when->canonical() + " ";
-    out += "key " + key_canonical(binding.key) + "; ";
+    out += "key " + names_.key_canonical(binding.key) + "; ";
   }
   switch (spec.kind) {
     case limiter::PatternSpec::Kind::sequence:
@@ -180,7 +180,7 @@ std::string Compiler::pattern_canonical(const Policy& policy, const Pattern& pat
       break;
   }
   for (const std::uint16_t b : pattern.among)
-    out += "among " + event_canonical(policy.bindings[b].event) + "; ";
+    out += "among " + names_.event_canonical(policy.bindings[b].event) + "; ";
   for (const milliseconds bound : {spec.within, spec.before, spec.after}) {
     out += std::to_string(bound.count()) + " ms; ";
   }

@@ -7,17 +7,7 @@ namespace weir::policies {
 
 using config::MetricDef;
 
-void Compiler::compile_tables() {
-  for (const config::TableDef& def : model_.tables) {
-    std::vector<std::string> by;
-    for (const config::Text& name : def.by) by.push_back(name.value);
-    table_index_.emplace(def.name.value, static_cast<std::uint16_t>(set_.tables.size()));
-    set_.tables.push_back(
-        std::make_shared<ThresholdTable>(def.name.value, std::move(by), def.values));
-  }
-}
-
-void Compiler::compile_policies() {
+void PolicyCompiler::compile_policies() {
   set_.notify = model_.notify;
   for (const config::PolicyDef& def : model_.policies) {
     if (!def.sound) continue;
@@ -72,11 +62,11 @@ void note_strictness(const config::PolicyDefaults& defaults, PolicySet& set, Pol
 }  // namespace
 
 /// Whether another policy may refuse what this one counts.
-bool Compiler::meets_refusals(const config::PolicyDef& def) const {
+bool PolicyCompiler::meets_refusals(const config::PolicyDef& def) const {
   std::vector<EventIndex> bases;
   const auto base_of = [&](const config::Text& name) {
-    const auto found = event_index_.find(name.value);
-    return found == event_index_.end() ? kRequestEvent : set_.events[found->second].base;
+    const auto found = names_.event_index.find(name.value);
+    return found == names_.event_index.end() ? kRequestEvent : set_.events[found->second].base;
   };
   for (const config::Text& name : def.watch) bases.push_back(base_of(name));
   const auto meets = [&](const config::Text& name) {
@@ -93,7 +83,7 @@ bool Compiler::meets_refusals(const config::PolicyDef& def) const {
       });
 }
 
-void Compiler::compile_policy(const config::PolicyDef& def) {
+void PolicyCompiler::compile_policy(const config::PolicyDef& def) {
   if (def.pattern) return compile_pattern(def);
   Policy policy;
   policy.name = def.name.value;
@@ -111,22 +101,22 @@ void Compiler::compile_policy(const config::PolicyDef& def) {
 
   policy.remembers = remembers(def);
   policy.provisional = policy.remembers && def.share && !def.share->sync && meets_refusals(def);
-  if (!bind_events(def, policy)) return;
+  if (!binder_.bind_events(def, policy)) return;
   if (policy.reads_score) check_score(def, policy);
   compile_meters(def, policy);  // meters stand before their policy
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
-  compile_counters(def, policy);
+  counters_.compile_counters(def, policy);
   compile_rungs(def, policy);
-  if (policy.has_metric) compile_resets(def, policy);
+  if (policy.has_metric) counters_.compile_resets(def, policy);
   warn_policy(def, policy);
   set_.policies.push_back(std::move(policy));
 }
 
 /// Each of the `metrics` is a policy of its own that only counts and reads: it counts where it
 /// watches, and reads wherever the policy is judged.
-void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
+void PolicyCompiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
   for (const config::NamedMetricDef& named : def.metrics) {
     config::PolicyDef meter;
     meter.name = {def.name.value + "." + named.name.value, named.name.where};
@@ -158,36 +148,32 @@ void Compiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
     compiled.metric = meter.metric.kind;
     if (meter.on_error) compiled.on_error = *meter.on_error;
     for (const config::KeyPart& part : meter.key) compiled.key_names.push_back(part.field.value);
-    if (!bind_events(meter, compiled)) continue;
+    if (!binder_.bind_events(meter, compiled)) continue;
     bool sound = true;
     for (const Binding& judged : policy.bindings) {
       const bool known = std::any_of(compiled.bindings.begin(), compiled.bindings.end(),
                                      [&](const Binding& b) { return b.event == judged.event; });
       if (known) continue;
-      auto binding = bind(meter, judged.event, Role::reads);
+      auto binding = binder_.bind(meter, judged.event, Binder::Role::reads);
       sound = sound && binding;
       if (!binding) continue;
       const Binding& first = compiled.bindings.front();
-      check_same_key(meter.name, first.key, set_.events[first.event], binding->key,
-                     set_.events[judged.event]);
+      names_.check_same_key(meter.name, first.key, set_.events[first.event], binding->key,
+                            set_.events[judged.event]);
       compiled.bindings.push_back(std::move(*binding));
     }
     if (!sound) continue;
-    compile_counters(meter, compiled);
+    counters_.compile_counters(meter, compiled);
     compiled.list_keys.assign(compiled.bindings.size(), {});
     compiled.index = static_cast<PolicyIndex>(set_.policies.size());
-    compile_resets(meter, compiled);
+    counters_.compile_resets(meter, compiled);
     policy.meters.push_back(compiled.index);
     set_.policies.push_back(std::move(compiled));
   }
 }
 
-int Compiler::status_of(Action action) const {
-  return action == Action::challenge ? set_.challenge.status : row_of(action).status;
-}
-
 /// A remembered value may have any type; a threshold compares numbers.
-void Compiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
+void PolicyCompiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
   const bool remembers = def.metric.kind == Metric::last;
   if (!remembers || policy.bindings.front().arguments.empty()) return;
   const Type type = policy.bindings.front().arguments.front().type();
@@ -204,7 +190,7 @@ void Compiler::check_remembered(const config::PolicyDef& def, const Policy& poli
 }
 
 /// A value of the answer comes too late for the verdict on the request.
-void Compiler::check_score(const config::PolicyDef& def, const Policy& policy) {
+void PolicyCompiler::check_score(const config::PolicyDef& def, const Policy& policy) {
   set_.any_scores = true;
   for (const Binding& binding : policy.bindings) {
     if (!binding.outcome || !binding.counts) continue;
@@ -239,7 +225,7 @@ void act_as(const List& list, Rung& rung) {
 
 }  // namespace
 
-void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
+void PolicyCompiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   check_remembered(def, policy);
   std::uint16_t own_window = 1;
   policy.list_keys.assign(policy.bindings.size(), {});
@@ -277,10 +263,10 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       }
     }
     if (row.remembers && (!rung.durations.empty() || rung.for_window)) {
-      const auto named = from.list ? named_list(*from.list) : std::nullopt;
+      const auto named = from.list ? names_.named_list(*from.list) : std::nullopt;
       if (named && rung.action == Action::graylist) act_as(set_.lists[*named], rung);
       // Nobody reads of a shadow rung: a list of its own stands in for the named one.
-      rung.list = from.list && !rung.shadow ? named : own_list(policy, rung, from);
+      rung.list = from.list && !rung.shadow ? named : lists_.own_list(policy, rung, from);
     }
     if (rung.list && !set_.lists[*rung.list].owner) {
       const List& list = set_.lists[*rung.list];
@@ -300,12 +286,12 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
       std::vector<KeySlot> key;
       if (policy.bindings[b].fires && rung.list && !set_.lists[*rung.list].owner) {
         const List& list = set_.lists[*rung.list];
-        if (auto found = list_key(list, set_.events[policy.bindings[b].event])) {
+        if (auto found = lists_.list_key(list, set_.events[policy.bindings[b].event])) {
           key = std::move(*found);
           if (!list.bindings.empty()) {
             const List::Binding& first = list.bindings.front();
-            check_same_key(*from.list, first.key, set_.events[first.event], key,
-                           set_.events[policy.bindings[b].event]);
+            names_.check_same_key(*from.list, first.key, set_.events[first.event], key,
+                                  set_.events[policy.bindings[b].event]);
           }
           if (policy.bindings[b].outcome) {
             for (const KeySlot& part : key)
@@ -343,7 +329,7 @@ void Compiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
 /// Amounts are checked in every policy that counts the counter of a policy that may refuse:
 /// otherwise a policy that only watches the number would count amounts that the other one rejects.
 /// Only time empties a bucket.
-void Compiler::check_amounts() {
+void PolicyCompiler::check_amounts() {
   std::vector<bool> checked(set_.counters.size());
   const auto mark = [&](const Policy& policy) {
     for (const std::uint16_t counter : policy.counters) checked[counter] = true;
@@ -369,8 +355,8 @@ void Compiler::check_amounts() {
 }
 
 /// An answer that weir cannot read must not be a silent way around a policy.
-void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy,
-                                      bool acts) {
+void PolicyCompiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy,
+                                            bool acts) {
   if (!acts) return;
   constexpr std::string_view kUnread =
       " (longer than limits.body, damaged, or in a coding that was not asked for)";
@@ -406,7 +392,7 @@ void Compiler::warn_of_unread_answers(const config::PolicyDef& def, const Policy
   }
 }
 
-void Compiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
+void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
   const auto asserted = [&](const KeySlot& part) { return set_.slots[part.slot].client_asserted; };
   const Binding& binding = policy.bindings.front();
   const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {

@@ -126,10 +126,10 @@ void note_common_counters(PolicySet& set) {
 
 }  // namespace
 
-void Compiler::note_shortcuts() {
-  note_strict_paths(set_);
-  KeyIndex keys(set_.slots);
-  for (Policy& policy : set_.policies) {
+void note_shortcuts(PolicySet& set) {
+  note_strict_paths(set);
+  KeyIndex keys(set.slots);
+  for (Policy& policy : set.policies) {
     for (Binding& binding : policy.bindings) {
       binding.key_id = keys.id_of(binding.key);
       note_member(policy, keys, binding);
@@ -141,35 +141,35 @@ void Compiler::note_shortcuts() {
       policy.caps = policy.caps || rung.caps;
     }
     policy.own_time =
-        !policy.counters.empty() && set_.counters[policy.counters.front()].spec.late.has_value();
+        !policy.counters.empty() && set.counters[policy.counters.front()].spec.late.has_value();
     policy.reads_amount = reads_amount(policy);
   }
-  for (List& list : set_.lists) {
+  for (List& list : set.lists) {
     for (List::Binding& binding : list.bindings) binding.key_id = keys.id_of(binding.key);
   }
-  set_.keys = keys.size();
-  note_common_counters(set_);
-  for (Policy& policy : set_.policies) {
-    for (Binding& binding : policy.bindings) binding.plain = is_plain(policy, binding, set_);
+  set.keys = keys.size();
+  note_common_counters(set);
+  for (Policy& policy : set.policies) {
+    for (Binding& binding : policy.bindings) binding.plain = is_plain(policy, binding, set);
   }
-  for (const Counter& counter : set_.counters) {
-    set_.any_shadow = set_.any_shadow || counter.shadow;
-    set_.any_in_flight = set_.any_in_flight || counter.spec.window == limiter::Window::none;
+  for (const Counter& counter : set.counters) {
+    set.any_shadow = set.any_shadow || counter.shadow;
+    set.any_in_flight = set.any_in_flight || counter.spec.window == limiter::Window::none;
   }
   const auto any = [](const auto& by_event) {
     return std::any_of(by_event.begin(), by_event.end(),
                        [](const auto& of) { return !of.empty(); });
   };
-  set_.any_lists = any(set_.list_uses);
-  const auto& readable = set_.wants_readable_answer;
-  set_.any_readable_answer = std::find(readable.begin(), readable.end(), true) != readable.end();
-  set_.any_answer_work = any(set_.resets_of) || any(set_.releases_of);
-  for (std::size_t id = 0; id < set_.slots.size(); ++id) {
-    const Slot& slot = set_.slots[static_cast<SlotId>(id)];
+  set.any_lists = any(set.list_uses);
+  const auto& readable = set.wants_readable_answer;
+  set.any_readable_answer = std::find(readable.begin(), readable.end(), true) != readable.end();
+  set.any_answer_work = any(set.resets_of) || any(set.releases_of);
+  for (std::size_t id = 0; id < set.slots.size(); ++id) {
+    const Slot& slot = set.slots[static_cast<SlotId>(id)];
     if (slot.side == Side::answer) {
-      set_.of_answers.push_back(static_cast<SlotId>(id));
+      set.of_answers.push_back(static_cast<SlotId>(id));
     } else if (!slot.varies && may_hold_more(slot.type)) {
-      set_.not_kept.push_back(static_cast<SlotId>(id));
+      set.not_kept.push_back(static_cast<SlotId>(id));
     }
   }
 }

@@ -74,14 +74,14 @@ std::string describe_view(const limiter::ViewSpec& spec) {
 
 }  // namespace
 
-void Compiler::compile_views() {
+void ViewCompiler::compile_views() {
   set_.view_memory = model_.server.limits.views;
   for (const config::ViewDef& def : model_.views) {
     if (def.sound) compile_view(def);
   }
 }
 
-void Compiler::compile_view(const config::ViewDef& def) {
+void ViewCompiler::compile_view(const config::ViewDef& def) {
   const std::size_t errors = problems_.errors();
   const std::vector<config::KeyPart> key = view_key_of(def);
   View view;
@@ -91,14 +91,14 @@ void Compiler::compile_view(const config::ViewDef& def) {
   view.wall_clock = def.window.kind != config::WindowDef::Kind::last;
   for (const config::KeyPart& part : key) view.key_names.push_back(part.field.value);
   for (const config::Text& name : def.watch) {
-    if (const auto event = find_event(name)) bind_view(def, key, *event, view);
+    if (const auto event = names_.find_event(name)) bind_view(def, key, *event, view);
   }
   if (problems_.errors() != errors || view.bindings.empty()) return;
   std::string canonical = "view " + view.name + ": " + describe_view(view.spec) + " ";
   for (const View::Binding& binding : view.bindings) {
-    canonical += "watch " + event_canonical(binding.event);
+    canonical += "watch " + names_.event_canonical(binding.event);
     if (binding.when) canonical += " when " + binding.when->canonical();
-    canonical += " by " + key_canonical(binding.key);
+    canonical += " by " + names_.key_canonical(binding.key);
     for (const Expression& argument : binding.arguments) canonical += " of " + argument.canonical();
     canonical += "; ";
   }
@@ -115,33 +115,33 @@ void Compiler::compile_view(const config::ViewDef& def) {
   set_.views.push_back(std::move(view));
 }
 
-void Compiler::bind_view(const config::ViewDef& def, const std::vector<config::KeyPart>& key,
-                         EventIndex index, View& view) {
+void ViewCompiler::bind_view(const config::ViewDef& def, const std::vector<config::KeyPart>& key,
+                             EventIndex index, View& view) {
   const Event& event = set_.events[index];
   const std::size_t errors = problems_.errors();
   View::Binding binding;
   binding.event = index;
   binding.outcome = event.outcome;
-  Scope scope(*this, event);
+  Scope scope(names_, event);
   const auto reads = [&](const Expression& expression) {
     if (expression.side() == Side::answer) binding.outcome = true;
     add_captures(binding.captures, expression.captures());
   };
   if (def.when) {
-    binding.when = compile_when(*def.when, scope);
+    binding.when = names_.compile_when(*def.when, scope);
     if (binding.when) reads(*binding.when);
   }
   for (const config::KeyPart& part : key) {
     if (part.near) {
       Binding place;
-      bind_place(*part.near, event, place);
+      binder_.bind_place(*part.near, event, place);
       for (const KeySlot& slot : place.key) {
         binding.key.push_back(slot);
         add_captures(binding.captures, {&slot.slot, 1});
       }
       continue;
     }
-    const auto slot = key_part_slot(part, event, true);
+    const auto slot = names_.key_part_slot(part, event, true);
     if (!slot) continue;
     binding.key.push_back(*slot);
     add_captures(binding.captures, {&slot->slot, 1});
