@@ -1,6 +1,6 @@
--- A total of one window as decimal text, in a key that says which window it is: what envoyproxy/ratelimit
--- writes (INCRBY, then EXPIRE by the whole unit), so that both count together. The window is the caller's;
--- what is there is gone when it is over, and no event is remembered.
+-- A total of one window as decimal text. The key says which window it is. envoyproxy/ratelimit writes the
+-- same (INCRBY, then EXPIRE by the whole unit), so both count together. The caller chooses the window. The
+-- key expires when its window is over, and no event is remembered.
 forms[FORM_DECIMAL] = {
   open = function(o, p, key)
     local raw = call('GET', key)

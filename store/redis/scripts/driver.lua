@@ -1,6 +1,6 @@
 local ADD, READ, LOOK, RESET, RESERVE, SETTLE, RELEASE, TAKE_BACK = 1, 2, 3, 4, 5, 6, 7, 8
 
--- Integers as integers, others as text that keeps every bit; nil: no value.
+-- Integers stay integers; other numbers become text that keeps every bit. nil: there is no value.
 local function spoken(v)
   if v == nil then return false end
   if type(v) == 'string' then return v end
@@ -40,7 +40,7 @@ local function hold(p, o)
   if call('PTTL', p.held_key) < ttl(o.life) then call('PEXPIRE', p.held_key, ttl(o.life)) end
 end
 
--- What a ceiling compares: of a datum its number, 0 if it has none.
+-- The number that a ceiling compares: that of a datum, or 0 if the datum has none.
 local function judged_value(v)
   if type(v) ~= 'string' then return v end
   local kind = sub(v, 1, 1)
@@ -75,7 +75,7 @@ local function run(o, parts, out)
   if event or verb == READ then
     for i = 1, n do
       local p = parts[i]
-      -- What is counted already is in the settled count; a reservation of our own is not.
+      -- A counted event is part of the settled count. A reservation of our own is not part of it.
       local with = event and not (there and verb == ADD)
       p.settled = p.form.value(p.s, o, p, with)
       p.value = p.held and p.form.value(p.s, o, p, with, p.held) or p.settled
@@ -142,7 +142,7 @@ local function run(o, parts, out)
   end
 end
 
--- An operation and its parts; the last of its keys; the time that the caller gives, or -1.
+-- Reads an operation with its parts, the last of its keys, and the time that the caller gives (or -1).
 local function opened(packed, key)
   local o, parts, count, flags, given, at = {}, {}, nil, nil, nil, nil
   o.verb, count, flags, o.id, o.amount, given, o.at, o.life, o.member, at =
@@ -167,8 +167,7 @@ local function opened(packed, key)
   return o, parts, key, given
 end
 
--- The operations of ARGV[first] and what follows, their keys behind KEYS[key], their answers behind
--- out[n].
+-- Runs the operations of ARGV[first] and after. Their keys follow KEYS[key]; their answers follow out[n].
 local function all(first, key, n)
   for i = first, #ARGV do
     local o, parts, given

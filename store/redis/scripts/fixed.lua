@@ -1,6 +1,6 @@
--- A total and when its window began. A counter that remembers events (codec.cc says so) has a string:
--- begin, total, tags. Any other has a hash of one field, which is the window's number or its
--- beginning: an event is one HINCRBY, and a window that has gone is not taken for the new one.
+-- A total, and when its window began. A counter that remembers events (codec.cc decides) is a string:
+-- begin, total, tags. Every other counter is a hash with one field, named after the number or the beginning
+-- of the window. So an event is one HINCRBY, and an old window is never taken for the new one.
 -- `undo`, which nothing else here wants, says when, of a window that began with its first event.
 local function unit(p) return p.window == EVERY and p.a or 1 end
 

@@ -1,4 +1,5 @@
--- Events that have begun and not ended, by when they end by themselves: a replica that died.
+-- Events that have begun and not ended. The score is the time when each ends by itself, because its replica
+-- may have died.
 local function names(o)
   local out = {o.id}
   for i = 2, o.amount do out[i] = o.id .. pack_('>I4', i) end

@@ -1,5 +1,5 @@
--- What each replica has open, by when it ends by itself: a replica that died. One member a replica,
--- its id and how many; what it says takes the place of what it said before.
+-- How many requests each replica has open. A replica has one member: its id and the number. A new number
+-- replaces the old one. The score is the time when the number expires, because the replica may have died.
 forms[FORM_GAUGES] = {
   open = function(o, p, key)
     local names = call('ZRANGEBYSCORE', key, '(' .. now, '+inf')

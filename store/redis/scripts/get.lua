@@ -1,3 +1,3 @@
--- A string that is no counter of weir's: what `include: {redis: KEY}` names.
+-- Reads the string that `include: {redis: KEY}` names. It is not a counter of weir.
 -- KEYS  the string. Answer: its value, or nil.
 return redis.call('GET', KEYS[1])

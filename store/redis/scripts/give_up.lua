@@ -1,6 +1,6 @@
--- An operation has failed that may have begun this key. Where Redis forbids a command (it is renamed, or
--- the ACL lacks it), what was written before it may have no time to live, and would stay for ever.
--- What has one has been complete before.
+-- Removes a key that a failed operation may have left without a time to live. If Redis forbids a command (it
+-- is renamed, or the ACL lacks it), the key that was written before that command would stay for ever.
+-- A key with a time to live was complete before, and stays.
 local function give_up(key, problem)
   local function says(text) return string.find(problem, text, 1, true) end
   local forbidden = says('NOPERM') or says('Unknown Redis command') or says("can't run this command")

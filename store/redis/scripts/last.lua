@@ -1,5 +1,5 @@
--- The latest data, oldest first: begin of the window, then {ms, id, length, datum}. A few, so that
--- events can be taken back.
+-- The latest data, oldest first: the beginning of the window, then {ms, id, length, datum}. Some more than one
+-- are kept, so that events can be taken back.
 local KEPT = 4
 local function store_last(s, p)
   if #s.rows == 0 then

@@ -25,8 +25,8 @@
       end
 --: operation
       if light then
-        -- What is refused has to be taken off again, which writes all that is there: where that may be
-        -- long, the length is asked for first.
+        -- A refused event would have to be taken off again, and that writes the whole string. So for a
+        -- long one the length is asked for first.
         local size = asks and call('STRLEN', key) + 6 or call('APPEND', key, stamp)
         local before, left, cut, rest, renews = size - 6, 0, nil, nil, size == 6 or size == 48
         if before > 0 then
@@ -44,7 +44,7 @@
               left = v > gone and (t > gone and 6 or u > gone and 12 or 18)
                 or x > gone and (w > gone and 24 or 30) or y > gone and 36 or z > gone and 42 or 48
             end
-            -- What has left is cut off eight at a time, so that most events are appended alone.
+            -- Old events are cut off eight at a time, so that most events are only appended.
             if left == 48 then cut = '48' end
             if before > 6 * (b + 48) then cut = before - 6 * (b + 32) end -- SLACK
             if cut then
@@ -78,8 +78,8 @@
         end
         break
       end
-      -- In a long log what has left is counted, not what is there: Redis goes through a small sorted
-      -- set entry by entry.
+      -- In a long log the events that have left are counted, not those that remain: Redis walks through a
+      -- small sorted set entry by entry.
       local there = call('ZCARD', key)
       if there > 16 then
         there = there - call('ZCOUNT', key, '-inf', below) - call('ZCOUNT', key, above, '+inf')

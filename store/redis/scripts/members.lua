@@ -74,7 +74,7 @@ forms[FORM_MEMBERS] = {
       s.n = s.dead and 0 or call('ZCOUNT', s.key, s.lo, s.hi)
       if p.window == EVERY_FIRST and not s.dead then s.n = s.n - 1 end
     end
-    -- A window's first members stand for all; of the last W the oldest goes.
+    -- An aligned window keeps its first members. A window of the last W drops the oldest one.
     if not score and aligned and s.n >= p.e + SLACK then return true end
     local stamp = at
     if p.metric == EXISTS and not score then stamp = at + fraction(o) end

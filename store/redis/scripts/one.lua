@@ -1,4 +1,4 @@
--- A plain operation that is none after all, as plain.lua answers them.
+-- Runs an operation that looked plain and is not, and answers as plain.lua does.
 local function one(form, key, tag, amount, given, p)
   tell_time(given)
   local o = {verb = ADD, id = tag or rep('\0', 12), amount = amount, retry = false}

@@ -1,5 +1,4 @@
--- Patterns of keys that all replicas share. The rules of each kind stand in limiter/patterns, these
--- are the same ones.
+-- Patterns of keys that all replicas share. The rules are those of limiter/patterns.
 -- KEYS: of a sequence one, what its key has. Else two, of a shard of the pattern's keys: a hash of
 -- what each key has (and as '' when it was last asked what is due, and until when nothing is), and
 -- the keys in a sorted set by when something is due. ARGV: one packed string an operation
@@ -13,20 +12,20 @@ local SEQUENCE, ABSENCE, PAIR = 0, 1, 2
 local MATCHED, TIMEOUT, UNMATCHED = 0, 1, 2
 local VERSION, NEVER = 1, -1
 local KEYS_OF_DUE = 8 -- looked at by one operation; those of all shards may share a call
--- Nobody has asked for so long: there was an outage. What the replicas have kept meanwhile comes first.
+-- If nobody has asked for so long, there was an outage. Then events that the replicas have kept come first.
 local QUIET, RECOVERY = 3000, 5000
--- What happened a moment ago happens when it is told: between two replicas the network decides which
--- was first, and so the order of one key's events here is that of their times.
+-- An event that happened a moment ago counts as happening now. The network decides which of two replicas was
+-- first, so events of one key lie here in the order of their times.
 local MOMENT = 100
 local REMEMBERED = 10000 -- so long events of a key that waits for nothing can be sent again
--- The last events of a key and how many matches they completed: one that is sent again finds itself.
+-- The last events of a key, and how many matches each completed. An event that is sent again finds itself.
 local TAGS, TAG_BYTES = 4, 10
 local NO_TAGS = string.rep('\0', TAGS * TAG_BYTES)
 local kinds, now, explicit = {}, nil, false
 
 local function bit(set, k) return floor(set / 2 ^ k) % 2 == 1 end
 
--- When it was: told as a time by this clock, or as an age, which is not above 0.
+-- The time of an event. The caller gives a time of this clock, or an age (0 or less).
 local function time_of(o)
   if explicit then return o.at end
   local age = o.at > 0 and now - o.at or -o.at
@@ -49,13 +48,13 @@ end
 local function match(out, kind, fires, order, events, payload)
   out[#out + 1] = {kind = kind, fires = fires, order = order, events = events, payload = payload or ''}
 end
--- What an event completes is counted; only replay wants to know what it consists of.
+-- Counts the matches that an event completes. Only replay asks for their steps.
 local function complete(out, fires, order, events)
   out.matched = out.matched + 1
   if explicit then match(out, MATCHED, fires, order, events) end
 end
 
--- What a key has is packed by cmsgpack, in C: a key that has much would take Lua milliseconds.
+-- The state of a key is packed by cmsgpack, which is written in C: Lua would need milliseconds for a large one.
 -- Open matches, in the order in which they began: {steps, order, ts, line, ts, line, ...}.
 kinds[SEQUENCE] = {
   read = function(s, o)
@@ -119,7 +118,7 @@ kinds[SEQUENCE] = {
   end,
 }
 
--- Events that wait, by time, then by arrival. lent: somebody is acting on its deadline.
+-- Events that wait, in the order of time, then of arrival. lent: a replica is acting on the deadline.
 local TS, LINE, ORDER, LENT, PAYLOAD = 1, 2, 3, 4, 5
 local function wait(list, o)
   local dropped = 0
@@ -132,7 +131,7 @@ local function wait(list, o)
   insert(list, at, {o.ts, o.line, o.order, 0, o.payload})
   return dropped
 end
--- Those whose deadline has passed, lent or (without a lifetime) gone.
+-- The events whose deadline has passed. They are lent to the caller, or removed if it gives no lifetime.
 local function expire(s, list, o, length, kind, step, watermark, out)
   local kept, lent = {}, s.lent_until > now
   for i = 1, #list do
@@ -154,7 +153,7 @@ local function seen_to(list, length, watermark)
   end
   return kept
 end
--- The earliest deadline of the list that nobody is acting on; what is lent is due again by itself.
+-- The earliest deadline of the list on which no replica is acting. A lent one becomes due again by itself.
 local function earliest(s, list, length, due)
   for i = 1, #list do
     local e = list[i]
@@ -209,7 +208,7 @@ kinds[ABSENCE] = {
   seen_to = function(s, o, watermark) s[1] = seen_to(s[1], o.within, watermark) end,
 }
 
--- Those of each side that have found nobody yet. [1] waits for `after`, [2] for `before`.
+-- The events of each side without a partner. [1] waits for `after`, [2] for `before`.
 local function length_of(o, side) return side == 1 and o.after or o.before end
 kinds[PAIR] = {
   read = function(s) return s or {{}, {}, lent_until = 0} end,
@@ -270,7 +269,7 @@ end
 local function store(o, kind, s, tags, key, timers)
   local empty = kind.is_empty(s)
   if o.kind == SEQUENCE then
-    -- Nothing open: the events are remembered for who sends one again.
+    -- Nothing is open. The events are remembered in case one is sent again.
     call('SET', key, pack_('<B', VERSION) .. tags .. cmsgpack.pack(s), 'PX', empty and REMEMBERED or o.ttl)
     return nil
   end
@@ -285,7 +284,7 @@ local function store(o, kind, s, tags, key, timers)
   end
   call('HSET', key, o.name, pack_('<B', VERSION) .. tags .. cmsgpack.pack({s[1], s[2], s.lent_until}))
   if due then call('ZADD', timers, string.format('%.0f', due), o.name) end
-  -- A hash that is new has new timers, so one question is enough.
+  -- A new hash has new timers, so one question is enough.
   if call('PTTL', timers) < o.ttl then
     call('PEXPIRE', timers, o.ttl + 60000)
     call('PEXPIRE', key, o.ttl + 60000)
