@@ -53,7 +53,7 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   store.deliver();
   gate.tick(world.now);
   EXPECT_TRUE(old.expired()) << "nothing needs the old policies any more";
-  const Judgement judgement = gate.judge(request.view(world.now), world.now, true, session);
+  const Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
   gate.unpark(session);
   ASSERT_NE(judgement.ticket, nullptr);
   gate.finish(*judgement.ticket, End::complete, world.now);
@@ -73,7 +73,7 @@ struct Reloaded {
     gate.use(world.set_);
   }
   Effect::Kind judge() {
-    Judgement judgement = gate.judge(request.view(world.now), world.now, true, session);
+    Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
     if (judgement.ticket != nullptr) gate.finish(*judgement.ticket, End::complete, world.now);
     return judgement.effect.kind;
   }

@@ -30,7 +30,7 @@ class GateTest : public testing::Test {
   };
 
   void judge(Session& session, bool may_wait = true) {
-    const Judgement judgement = gate.judge(session.request.view(now), now, may_wait, session);
+    const Decision judgement = gate.judge(session.request.view(now), now, may_wait, session);
     switch (judgement.effect.kind) {
       case Effect::Kind::wait:
         if (!gate.park(session, now)) return judge(session, false);

@@ -29,7 +29,7 @@ struct Replica {
   }
   /// The ticket of a request that is under way now; null: refused.
   Ticket* begin(TimePoint now) {
-    const Judgement judgement = gate.judge(request.view(now), now, true, session);
+    const Decision judgement = gate.judge(request.view(now), now, true, session);
     EXPECT_EQ(judgement.effect.kind == Effect::Kind::answer, judgement.ticket == nullptr);
     return judgement.ticket;
   }
@@ -117,7 +117,7 @@ struct Reservations : Places {
     }
   }
   static bool passes(Replica& replica, TimePoint now) {
-    const Judgement judgement =
+    const Decision judgement =
         replica.gate.judge(replica.request.view(now), now, false, replica.session);
     if (judgement.ticket != nullptr) replica.gate.finish(*judgement.ticket, End::not_sent, now);
     return judgement.effect.kind == Effect::Kind::pass;

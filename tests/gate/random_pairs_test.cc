@@ -230,7 +230,7 @@ class Run {
         .header("x-n", std::to_string(request.amount));
     auto session = std::make_unique<Session>();
     replica.rows.values.clear();
-    Judgement judgement;
+    Decision judgement;
     for (int round = 0; round < 10; ++round) {
       judgement = replica.gate.judge(sent.view(now), now, false, *session);
       if (judgement.effect.kind != Effect::Kind::wait) break;

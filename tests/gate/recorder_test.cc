@@ -57,7 +57,7 @@ struct RecordingWorld {
     gate.use(world.set_);
   }
   void send(TestRequest request, int status, End end = End::complete) {
-    const Judgement judged = gate.judge(request.view(world.now), world.now, false, nobody);
+    const Decision judged = gate.judge(request.view(world.now), world.now, false, nobody);
     if (judged.ticket == nullptr) return;
     Answer answer;
     answer.status = status;

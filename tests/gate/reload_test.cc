@@ -158,7 +158,7 @@ struct Reloaded {
   }
   Ticket* begin() {
     for (int round = 0; round < 10; ++round) {
-      const Judgement judgement = gate.judge(request.view(world.now), world.now, true, session);
+      const Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
       if (judgement.effect.kind != Effect::Kind::wait) {
         gate.unpark(session);
         return judgement.ticket;

@@ -85,7 +85,7 @@ class Replica {
     policies::TestRequest request("POST " + path);
     request.header("X-Order", order);
     Session session;
-    Judgement judged = gate.judge(request.view(world.now), world.now, true, session);
+    Decision judged = gate.judge(request.view(world.now), world.now, true, session);
     asked = judged.effect.kind == Effect::Kind::wait;
     if (asked) {
       EXPECT_TRUE(gate.park(session, world.now));

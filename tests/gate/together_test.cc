@@ -44,7 +44,7 @@ struct Together {
     for (int round = 0; !open.empty() && round < 100; ++round) {
       std::vector<Session*> left;
       for (Session* const session : open) {
-        Judgement judgement = gate.judge(request.view(world.now), world.now, true, *session);
+        Decision judgement = gate.judge(request.view(world.now), world.now, true, *session);
         session->resumed = false;
         if (judgement.effect.kind == Effect::Kind::wait && gate.park(*session, world.now)) {
           left.push_back(session);
@@ -69,7 +69,7 @@ struct Together {
     std::vector<int> out;
     for (int i = 1; i <= requests; ++i) {
       Session session;
-      Judgement judgement;
+      Decision judgement;
       for (int round = 0; round < 10; ++round) {
         judgement = gate.judge(request.view(world.now), world.now, true, session);
         if (judgement.effect.kind != Effect::Kind::wait) break;
@@ -166,7 +166,7 @@ policies:
     ASSERT_TRUE(t.gate.park(session, t.world.now));
     t.store.fail(limiter::SharedError::lost);
     t.gate.tick(t.world.now);
-    Judgement judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
+    Decision judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
     ASSERT_EQ(judgement.effect.kind, Effect::Kind::pass);
     t.gate.unpark(session);
     ASSERT_NE(judgement.ticket, nullptr);

@@ -20,7 +20,7 @@ struct Logins {
 
   /// The id of a login that passes; empty: it was refused.
   std::string login() {
-    const Judgement judgement = gate.judge(request.view(now), now, false, nobody);
+    const Decision judgement = gate.judge(request.view(now), now, false, nobody);
     if (judgement.effect.kind == Effect::Kind::answer) return {};
     EXPECT_NE(judgement.ticket, nullptr);
     const Unsettled::Id id = unsettled.next_id();

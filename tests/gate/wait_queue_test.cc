@@ -28,7 +28,7 @@ struct Accounts {
   };
 
   void judge(Session& session, bool may_wait = true) {
-    const Judgement judgement = gate.judge(session.request.view(now), now, may_wait, session);
+    const Decision judgement = gate.judge(session.request.view(now), now, may_wait, session);
     if (judgement.effect.kind == Effect::Kind::wait) {
       if (!gate.park(session, now)) judge(session, false);
       return;

@@ -29,7 +29,7 @@ class FakeJudge final : public gate::Judge {
   std::function<bool(const Request&)> reads_body;  ///< default: no
   bool strict_paths = true;                        ///< an ambiguous path is refused
   bool reads_answers = false;
-  bool asks_for_whole_answers = false;  ///< Judgement::reads_answer
+  bool asks_for_whole_answers = false;  ///< Decision::reads_answer
   bool gives_tickets = true;
   std::size_t park_room = 8;
   milliseconds wait_time{60'000};
