@@ -2,10 +2,12 @@
 the loop of logins meets the demo's own settings and policies in a weir on this machine, and what names an object finds it in the
 manifests. With WEIR_KUBE_NODE (README.md here) the walk of the demo is done as it stands."""
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -44,6 +46,21 @@ def run(*command, given=None, check=True, shell=False, seconds=120):
     if check and done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def in_background(test, *command):
+    """A command that runs until the test ends; then it ends with all that it started, as `kubectl` does not by itself behind nsenter."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+                               start_new_session=True)
+
+    def end():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+        process.stdout.close()
+
+    test.addCleanup(end)
+    return process
 
 
 def page():
@@ -211,10 +228,8 @@ class Page(unittest.TestCase):
                 manifests = run(KUBECTL, "kustomize", os.path.join(ROOT, applied[1]))
                 run(*NODE, "kubectl", "apply", "--validate=strict", "-f", "-", given=manifests)
             elif line.endswith("&"):
-                forward = subprocess.Popen([*NODE, *shlex.split(line.removesuffix("&"))], stdout=subprocess.DEVNULL)
-                self.addCleanup(forward.wait, 10)
-                self.addCleanup(forward.terminate)
-                time.sleep(2)
+                forward = in_background(self, *NODE, *shlex.split(line.removesuffix("&")))
+                self.assertIn("Forwarding", forward.stdout.readline())
             else:
                 said = run(*NODE, "sh", "-c", line)
                 codes += said.split() if line.startswith("for ") else []
