@@ -67,6 +67,15 @@ std::string read_wish_text(const json::object& body, std::string_view name, std:
   return {};
 }
 
+/// The reason of the whole call, which is longer than that of an entry may be.
+std::string_view reason_of(const Call& call) noexcept {
+  const std::string_view reason = call.entry.reason;
+  if (reason.size() <= kWhyBytesMax) return reason;
+  std::size_t size = kWhyBytesMax;
+  while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80) --size;
+  return reason.substr(0, size);  // no character is cut
+}
+
 }  // namespace
 
 std::string read_entry_wish(const json::object& body, TimePoint now, bool for_ever,
@@ -93,7 +102,7 @@ const policies::List* choose_list(const EntryTarget& target, std::string_view ef
 limiter::ListOutcome add_wish(const Call& call, const policies::List& list,
                               const EntryTarget& target, const EntryWish& wish) {
   const auto views = as_views(target.parts);
-  const std::string why = utf8_text(wish.why);
+  const std::string why = utf8_text(wish.why.empty() ? reason_of(call) : wish.why);
   limiter::Listing listing;
   listing.key = key_in(call, list, target);
   listing.parts = views;

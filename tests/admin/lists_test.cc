@@ -40,6 +40,34 @@ TEST_F(ApiTest, AnEntryIsMadeKeptAndExtended) {
   EXPECT_EQ(get(path + "?key=alice").at("listed"), json::value(false));
 }
 
+TEST_F(ApiTest, AnEntrySaysTheReasonOfTheCallUnlessItHasOneOfItsOwn) {
+  const std::string path = "/v1/lists/gray_users/entries";
+  const auto why_of = [&](const std::string& key) {
+    return get(path + "?key=" + key).at("entries").at(0).at("why");
+  };
+  EXPECT_EQ(call("POST", path + "?reason=ticket%204711", R"({"key":"bob","for":"15m"})").status,
+            201);
+  EXPECT_EQ(why_of("bob"), json::value("ticket 4711"));
+  EXPECT_EQ(
+      call("POST", path + "?reason=audited", R"({"key":"eve","for":"15m","why":"spam"})").status,
+      201);
+  EXPECT_EQ(why_of("eve"), json::value("spam"));
+  EXPECT_EQ(call("POST", "/v1/lists/gray_users/import?reason=the%20weekly%20list",
+                 R"({"entries":[{"key":"dan","for":"15m"}]})")
+                .status,
+            200);
+  EXPECT_EQ(why_of("dan"), json::value("the weekly list"));
+}
+
+TEST_F(ApiTest, AReasonThatIsTooLongForAnEntryIsCutBetweenCharacters) {
+  std::string reason(255, 'x');
+  reason += "%C3%A4%C3%A4";  // the 256th byte is half a letter
+  const std::string path = "/v1/lists/gray_users/entries";
+  ASSERT_EQ(call("POST", path + "?reason=" + reason, R"({"key":"bob","for":"15m"})").status, 201);
+  EXPECT_EQ(get(path + "?key=bob").at("entries").at(0).at("why"),
+            json::value(std::string(255, 'x')));
+}
+
 TEST_F(ApiTest, AFullListRefuses) {
   for (const char* user : {"a", "b", "c"}) {
     EXPECT_EQ(call("POST", "/v1/lists/gray_users/entries",

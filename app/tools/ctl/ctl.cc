@@ -339,7 +339,7 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
       continue;
     command
         ->add_option("--reason", flags->door.reason,
-                     "Why, for the audit log: with what changes "
+                     "Why, for the audit log and for a new entry: with what changes "
                      "something")
         ->type_name("TEXT");
   }
