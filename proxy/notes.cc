@@ -101,16 +101,15 @@ void NoteBook::fill(Notes& notes, const Request& request, const gate::Decision& 
   facts.peer = peer.address;
   facts.request_id = notes.id();
   facts.method = request.method;
-  facts.host = request.host;
   facts.path = request.path;
-  facts.query = request.query;
   facts.route = decision.event;
   facts.verdict = decision.verdict;
   facts.policy = decision.policy;
-  if (sink_->wants_agent()) {
-    facts.user_agent = only_field(request, "user-agent");
-    facts.referer = only_field(request, "referer");
-  }
+  using telemetry::AccessField;
+  if (sink_->wants(AccessField::host)) facts.host = request.host;
+  if (sink_->wants(AccessField::query)) facts.query = request.query;
+  if (sink_->wants(AccessField::user_agent)) facts.user_agent = only_field(request, "user-agent");
+  if (sink_->wants(AccessField::referer)) facts.referer = only_field(request, "referer");
   if (notes.traceparent_size_ == 0) return;
   facts.trace = trace_;
   facts.parent = parent_;

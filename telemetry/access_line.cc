@@ -1,8 +1,10 @@
 #include "telemetry/access_line.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
+#include <string>
 
 #include "core/assert.h"
 #include "core/text.h"
@@ -77,31 +79,36 @@ constexpr auto kThousandths = [] {
   return out;
 }();
 
-/// In the high bit of each byte: JSON takes that character not as it is. `x`: eight of them.
-constexpr std::uint64_t odd_bytes(std::uint64_t x) noexcept {
-  constexpr std::uint64_t kEach = 0x0101'0101'0101'0101, kHigh = 0x80 * kEach;
-  // Without the high bit no byte borrows from the next one.
-  const std::uint64_t low = x & ~kHigh;
-  const auto below = [&](std::uint64_t y, std::uint64_t c) { return ~((y | kHigh) - c * kEach); };
-  const std::uint64_t controls = below(low, 0x20);
-  const std::uint64_t quotes = below(low ^ ('"' * kEach), 1) | below(low ^ ('\\' * kEach), 1);
-  return (x | controls | quotes | below(low ^ (0x7f * kEach), 1)) & kHigh;
+/// Sixteen characters that are compared at once.
+using Sixteen [[gnu::vector_size(16)]] = signed char;
+
+/// Not zero in each place whose character JSON does not take as it is: controls, quotes, DEL, and
+/// what is negative here, the bytes beyond ASCII.
+inline Sixteen odd_places(const char* text) noexcept {
+  Sixteen some;
+  std::memcpy(&some, text, sizeof some);
+  return (some < ' ') | (some == '"') | (some == '\\') | (some == 0x7f);
 }
+
+/// What is kept from line to line: memory, and texts that seldom change.
+struct Kept {
+  std::string room;
+  std::string escaped;
+  std::int64_t second = -1;            // which `second_text` spells
+  std::array<char, 20> second_text{};  // 2026-11-24T08:00:00.
+  std::string_view upstream;           // which `upstream_member` tells
+  std::string upstream_member;
+};
 
 /// Puts members one behind the other into memory that was made large enough once: a call of
 /// std::string::append for each of some forty pieces would cost as much as all else of a line.
 class MemberWriter {
  public:
-  MemberWriter(std::string& room, std::string& escaped, std::int64_t& second,
-               std::array<char, 20>& second_text) noexcept
-      : room_(room),
-        escaped_(escaped),
-        second_(second),
-        second_text_(second_text),
-        p_(room.data()) {}
+  explicit MemberWriter(Kept& kept) noexcept : kept_(kept), p_(kept.room.data()) {}
 
   void raw(std::string_view text) noexcept {
-    WEIR_ASSERT(text.size() <= static_cast<std::size_t>(room_.data() + room_.size() - p_));
+    WEIR_ASSERT(text.size() <=
+                static_cast<std::size_t>(kept_.room.data() + kept_.room.size() - p_));
     std::memcpy(p_, text.data(), text.size());
     p_ += text.size();
   }
@@ -125,19 +132,31 @@ class MemberWriter {
     quote();
     raw(value);
     // Looked at where they lie, with quiet ones behind the last.
-    std::memset(p_, ' ', 8);
-    std::uint64_t odd = 0;
-    for (const char* at = begin + 1; at < p_; at += 8) {
-      std::uint64_t eight = 0;
-      std::memcpy(&eight, at, 8);
-      odd |= odd_bytes(eight);
-    }
-    if (odd == 0) return quote();
+    std::memset(p_, ' ', sizeof(Sixteen));
+    Sixteen odd{};
+    for (const char* at = begin + 1; at < p_; at += sizeof(Sixteen)) odd |= odd_places(at);
+    std::array<std::uint64_t, 2> halves;
+    std::memcpy(halves.data(), &odd, sizeof odd);
+    if ((halves[0] | halves[1]) == 0) return quote();
     p_ = begin;
-    escaped_.clear();
-    append_json(escaped_, value);
-    grow(escaped_.size());
-    raw(escaped_);
+    std::string& escaped = kept_.escaped;
+    escaped.clear();
+    append_json(escaped, value);
+    grow(escaped.size());
+    raw(escaped);
+  }
+  /// The app's name is the same from line to line, in the same place: its member is copied whole.
+  void upstream(const Key& name, std::string_view value) {
+    if (value.empty()) return;
+    if (value.data() != kept_.upstream.data() || value.size() != kept_.upstream.size()) {
+      const std::size_t before = written().size();
+      text(name, value);
+      kept_.upstream = value;
+      kept_.upstream_member = written().substr(before);
+      return;
+    }
+    grow(kept_.upstream_member.size());
+    raw(kept_.upstream_member);
   }
   void number(const Key& name, std::uint64_t value) noexcept {
     key(name);
@@ -179,42 +198,41 @@ class MemberWriter {
   }
   void time(const Key& name, FineTime time) noexcept {
     const std::int64_t ms = std::chrono::floor<milliseconds>(time).time_since_epoch().count();
-    if (ms / 1'000 != second_) {
-      second_ = ms / 1'000;
+    std::array<char, 20>& text = kept_.second_text;
+    if (ms / 1'000 != kept_.second) {
+      kept_.second = ms / 1'000;
       IsoRoom room;
-      iso_time(from_ms(ms), room).copy(second_text_.data(), second_text_.size());
+      iso_time(from_ms(ms), room).copy(text.data(), text.size());
     }
     key(name);
     quote();
-    std::memcpy(p_, second_text_.data(), second_text_.size());
-    p_ += second_text_.size();
+    std::memcpy(p_, text.data(), text.size());
+    p_ += text.size();
     std::memcpy(p_, kThousandths[static_cast<std::size_t>(ms % 1'000)].data() + 1, 3);
     p_ += 3;
     raw("Z\"");
   }
   /// Ends the line: what would be the first comma is its brace.
   void end() noexcept {
-    const bool nothing = p_ == room_.data();
+    const bool nothing = p_ == kept_.room.data();
     raw(nothing ? "{}\n" : "}\n");
-    room_.front() = '{';
+    kept_.room.front() = '{';
   }
   std::string_view written() const noexcept {
-    return {room_.data(), static_cast<std::size_t>(p_ - room_.data())};
+    return {kept_.room.data(), static_cast<std::size_t>(p_ - kept_.room.data())};
   }
 
  private:
   // Escapes make text up to six times as long.
   void grow(std::size_t more) {
-    const auto used = static_cast<std::size_t>(p_ - room_.data());
-    if (room_.size() - used >= more + sizeof(RequestFacts) + kEnough) return;
-    room_.resize(used + more + sizeof(RequestFacts) + 4 * kEnough);
-    p_ = room_.data() + used;
+    std::string& room = kept_.room;
+    const auto used = static_cast<std::size_t>(p_ - room.data());
+    if (room.size() - used >= more + sizeof(RequestFacts) + kEnough) return;
+    room.resize(used + more + sizeof(RequestFacts) + 4 * kEnough);
+    p_ = room.data() + used;
   }
 
-  std::string& room_;
-  std::string& escaped_;
-  std::int64_t& second_;  // what second_text_ spells
-  std::array<char, 20>& second_text_;
+  Kept& kept_;
   char* p_;
 };
 
@@ -274,7 +292,9 @@ constexpr Put kPuts[] = {
     put_ms<&Facts::total_us>,
     put_plain<&Facts::verdict>,
     put_text<&Facts::policy>,
-    [](MemberWriter& out, const Key& key, const Facts& facts) { out.text(key, facts.upstream); },
+    [](MemberWriter& out, const Key& key, const Facts& facts) {
+      out.upstream(key, facts.upstream);
+    },
     [](MemberWriter& out, const Key& key, const Facts& facts) {
       out.plain(key, name_of(facts.end));
     },
@@ -319,17 +339,30 @@ std::vector<AccessField> default_access_fields() {
   return out;
 }
 
-AccessLine::AccessLine(std::vector<AccessField> fields) : fields_(std::move(fields)) {
+struct AccessLine::State {
+  struct Step {
+    Put put;
+    Key key;
+  };
+  std::vector<Step> steps;  // of the fields, in their order
+  Kept kept;
+};
+
+AccessLine::AccessLine(const std::vector<AccessField>& fields) : state_(std::make_unique<State>()) {
+  state_->steps.reserve(fields.size());
+  for (const AccessField field : fields) {
+    const auto i = static_cast<std::size_t>(field);
+    state_->steps.push_back({kPuts[i], kKeys[i]});
+  }
   // All texts at their longest, names, numbers.
-  room_.resize(sizeof(RequestFacts) + 4 * kEnough);
+  state_->kept.room.resize(sizeof(RequestFacts) + 4 * kEnough);
 }
 
+AccessLine::~AccessLine() = default;
+
 std::string_view AccessLine::write(const RequestFacts& facts) {
-  MemberWriter out(room_, escaped_, second_.number, second_.text);
-  for (const AccessField field : fields_) {
-    const auto i = static_cast<std::size_t>(field);
-    kPuts[i](out, kKeys[i], facts);
-  }
+  MemberWriter out(state_->kept);
+  for (const State::Step& step : state_->steps) step.put(out, step.key, facts);
   out.end();
   return out.written();
 }

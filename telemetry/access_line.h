@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -65,18 +64,17 @@ struct AccessSettings {
 /// allocation once its memory has grown. Not thread-safe.
 class AccessLine {
  public:
-  explicit AccessLine(std::vector<AccessField> fields);
-  /// A line with its newline; lives until the next call.
+  explicit AccessLine(const std::vector<AccessField>& fields);
+  ~AccessLine();
+  AccessLine(const AccessLine&) = delete;
+  AccessLine& operator=(const AccessLine&) = delete;
+  /// A line with its newline; lives until the next call. The text behind `facts.upstream` may
+  /// not change while there are lines to write.
   std::string_view write(const RequestFacts& facts);
 
  private:
-  std::vector<AccessField> fields_;
-  std::string room_;
-  std::string escaped_;
-  struct Second {
-    std::int64_t number = -1;
-    std::array<char, 20> text{};  // 2026-11-24T08:00:00.
-  } second_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace weir::telemetry

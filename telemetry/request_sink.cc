@@ -6,6 +6,7 @@
 namespace weir::telemetry {
 namespace {
 
+constexpr std::uint32_t kEverything = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t part_of_all(double part) noexcept {
@@ -14,18 +15,17 @@ std::uint64_t part_of_all(double part) noexcept {
 
 }  // namespace
 
-RequestSink::RequestSink(MetricCells& cells, SinkBell& bell, std::uint64_t seed) noexcept
-    : cells_(cells), bell_(bell), random_(seed | 1) {}
+RequestSink::RequestSink(MetricCells& cells, SinkBell& bell, std::uint64_t seed,
+                         std::size_t facts_most) noexcept
+    : cells_(cells), bell_(bell), random_(seed | 1), facts_most_(facts_most) {}
 
 void RequestSink::log(std::shared_ptr<const AccessSettings> settings) {
   if (settings != nullptr) {
     line_ = std::make_unique<AccessLine>(settings->fields);
     log_below_ = part_of_all(settings->sample);
-    const auto wants = [&](AccessField field) {
-      return std::find(settings->fields.begin(), settings->fields.end(), field) !=
-             settings->fields.end();
-    };
-    wants_agent_ = wants(AccessField::user_agent) || wants(AccessField::referer);
+    wanted_ = 0;
+    for (const AccessField field : settings->fields) wanted_ |= 1U << static_cast<unsigned>(field);
+    if (is_tracing()) wanted_ = kEverything;
     const std::lock_guard lock(mutex_);
     queue_.reserve(kQueueBytes);
   }
@@ -34,6 +34,7 @@ void RequestSink::log(std::shared_ptr<const AccessSettings> settings) {
 
 void RequestSink::trace(double sample) {
   trace_below_ = part_of_all(sample);
+  wanted_ = kEverything;
   if (spans_ == nullptr) spans_ = std::make_unique<Spans>();
 }
 
@@ -47,7 +48,7 @@ bool RequestSink::draw(std::uint64_t below) noexcept {
 }
 
 RequestFacts* RequestSink::lend() noexcept {
-  if (lent_ == kFactsMost) {
+  if (lent_ == facts_most_) {
     cells_.add(Metric::access_lost);
     return nullptr;
   }

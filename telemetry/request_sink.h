@@ -29,12 +29,20 @@ class RequestSink {
  public:
   static constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
   static constexpr std::size_t kSpans = 512;
-  /// Requests at once whose facts are kept; others are counted as lost.
+  /// Requests at once whose facts are kept, unless the constructor is told less; others are counted
+  /// as lost.
   static constexpr std::size_t kFactsMost = 4'096;
   using Spans = Ring<RequestFacts, kSpans>;
+  /// The most memory of one: of `facts` requests at once, its lines if it `logs`, its spans if it
+  /// `traces`.
+  static constexpr std::size_t most_bytes(std::size_t facts, bool logs, bool traces) noexcept {
+    return facts * (sizeof(RequestFacts) + 4 * sizeof(void*)) + (logs ? kQueueBytes : 0) +
+           (traces ? kSpans * sizeof(RequestFacts) : 0);
+  }
 
   /// `seed`: of the samples.
-  RequestSink(MetricCells& cells, SinkBell& bell, std::uint64_t seed) noexcept;
+  RequestSink(MetricCells& cells, SinkBell& bell, std::uint64_t seed,
+              std::size_t facts_most = kFactsMost) noexcept;
 
   /// Null: no access log.
   void log(std::shared_ptr<const AccessSettings> settings);
@@ -50,7 +58,10 @@ class RequestSink {
   bool wants_errors() const noexcept { return is_logging() && settings_->always_errors; }
   bool wants_refusals() const noexcept { return is_logging() && settings_->always_refused; }
 
-  bool wants_agent() const noexcept { return wants_agent_ || is_tracing(); }
+  /// Whether a line or a span tells of the field: others need not be noted.
+  bool wants(AccessField field) const noexcept {
+    return (wanted_ >> static_cast<unsigned>(field) & 1) != 0;
+  }
 
   /// Null: too many are lent.
   RequestFacts* lend() noexcept;
@@ -73,11 +84,11 @@ class RequestSink {
   std::uint64_t random_;
   std::shared_ptr<const AccessSettings> settings_;
   std::unique_ptr<AccessLine> line_;
-  bool wants_agent_ = false;
+  std::uint32_t wanted_ = 0;  // a bit for each AccessField
   std::uint64_t log_below_ = 0, trace_below_ = 0;
   std::unique_ptr<Spans> spans_;
   Spares<RequestFacts> facts_;
-  std::size_t lent_ = 0;
+  std::size_t lent_ = 0, facts_most_;
   std::mutex mutex_;
   std::string queue_;  // guarded by mutex_
 };

@@ -43,7 +43,7 @@ void look_at_configuration(const Configuration& configuration, const std::string
     return out.problem("config", path + " has " + counted(problems.errors(), "error", "errors"),
                        "weir would not start: weir check " + path);
   }
-  const MemoryPlan plan = plan_memory(*configuration.set, configuration.model().server.limits);
+  const MemoryPlan plan = plan_memory(*configuration.set, configuration.model().server);
   if (!plan.fits) {
     return out.problem("config", path + ": its counters do not fit into limits.memory",
                        "weir would not start: weir check -v " + path);

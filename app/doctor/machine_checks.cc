@@ -52,7 +52,7 @@ std::string mount_point(std::string_view line) {
 void check_memory(const config::Server& server, const Machine& machine, bool patterns,
                   Findings& out) {
   const config::Server::Limits& limits = server.limits;
-  const std::uint64_t fixed = memory_beside(limits, machine.memory);
+  const std::uint64_t fixed = memory_beside(server, machine);
   const std::uint64_t beside =
       fixed + (patterns ? limiter::pattern_memory(limits.memory) : std::uint64_t{0});
   const std::uint64_t wanted = limits.memory + beside;

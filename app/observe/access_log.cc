@@ -138,11 +138,11 @@ Result<void> AccessLog::open(const std::string& path) {
   return opened;
 }
 
-telemetry::RequestSink& AccessLog::add(telemetry::MetricCells& cells) {
+telemetry::RequestSink& AccessLog::add(telemetry::MetricCells& cells, std::size_t facts_most) {
   std::uint64_t seed = 0;
   ::randombytes_buf(&seed, sizeof seed);
   return *state_->sinks.emplace_back(
-      std::make_unique<telemetry::RequestSink>(cells, state_->bell, seed));
+      std::make_unique<telemetry::RequestSink>(cells, state_->bell, seed, facts_most));
 }
 
 void AccessLog::start() {

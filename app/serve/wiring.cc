@@ -147,7 +147,7 @@ int Wiring::fit_into_machine() {
   open_files_ = raise_open_files();
   const bool patterns = !first_.set->patterns.empty();
   buffers_ = buffer_bytes(settings_.limits, machine_.memory);
-  const std::uint64_t fixed = memory_beside(settings_.limits, machine_.memory);
+  const std::uint64_t fixed = memory_beside(settings_, machine_);
   const std::uint64_t beside =
       fixed + (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
   if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
@@ -358,7 +358,10 @@ int Wiring::build_workers() {
     workers_.back()->gate.use(set_);
     if (names_ != nullptr) workers_.back()->server.use_upstreams(names_->addresses());
     Worker& worker = *workers_.back();
-    if (access_log_ != nullptr) worker.sink = &access_log_->add(metrics_->cells(i));
+    if (access_log_ != nullptr) {
+      worker.sink = &access_log_->add(
+          metrics_->cells(i), noted_requests(static_cast<unsigned>(count), machine_.memory));
+    }
     if (tracing_ != nullptr) {
       worker.sink->trace(settings_.tracing.sample);
       tracing_->read(*worker.sink);

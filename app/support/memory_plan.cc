@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "limiter/counters/footprint.h"
 #include "policies/set/describe.h"
+#include "telemetry/request_sink.h"
 
 namespace weir::app {
 namespace {
@@ -42,9 +43,31 @@ std::uint64_t buffer_bytes(const config::Server::Limits& limits,
   return std::max(bytes, 2 * least_buffer_bytes(limits));
 }
 
-std::uint64_t memory_beside(const config::Server::Limits& limits,
-                            std::optional<std::uint64_t> granted) noexcept {
-  return kProgram + buffer_bytes(limits, granted);
+std::size_t noted_requests(unsigned threads, std::optional<std::uint64_t> granted) noexcept {
+  constexpr std::size_t kLeast = 256, kMost = telemetry::RequestSink::kFactsMost;
+  if (!granted) return kMost;
+  // A sixty-fourth of all, as texts and numbers of a request take 1.4 KiB.
+  const std::uint64_t fit = *granted / 64 / std::max(1U, threads) / sizeof(telemetry::RequestFacts);
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, kLeast, kMost));
+}
+
+std::uint64_t log_bytes(const config::Server& server, unsigned threads,
+                        std::optional<std::uint64_t> granted) noexcept {
+  using telemetry::RequestSink;
+  const bool logs = server.access_log.is_on;
+  const bool traces = server.tracing.endpoint.has_value();
+  if (!logs && !traces) return 0;
+  // The thread that writes has a queue of its own, with which it goes from sink to sink.
+  return threads * RequestSink::most_bytes(noted_requests(threads, granted), logs, traces) +
+         (logs ? RequestSink::kQueueBytes : 0);
+}
+
+std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept {
+  const unsigned threads =
+      worker_threads(server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt,
+                     machine.affinity, machine.quota);
+  return kProgram + buffer_bytes(server.limits, machine.memory) +
+         log_bytes(server, threads, machine.memory);
 }
 
 std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept {
@@ -56,8 +79,10 @@ std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept 
   return 4 * (limits.head + limits.body);
 }
 
-MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits) {
+MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& server) {
+  const config::Server::Limits& limits = server.limits;
   MemoryPlan out;
+  out.log_bytes = log_bytes(server, 1, std::nullopt);
   out.memory = limits.memory;
   out.buffer_bytes = buffer_bytes(limits, std::nullopt);
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
@@ -118,6 +143,11 @@ std::string to_text(const MemoryPlan& plan) {
     out += "  besides at most " + human_size(plan.view_bytes) +
            " for views (limits.views); over that new keys are dropped, and counted\n";
   }
+  if (plan.log_bytes != 0) {
+    out += "  besides at most " + human_size(plan.log_bytes) +
+           " a worker for lines and spans (access_log, tracing); over that they are lost, and "
+           "counted\n";
+  }
   if (plan.rows.empty()) return out;
   std::size_t wide = 7;
   std::size_t wide_what = 6;
@@ -149,6 +179,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
                     ",\"view_bytes\":" + std::to_string(plan.view_bytes) +
                     ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) +
+                    ",\"log_bytes_per_worker\":" + std::to_string(plan.log_bytes) +
                     ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;
   for (const MemoryPlan::Row& row : plan.rows) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/support/machine.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::app {
@@ -32,6 +33,8 @@ struct MemoryPlan {
   std::uint64_t view_bytes =
       0;  ///< for views, beside limits.memory: limits.views; 0: there are none
   std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
+  /// Of each worker at most, for the lines and spans of requests under way; 0: there are none.
+  std::uint64_t log_bytes = 0;
   std::vector<Row> rows;
 };
 
@@ -40,9 +43,17 @@ struct MemoryPlan {
 std::uint64_t buffer_bytes(const config::Server::Limits& limits,
                            std::optional<std::uint64_t> granted) noexcept;
 
-/// The memory of weir beside counters and patterns: the program, its lists, connections' buffers.
-std::uint64_t memory_beside(const config::Server::Limits& limits,
-                            std::optional<std::uint64_t> granted) noexcept;
+/// The requests at once that each of so many workers may note for the access log and for traces;
+/// fewer if a cgroup grants less than some 100 MiB a worker.
+std::size_t noted_requests(unsigned threads, std::optional<std::uint64_t> granted) noexcept;
+
+/// The memory of the access log and of traces, of all workers together; 0 without both.
+std::uint64_t log_bytes(const config::Server& server, unsigned threads,
+                        std::optional<std::uint64_t> granted) noexcept;
+
+/// The memory of weir beside counters and patterns: the program, its lists, connections' buffers,
+/// the access log and traces.
+std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept;
 
 /// The smallest default of limits.memory in a small cgroup.
 inline constexpr std::uint64_t kLeastCounters = std::uint64_t{4} << 20;
@@ -54,7 +65,7 @@ std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patt
 /// The least that each worker may keep: some judged bodies, however large they may be.
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
 
-MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server::Limits& limits);
+MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& server);
 
 std::string to_text(const MemoryPlan& plan);
 std::string to_json(const MemoryPlan& plan);

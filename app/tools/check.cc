@@ -122,7 +122,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
     warnings = warnings || problems.warnings() != 0;
     std::optional<MemoryPlan> plan;
     if (configuration.good())
-      plan = plan_memory(*configuration.set, configuration.model().server.limits);
+      plan = plan_memory(*configuration.set, configuration.model().server);
     const bool good = plan && plan->fits;
     errors = errors || !good;
     std::vector<policies::Inheritance> changes;

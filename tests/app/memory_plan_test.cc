@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/support/configuration.h"
+#include "telemetry/request_sink.h"
 
 namespace weir::app::memory_plan_test {
 namespace {
@@ -17,7 +18,7 @@ policies:
   - {name: own, watch: request, key: ip, window: {every: 1h}, keys: 5000, then: [{over: 5, do: flag}]}
 )");
   ASSERT_TRUE(c.good());
-  const MemoryPlan plan = plan_memory(*c.set, c.model().server.limits);
+  const MemoryPlan plan = plan_memory(*c.set, c.model().server);
   EXPECT_TRUE(plan.fits);
   ASSERT_EQ(plan.rows.size(), 2U) << "equal counters are one";
   EXPECT_EQ(plan.rows[0].counter, "a, same");
@@ -35,7 +36,7 @@ limits: {memory: 16MiB}
 policies: [{name: a, sequence: [request, request], key: ip, within: 1m, then: [{do: flag}]}]
 )");
   ASSERT_TRUE(c.good());
-  const MemoryPlan plan = plan_memory(*c.set, c.model().server.limits);
+  const MemoryPlan plan = plan_memory(*c.set, c.model().server);
   EXPECT_EQ(plan.pattern_bytes, std::uint64_t{2} << 20);
   EXPECT_NE(to_text(plan).find("at most 2 MiB for open matches of patterns"), std::string::npos)
       << to_text(plan);
@@ -47,7 +48,7 @@ limits: {views: 8MiB}
 views: [{name: a, watch: request, by: path, window: {every: 1m}, top: 5}]
 )");
   ASSERT_TRUE(c.good());
-  EXPECT_EQ(plan_memory(*c.set, c.model().server.limits).view_bytes, std::uint64_t{8} << 20);
+  EXPECT_EQ(plan_memory(*c.set, c.model().server).view_bytes, std::uint64_t{8} << 20);
 }
 
 TEST(MemoryPlan, a_default_is_not_held_against_a_small_cgroup) {
@@ -64,13 +65,56 @@ TEST(MemoryPlan, a_default_is_not_held_against_a_small_cgroup) {
   EXPECT_EQ(counter_room(16 * kMiB, 32 * kMiB, false), 0U);
 }
 
+TEST(MemoryPlan, names_what_lines_and_spans_take_beside) {
+  const auto plan = [](const char* section) {
+    const Configuration c = load((std::string("weir: 1\n") + section +
+                                  "policies: [{name: a, watch: request, key: ip, window: 1m, then: "
+                                  "[{over: 5, do: flag}]}]\n")
+                                     .c_str());
+    EXPECT_TRUE(c.good()) << section;
+    return plan_memory(*c.set, c.model().server);
+  };
+  EXPECT_EQ(plan("").log_bytes, 0U);
+  EXPECT_EQ(to_text(plan("")).find("access_log"), std::string::npos);
+  const MemoryPlan logged = plan("access_log: {path: stdout}\n");
+  using telemetry::RequestSink;
+  EXPECT_GE(logged.log_bytes, RequestSink::kFactsMost * sizeof(telemetry::RequestFacts) +
+                                  2 * RequestSink::kQueueBytes);
+  EXPECT_NE(to_text(logged).find("a worker for lines and spans"), std::string::npos)
+      << to_text(logged);
+  EXPECT_GT(plan("tracing: {endpoint: 'http://127.0.0.1:4318'}\n").log_bytes,
+            RequestSink::kSpans * sizeof(telemetry::RequestFacts));
+}
+
+TEST(MemoryPlan, lines_and_spans_have_their_room_in_a_small_cgroup) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(noted_requests(2, std::nullopt), telemetry::RequestSink::kFactsMost);
+  EXPECT_EQ(noted_requests(2, 4'096 * kMiB), telemetry::RequestSink::kFactsMost);
+  EXPECT_EQ(noted_requests(64, 16 * kMiB), 256U);
+  EXPECT_NEAR(static_cast<double>(noted_requests(1, 64 * kMiB)),
+              static_cast<double>(kMiB) / sizeof(telemetry::RequestFacts), 1);
+  const Configuration c = load("weir: 1\nlimits: {memory: 16MiB}\naccess_log: {sample: 1%}\n");
+  ASSERT_TRUE(c.good());
+  const config::Server& server = c.model().server;
+  for (const unsigned cores : {1U, 2U, 16U}) {
+    Machine sidecar;
+    sidecar.affinity = cores;
+    sidecar.memory = 64 * kMiB;  // of the manifests
+    EXPECT_LE(server.limits.memory + memory_beside(server, sidecar), 64 * kMiB) << cores;
+    config::Server quiet = server;
+    quiet.access_log.is_on = false;
+    EXPECT_EQ(memory_beside(server, sidecar) - memory_beside(quiet, sidecar),
+              log_bytes(server, std::min(cores, 2U), sidecar.memory));
+  }
+}
+
 TEST(MemoryPlan, says_when_tables_do_not_fit) {
   const Configuration c = load(R"(weir: 1
 limits: {memory: 16MiB}
 policies: [{name: a, watch: request, key: ip, window: 1m, keys: 10000000, then: [{over: 5, do: flag}]}]
 )");
   ASSERT_TRUE(c.good());
-  EXPECT_FALSE(plan_memory(*c.set, c.model().server.limits).fits);
+  EXPECT_FALSE(plan_memory(*c.set, c.model().server).fits);
 }
 
 }  // namespace

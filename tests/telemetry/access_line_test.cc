@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "core/text.h"
 #include "tests/support/allocations.h"
@@ -46,8 +47,9 @@ TEST(AccessLine, SaysWhatIsKnownInTheOrderThatWasAskedFor) {
             "\"bytes_in\":541,\"bytes_out\":812,\"head_ms\":0,\"judge_ms\":0.021,\"connect_ms\":0,"
             "\"first_byte_ms\":12.300,\"total_ms\":12.345,\"verdict\":\"flag\","
             "\"policy\":\"scrapers\",\"upstream\":\"127.0.0.1:3000\",\"end\":\"complete\"}\n");
-  AccessLine few({AccessField::trace_id, AccessField::user_agent, AccessField::referer,
-                  AccessField::peer, AccessField::query, AccessField::host, AccessField::wait_ms});
+  AccessLine few(std::vector{AccessField::trace_id, AccessField::user_agent, AccessField::referer,
+                             AccessField::peer, AccessField::query, AccessField::host,
+                             AccessField::wait_ms});
   EXPECT_EQ(few.write(passed()),
             "{\"trace_id\":\"00000000000000000000000000000001\",\"user_agent\":\"curl/8\","
             "\"peer\":\"2001:db8::1\",\"query\":\"q=1\",\"host\":\"shop.example\"}\n");
@@ -59,7 +61,7 @@ TEST(AccessLine, LeavesOutWhatDidNotHappen) {
   EXPECT_EQ(line.write(nothing),
             "{\"time\":\"1970-01-01T00:00:00.000Z\",\"bytes_in\":0,\"bytes_out\":0,\"head_ms\":0,"
             "\"total_ms\":0,\"end\":\"aborted\"}\n");
-  AccessLine none({AccessField::policy});
+  AccessLine none(std::vector{AccessField::policy});
   EXPECT_EQ(none.write(nothing), "{}\n");
 }
 
@@ -79,7 +81,7 @@ TEST(AccessLine, AllocatesNothingAfterTheFirstLine) {
 }
 
 TEST(AccessLine, NoTextBreaksTheLine) {
-  AccessLine line({AccessField::path, AccessField::user_agent, AccessField::status});
+  AccessLine line(std::vector{AccessField::path, AccessField::user_agent, AccessField::status});
   RequestFacts facts = passed();
   facts.path = "/a\"b\\c\n\x1b[31m\x80";
   facts.user_agent = std::string(200, '\x01');  // every byte six times as long
@@ -92,9 +94,9 @@ TEST(AccessLine, NoTextBreaksTheLine) {
 }
 
 TEST(AccessLine, EveryByteAtEveryPlaceIsWrittenAsJsonHasIt) {
-  AccessLine line({AccessField::path});
+  AccessLine line(std::vector{AccessField::path});
   RequestFacts facts = passed();
-  for (std::size_t size : {1U, 7U, 8U, 9U, 20U}) {
+  for (std::size_t size : {1U, 7U, 15U, 16U, 17U, 20U, 33U}) {
     for (std::size_t at = 0; at < size; ++at) {
       for (int byte = 0; byte < 256; ++byte) {
         std::string text(size, 'a');
@@ -105,6 +107,23 @@ TEST(AccessLine, EveryByteAtEveryPlaceIsWrittenAsJsonHasIt) {
         ASSERT_EQ(line.write(facts), expected + "}\n") << size << " " << at << " " << byte;
       }
     }
+  }
+}
+
+TEST(AccessLine, TellsOfEachUpstreamByItsOwnName) {
+  AccessLine line(std::vector{AccessField::status, AccessField::upstream});
+  const std::string first = "127.0.0.1:3000", odd = "unix:/run/\"app\".sock";
+  RequestFacts facts = passed();
+  for (int i = 0; i < 3; ++i) {
+    facts.upstream = first;
+    EXPECT_EQ(line.write(facts), "{\"status\":200,\"upstream\":\"127.0.0.1:3000\"}\n");
+    facts.upstream = odd;
+    EXPECT_EQ(line.write(facts), "{\"status\":200,\"upstream\":\"unix:/run/\\\"app\\\".sock\"}\n");
+    EXPECT_EQ(line.write(facts), "{\"status\":200,\"upstream\":\"unix:/run/\\\"app\\\".sock\"}\n");
+    facts.upstream = std::string_view(first).substr(0, 9);
+    EXPECT_EQ(line.write(facts), "{\"status\":200,\"upstream\":\"127.0.0.1\"}\n");
+    facts.upstream = {};
+    EXPECT_EQ(line.write(facts), "{\"status\":200}\n");
   }
 }
 
