@@ -1,11 +1,12 @@
-# weir_room(NAME [HEADERS SET] DEPENDS ROOM...): the library weir_NAME from every source of the
+# weir_room(NAME [SMALL] [HEADERS SET] DEPENDS ROOM...): the library weir_NAME from every source of the
 # folder NAME. SET: what is precompiled (precompiled.cmake); standard, if it is not said.
+# SMALL: what is shipped is compiled for size, because no request waits for the code of this room.
 #
 # A room's own CMakeLists.txt is optional and runs after the library exists; it adds third-party
 # libraries and generated sources. Links follow the arrows, so an upward include fails to link or
 # is caught by tools/tidy.py.
 function(weir_room name)
-  cmake_parse_arguments(ROOM "" "HEADERS" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "SMALL" "HEADERS" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        "${PROJECT_SOURCE_DIR}/${name}/*.cc" "${PROJECT_SOURCE_DIR}/${name}/*.h")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
@@ -19,6 +20,10 @@ function(weir_room name)
   target_link_libraries(${target} PRIVATE weir_flags)
   if(NOT ROOM_HEADERS)
     set(ROOM_HEADERS standard)
+  endif()
+  if(ROOM_SMALL AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+    target_compile_options(${target} PRIVATE -Os)
+    set(ROOM_HEADERS ${ROOM_HEADERS}_small)
   endif()
   weir_precompiled(${target} ${ROOM_HEADERS})
   foreach(dependency IN LISTS ROOM_DEPENDS)
