@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "core/assert.h"
 #include "embedded/dashboard.h"
+#include "net/http/content_coding.h"
 
 namespace weir::admin {
 namespace {
@@ -29,8 +31,10 @@ constexpr Type kTypes[] = {
 
 struct File {
   const char* type = "";
-  std::shared_ptr<const std::string> plain, packed;
+  std::shared_ptr<const std::string> packed;
 };
+
+constexpr std::size_t kPlainMost = std::size_t{1} << 20;
 
 // By path, read once: the texts lie in the program, packed when it was built.
 const std::map<std::string, File, std::less<>>& files() {
@@ -38,18 +42,24 @@ const std::map<std::string, File, std::less<>>& files() {
     auto* const all = new std::map<std::string, File, std::less<>>;
     for (int i = 0; i < embedded::dashboard::kFileCount; ++i) {
       const auto& [name, text] = embedded::dashboard::kFiles[i];
-      constexpr std::string_view kPacked = ".gz";
-      const bool packed = name.ends_with(kPacked);
-      const std::string_view plain = packed ? name.substr(0, name.size() - kPacked.size()) : name;
+      const std::string_view plain = name.substr(0, name.rfind(".gz"));
       File& file = (*all)[plain == "index.html" ? "/" : "/" + std::string(plain)];
       for (const Type& type : kTypes) {
         if (plain.ends_with(type.ending)) file.type = type.type;
       }
-      (packed ? file.packed : file.plain) = std::make_shared<const std::string>(text);
+      file.packed = std::make_shared<const std::string>(text);
     }
     return all;
   }();
   return *kAll;
+}
+
+/// For clients that are no browsers: those take it as it is kept.
+std::shared_ptr<const std::string> unpacked(const std::string& packed) {
+  net::ContentDecoder decoder;
+  const auto decoded = decoder.decode(net::ContentCoding::gzip, packed, kPlainMost);
+  WEIR_ASSERT(decoded.status == net::ContentDecoder::Status::complete);
+  return std::make_shared<const std::string>(decoded.body);
 }
 
 }  // namespace
@@ -63,7 +73,7 @@ std::optional<net::HttpReply> page_file(const net::HttpRequest& request) {
   net::HttpReply reply;
   reply.content_type = file.type;
   const bool packs = request.field("accept-encoding").find("gzip") != std::string_view::npos;
-  reply.page = packs ? file.packed : file.plain;
+  reply.page = packs ? file.packed : unpacked(*file.packed);
   if (packs) reply.fields.emplace_back("Content-Encoding", "gzip");
   reply.fields.emplace_back("Vary", "Accept-Encoding");
   reply.fields.emplace_back("Content-Security-Policy", kPolicy);
