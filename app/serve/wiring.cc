@@ -19,6 +19,7 @@
 #include "app/support/http_client.h"
 #include "app/support/memory_plan.h"
 #include "app/support/problem_log.h"
+#include "app/support/process_memory.h"
 #include "app/support/version.h"
 #include "config/text/render.h"
 #include "core/text.h"
@@ -570,6 +571,7 @@ void Wiring::begin_service() {
   }
   close_unused_counters(*set_);  // lists that the state has and this configuration has not
   tick();
+  give_back_memory_of_start();
   LogLine line("weir is ready");
   line.add("version", kVersion)
       .add("proxy", settings_.proxy.upstream ? shown(settings_.proxy.listen.value) : "none")

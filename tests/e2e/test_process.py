@@ -52,6 +52,17 @@ policies:
 """
 
 
+@unittest.skipIf(SANITIZED, "a sanitizer takes much memory for itself")
+class Idle(unittest.TestCase):
+    def test_what_the_start_needed_is_given_back(self):
+        with Origin() as origin, Weir(READS_BODIES, origin.port, extra="limits: {memory: 16MiB}\n") as weir:
+            eventually(lambda: weir.rss_kib("VmRSS") < 15_000, 5)
+            # All of it comes again where it is used.
+            self.assertEqual(once(weir.port, "POST", "/", {"Content-Type": "application/json"}, b'{"name": "a"}').status, 200)
+            weir.reload()
+            self.assertEqual(once(weir.port, "POST", "/", {"Content-Type": "application/json"}, b'{"name": "a"}').status, 200)
+
+
 class HalfSentRequests(unittest.TestCase):
     def test_bodies_that_never_end_share_one_budget(self):
         body = b'{"name": "a"}'

@@ -174,9 +174,10 @@ class Weir:
                 total += float(value)
         return total
 
-    def rss_kib(self):
+    def rss_kib(self, of="RssAnon"):
+        """Resident memory that is not of files: pages of the program itself come as they are used. of="VmRSS": all."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
-            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+            return next(int(line.split()[1]) for line in f if line.startswith(of + ":"))
 
     def descriptors(self, but_to=None):
         """How many are open; without the connections to that port, which are kept for later."""

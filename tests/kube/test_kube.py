@@ -132,6 +132,9 @@ class Kube(unittest.TestCase):
     def test_native(self):
         self.apply(self.overlay("demo"))
         self.ready()
+        for pod in self.pods("{.metadata.name}"):
+            status = json.loads(self.k("exec", pod, "-c", "weir", "--", "/usr/bin/weir", "ctl", "status", "-o", "json"))
+            self.assertLess(status["resident_bytes"], 15_000_000, "an idle weir is small")
         first, second = self.pods()
         self.assertEqual(self.logins(first, 6), ["401"] * 5 + ["429"])
         self.assertEqual(node("curl", "-s", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}", f"http://{first}:8080/", check=False), "000")
