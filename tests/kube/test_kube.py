@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import yaml  # noqa: E402
 from test_page import in_background  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -301,6 +302,17 @@ class Kube(unittest.TestCase):
         for name in ("integrations/istio/authorizationpolicy", "components/monitoring/podmonitor", "components/monitoring/prometheusrule"):
             with open(os.path.join(ROOT, "k8s", name + ".yaml"), encoding="utf-8") as f:
                 self.strictly(f.read())
+
+    def test_meshconfig(self):
+        reader = os.environ.get("WEIR_MESHCONFIG", "")
+        if not reader:
+            self.skipTest("WEIR_MESHCONFIG names no reader of Istio's configuration (node/meshconfig.go)")
+        with open(os.path.join(ROOT, "k8s/integrations/istio/meshconfig.yaml"), encoding="utf-8") as f:
+            config = yaml.safe_load(f)["spec"]["meshConfig"]
+        run(reader, given=json.dumps(config))
+        config["extensionProviders"][0]["envoyExtAuthzGrpc"]["failOpn"] = True
+        with self.assertRaisesRegex(AssertionError, 'unknown field "failOpn"'):
+            run(reader, given=json.dumps(config))
 
     def redis(self, overlay):
         self.k("create", "secret", "generic", "weir-redis", "--from-literal=password=s3cret", "--from-literal=secret=" + "k" * 40)
