@@ -19,7 +19,6 @@
 #include "app/support/http_client.h"
 #include "app/support/memory_plan.h"
 #include "app/support/problem_log.h"
-#include "app/support/process_memory.h"
 #include "app/support/version.h"
 #include "config/text/render.h"
 #include "core/text.h"
@@ -359,10 +358,8 @@ int Wiring::build_workers() {
     workers_.back()->gate.use(set_);
     if (names_ != nullptr) workers_.back()->server.use_upstreams(names_->addresses());
     Worker& worker = *workers_.back();
-    if (access_log_ != nullptr) {
-      worker.sink = &access_log_->add(
-          metrics_->cells(i), noted_requests(static_cast<unsigned>(count), machine_.memory));
-    }
+    const std::size_t noted = noted_requests(count, machine_.memory);
+    if (access_log_ != nullptr) worker.sink = &access_log_->add(metrics_->cells(i), noted);
     if (tracing_ != nullptr) {
       worker.sink->trace(settings_.tracing.sample);
       tracing_->read(*worker.sink);

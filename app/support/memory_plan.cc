@@ -43,11 +43,12 @@ std::uint64_t buffer_bytes(const config::Server::Limits& limits,
   return std::max(bytes, 2 * least_buffer_bytes(limits));
 }
 
-std::size_t noted_requests(unsigned threads, std::optional<std::uint64_t> granted) noexcept {
+std::size_t noted_requests(std::size_t threads, std::optional<std::uint64_t> granted) noexcept {
   constexpr std::size_t kLeast = 256, kMost = telemetry::RequestSink::kFactsMost;
   if (!granted) return kMost;
   // A sixty-fourth of all, as texts and numbers of a request take 1.4 KiB.
-  const std::uint64_t fit = *granted / 64 / std::max(1U, threads) / sizeof(telemetry::RequestFacts);
+  const std::uint64_t fit =
+      *granted / 64 / std::max<std::size_t>(1, threads) / sizeof(telemetry::RequestFacts);
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, kLeast, kMost));
 }
 

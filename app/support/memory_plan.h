@@ -45,7 +45,7 @@ std::uint64_t buffer_bytes(const config::Server::Limits& limits,
 
 /// The requests at once that each of so many workers may note for the access log and for traces;
 /// fewer if a cgroup grants less than some 100 MiB a worker.
-std::size_t noted_requests(unsigned threads, std::optional<std::uint64_t> granted) noexcept;
+std::size_t noted_requests(std::size_t threads, std::optional<std::uint64_t> granted) noexcept;
 
 /// The memory of the access log and of traces, of all workers together; 0 without both.
 std::uint64_t log_bytes(const config::Server& server, unsigned threads,

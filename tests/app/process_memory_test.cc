@@ -1,5 +1,3 @@
-#include "app/support/process_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "admin/process_facts.h"
+#include "app/support/machine.h"
 #include "core/text.h"
 
 namespace weir::app::process_memory_test {
