@@ -121,8 +121,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
     const config::Problems& problems = configuration.loaded.problems;
     warnings = warnings || problems.warnings() != 0;
     std::optional<MemoryPlan> plan;
-    if (configuration.good())
-      plan = plan_memory(*configuration.set, configuration.model().server);
+    if (configuration.good()) plan = plan_memory(*configuration.set, configuration.model().server);
     const bool good = plan && plan->fits;
     errors = errors || !good;
     std::vector<policies::Inheritance> changes;
