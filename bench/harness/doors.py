@@ -1,5 +1,6 @@
 """`scripts/bench doors`: CPU time of weir for each call over gRPC, with h2load as the client: external authorization, and the rate
-limit service with a file of envoyproxy/ratelimit. Alternating runs; the client has a core of its own."""
+limit service with a file of envoyproxy/ratelimit. Alternating runs; the client has a core of its own. With --peers, beside a server
+on grpc++, envoyproxy/ratelimit with a Redis, and limitador in memory, as far as bench/peers/build could make them."""
 
 import os
 import re
@@ -9,20 +10,18 @@ import subprocess
 import time
 import urllib.request
 
-from . import conditions, products
+from . import conditions, door_peers, products
 from .process import Child, Failure, favour, free_port, pinned, scratch
 from .start import cpu_ms
 
-LIMITS = """domain: shop
-descriptors:
-  - {key: remote_address, rate_limit: {unit: hour, requests_per_unit: 4000000000}}
-"""
+LIMITS = door_peers.LIMITS
 
 
 def add_arguments(parser):
     parser.add_argument("--calls", type=int, default=100_000, help="of one run")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--streams", type=int, default=100, help="of one connection")
+    parser.add_argument("--peers", action="store_true", help="beside other servers (bench/peers/build makes them)")
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
 
 
@@ -101,41 +100,86 @@ def passed(health):
     return {kind: int(re.search(re.escape(name) + r" (\d+)", text)[1]) for kind, name in names.items()}
 
 
+class Weir:
+    """weir as one of the servers."""
+
+    label, kinds = "weir", tuple(KINDS)
+
+    def __init__(self, directory):
+        self.port, self.health = free_port(), free_port()
+        self.child = Child("weir", pinned(0, [products.Weir.binary, "serve", "-c", configuration(directory, self.port, self.health)]),
+                           os.path.join(directory, "output.log"))
+
+    def pids(self):
+        return [self.child.pid]
+
+    def stop(self):
+        self.child.stop()
+
+
+def measure(o, server, kind, directory, raw):
+    """(us of CPU time of the server a call, calls/s, us of what stands beside it)."""
+    path, message = KINDS[kind]
+    name = os.path.join(directory, "message")
+    with open(name, "wb") as f:
+        f.write(framed(message))
+    beside = getattr(server, "beside", dict)()
+    before = [sum(map(cpu_ms, pids)) for pids in (server.pids(), beside.values())]
+    rate, text = run_client(o, server.port, path, name)
+    after = [sum(map(cpu_ms, pids)) for pids in (server.pids(), beside.values())]
+    micros, others = ((b - a) * 1000 / o.calls for a, b in zip(before, after))
+    raw.append(f"{server.label}, {kind}: {micros:.2f} us, {rate:.0f} calls/s\n{text}")
+    return micros, rate, others
+
+
+def table_of(o, results, missing):
+    lines = [f"1 connection, {o.streams} streams, {o.calls} calls a run, {o.runs} runs in alternation, each server on one core",
+             "", f"{'CPU us a call':40}{'least':>9}{'median':>9}{'most':>9}{'calls/s':>10}{'beside':>9}{'/ weir':>8}"]
+    for kind in KINDS:
+        own = statistics.median(row[0] for row in results["weir", kind])
+        for (label, of), rows in results.items():
+            if of != kind:
+                continue
+            micros = [row[0] for row in rows]
+            others = statistics.median(row[2] for row in rows)
+            lines.append(f"{kind + ': ' + label:40}{min(micros):9.2f}{statistics.median(micros):9.2f}{max(micros):9.2f}"
+                         f"{statistics.median(row[1] for row in rows):10.0f}{f'{others:.2f}' if others else '':>9}"
+                         f"{statistics.median(micros) / own:8.1f}")
+    if any(label == door_peers.RateLimit.label for label, _ in results):
+        lines += ["", "beside: Redis, for envoyproxy/ratelimit. weir counts in memory here, as limitador does."]
+    if o.peers and missing:
+        lines += ["", "not here (bench/peers/build): " + ", ".join(missing)]
+    return "\n".join(lines)
+
+
 def run(o):
     favour(os.getpid())
-    results = {kind: [] for kind in KINDS}
-    raw = []
+    results, raw, missing = {}, [], []
     with scratch() as directory:
-        port, health = free_port(), free_port()
-        weir = Child("weir", pinned(0, [products.Weir.binary, "serve", "-c", configuration(directory, port, health)]),
-                     os.path.join(directory, "output.log"))
+        servers = [Weir(directory)]
+        weir = servers[0]
         try:
-            weir.wait_listening(port)
+            weir.child.wait_listening(weir.port)
+            if o.peers:
+                others, missing = door_peers.started(directory)
+                servers += others
             for turn in range(o.runs + 1):  # the first one warms up
-                for kind, (path, message) in KINDS.items():
-                    name = os.path.join(directory, "message")
-                    with open(name, "wb") as f:
-                        f.write(framed(message))
-                    before = cpu_ms(weir.pid)
-                    rate, text = run_client(o, port, path, name)
-                    micros = (cpu_ms(weir.pid) - before) * 1000 / o.calls
-                    raw.append(f"{kind}: {micros:.2f} us, {rate:.0f} calls/s\n{text}")
-                    if turn > 0:
-                        results[kind].append((micros, rate))
+                for server in servers if turn % 2 else servers[::-1]:
+                    for kind in server.kinds:
+                        row = measure(o, server, kind, directory, raw)
+                        if turn > 0:
+                            results.setdefault((server.label, kind), []).append(row)
             end = time.monotonic() + 10  # the page is made once in a while
-            while any(count != o.calls * (o.runs + 1) for count in passed(health).values()):
+            while any(count != o.calls * (o.runs + 1) for count in passed(weir.health).values()):
                 if time.monotonic() > end:
-                    raise Failure(f"not all calls passed: {passed(health)}")
+                    raise Failure(f"not all calls passed: {passed(weir.health)}")
                 time.sleep(0.2)
         finally:
-            weir.stop()
-    lines = [f"1 connection, {o.streams} streams, {o.calls} calls a run, {o.runs} runs, one worker",
-             "", f"{'CPU us of weir, a call':26}{'least':>9}{'median':>9}{'most':>9}{'calls/s':>10}"]
-    for kind, rows in results.items():
-        micros = [row[0] for row in rows]
-        lines.append(f"{kind:26}{min(micros):9.2f}{statistics.median(micros):9.2f}{max(micros):9.2f}"
-                     f"{max(row[1] for row in rows):10.0f}")
-    table = "\n".join(lines)
+            for server in servers:
+                server.stop()
+    order = {server.label: i for i, server in enumerate(servers)}
+    results = dict(sorted(results.items(), key=lambda item: order[item[0][0]]))
+    table = table_of(o, results, missing)
     print(table)
     if o.save:
         h2load = subprocess.run(["h2load", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
