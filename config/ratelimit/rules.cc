@@ -41,7 +41,8 @@ class RuleReader {
     RateLimitRule base;
     base.call.domain = {std::string(domain->text), domain->where};
     base.call.ordered = true;
-    base.call.rule.emplace();
+    base.call.rule =
+        DescriptorDef::Rule{};  // (not emplace: clang 16 does not see that it can be made)
     base.call.rule->path = base.call.domain.value;
     base.where = domain->where;
     const Node* descriptors = find_member(root, "descriptors");
@@ -413,7 +414,7 @@ void add_limit_overrides(Model& model) {
     event.spelling = event.name.value;
     event.descriptor.emplace();
     event.descriptor->brings = unit;
-    event.descriptor->rule.emplace();
+    event.descriptor->rule = DescriptorDef::Rule{};
     event.descriptor->rule->has_limit = true;
     event.descriptor->rule->unit = unit;
     PolicyDef policy;

@@ -242,7 +242,7 @@ constexpr Row<Server::Grpc::Tls> kGrpcTls[] = {
 
 void read_grpc_tls(Reader& r, const Member& m, Server::Grpc& out) {
   if (!out.tls) {  // else what stands in a file and in variables of the environment adds up
-    out.tls.emplace();
+    out.tls = Server::Grpc::Tls{};
     out.tls->where = m.key->where;
   }
   r.walk(*m.value, "\"tls\"", kGrpcTls, *out.tls);

@@ -1,6 +1,7 @@
 #include "policies/judgement/pattern_message.h"
 
 #include "policies/judgement/loaded.h"
+#include "policies/judgement/plan.h"
 
 namespace weir::policies {
 
