@@ -5,7 +5,7 @@
 #include <openssl/x509v3.h>
 #include <unistd.h>
 
-#include <bit>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -24,36 +24,50 @@ std::string tls_error() {
   return text;
 }
 
-int fd_of(BIO* bio) noexcept {
-  return static_cast<int>(std::bit_cast<std::intptr_t>(BIO_get_data(bio)));
-}
-
-int bio_write(BIO* bio, const char* bytes, int length) {
-  BIO_clear_retry_flags(bio);
-  const IoResult sent =
-      net::transmit(fd_of(bio), std::string_view(bytes, static_cast<std::size_t>(length)));
-  if (sent.bytes > 0) return static_cast<int>(sent.bytes);
-  if (sent.would_block) BIO_set_retry_write(bio);
-  return -1;
-}
-
-int bio_read(BIO* bio, char* bytes, int length) {
-  BIO_clear_retry_flags(bio);
-  const IoResult got =
-      net::receive(fd_of(bio), std::span<char>(bytes, static_cast<std::size_t>(length)));
-  if (got.bytes > 0) return static_cast<int>(got.bytes);
-  if (got.would_block) BIO_set_retry_read(bio);
-  return got.ended ? 0 : -1;
-}
-
 long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+// Of one call: a handshake with long chains of certificates, and four records.
+constexpr std::size_t kHandshakeRoom = 256 << 10, kReadRoom = 64 << 10;
+
+}  // namespace
+
+/// OpenSSL's way to the socket.
+struct TlsSocket {
+  static TlsSession::Link& of(BIO* bio) noexcept {
+    return *static_cast<TlsSession::Link*>(BIO_get_data(bio));
+  }
+  static int write(BIO* bio, const char* bytes, int length) {
+    BIO_clear_retry_flags(bio);
+    const IoResult sent =
+        net::transmit(of(bio).fd, std::string_view(bytes, static_cast<std::size_t>(length)));
+    if (sent.bytes > 0) return static_cast<int>(sent.bytes);
+    if (sent.would_block) BIO_set_retry_write(bio);
+    return -1;
+  }
+  static int read(BIO* bio, char* bytes, int length) {
+    BIO_clear_retry_flags(bio);
+    TlsSession::Link& link = of(bio);
+    const std::size_t most = std::min(link.room, static_cast<std::size_t>(length));
+    if (most == 0) {
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    const IoResult got = net::receive(link.fd, std::span<char>(bytes, most));
+    link.room -= got.bytes;
+    if (got.bytes > 0) return static_cast<int>(got.bytes);
+    if (got.would_block) BIO_set_retry_read(bio);
+    return got.ended ? 0 : -1;
+  }
+};
+
+namespace {
 
 BIO_METHOD* socket_method() {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weir socket");
     if (m == nullptr) throw std::bad_alloc();
-    BIO_meth_set_write(m, bio_write);
-    BIO_meth_set_read(m, bio_read);
+    BIO_meth_set_write(m, TlsSocket::write);
+    BIO_meth_set_read(m, TlsSocket::read);
     BIO_meth_set_ctrl(m, bio_control);
     return m;
   }();
@@ -154,7 +168,8 @@ Made TlsContext::serve(const TlsFiles& files, std::string& why) {
 void TlsSession::attach(int fd) {
   BIO* const bio = BIO_new(socket_method());
   if (session_ == nullptr || bio == nullptr) throw std::bad_alloc();
-  BIO_set_data(bio, std::bit_cast<void*>(static_cast<std::intptr_t>(fd)));
+  link_.fd = fd;
+  BIO_set_data(bio, &link_);
   BIO_set_init(bio, 1);
   SSL_set_bio(session_.get(), bio, bio);
 }
@@ -178,6 +193,7 @@ TlsSession::TlsSession(const TlsContext& context, int fd, const std::string& nam
 
 TlsSession::Step TlsSession::handshake() noexcept {
   ERR_clear_error();
+  link_.room = kHandshakeRoom;
   const int result = SSL_do_handshake(session_.get());
   if (result == 1) return Step::done;
   const int error = SSL_get_error(session_.get(), result);
@@ -202,9 +218,11 @@ IoResult TlsSession::outcome(int result) noexcept {
 
 IoResult TlsSession::receive(std::span<char> into) noexcept {
   ERR_clear_error();
+  link_.room = kReadRoom;
   std::size_t bytes = 0;
   const int result = SSL_read_ex(session_.get(), into.data(), into.size(), &bytes);
   if (result == 1) return {.bytes = bytes};
+  if (link_.room == 0) return {.error = EPROTO};
   return outcome(result);
 }
 

@@ -49,8 +49,12 @@ class TlsSession {
   TlsSession(const TlsContext& context, int fd, const std::string& name);
   /// As the server of a client.
   TlsSession(const TlsContext& context, int fd);
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
   enum class Step : std::uint8_t { done, wait, failed };
   Step handshake() noexcept;
+  /// One record at most. EPROTO: the peer sends records without data, 64 KiB of them in a row:
+  /// KeyUpdates, each of which costs a new key.
   IoResult receive(std::span<char> into) noexcept;
   /// After would_block the next call must begin with the same bytes, wherever they are by then.
   IoResult transmit(std::string_view bytes) noexcept;
@@ -61,8 +65,14 @@ class TlsSession {
   struct Free {
     void operator()(ssl_st* session) const noexcept;
   };
+  friend struct TlsSocket;
+  struct Link {
+    int fd = -1;
+    std::size_t room = 0;  ///< bytes that the call under way may still read
+  };
   void attach(int fd);
   IoResult outcome(int result) noexcept;
+  Link link_;
   std::unique_ptr<ssl_st, Free> session_;
 };
 
