@@ -55,7 +55,9 @@ std::string read_question(std::string_view text, Question& out) {
 }
 
 net::HttpReply reply_with(int status, const json::value& body) {
-  return net::json_reply(body, status);
+  net::HttpReply reply = net::json_reply(body, status);
+  if (reply.body.ends_with('\n')) reply.body.pop_back();  // byte for byte, as there
+  return reply;
 }
 
 json::object json_of(const Limit& limit) {
@@ -216,6 +218,10 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     desk_.metrics_.add(limited_ ? telemetry::Metric::rate_limit_over
                                 : telemetry::Metric::rate_limit_ok);
     net::HttpReply reply = reply_with(limited_ ? 429 : 200, nullptr);
+    if (limited_ && asked_ == Ask::check) {
+      reply.content_type = "text/plain; charset=utf-8";
+      reply.body = "Too many requests";
+    }
     if (question_.headers && asked_ == Ask::check_and_report) add_headers(reply);
     leave(std::move(reply));
   }

@@ -44,7 +44,7 @@ class LimitadorDesk {
 /// What `GET /status` answers.
 struct LimitadorStatus {
   TimePoint started, applied;  ///< wall clock; applied: the configuration in force
-  std::int64_t version = 1;    ///< configurations applied since the start
+  std::int64_t version = 0;    ///< configurations applied since the start
   std::int64_t err_since = 0;  ///< that were not, since the one in force
 };
 net::HttpReply limitador_status(const LimitadorStatus& status);

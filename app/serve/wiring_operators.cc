@@ -12,7 +12,7 @@ void Wiring::make_rate_limit_paths() {
       [this] {
         const std::int64_t failed = metrics_->sum(telemetry::Metric::reloads_failed);
         const authz::LimitadorStatus status{started_, loaded_,
-                                            1 + metrics_->sum(telemetry::Metric::reloads_ok),
+                                            metrics_->sum(telemetry::Metric::reloads_ok),
                                             failed - failed_before_};
         return RateLimitPaths::Facts{set_->ratelimit, !draining_, status};
       },
