@@ -105,8 +105,8 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
   const auto* rule = found_[index].what != nullptr && found_[index].what->rule
                          ? &*found_[index].what->rule
                          : nullptr;
-  if (rule != nullptr && !out.what.over && !rule->metadata.empty())
-    metadata_.push_back(rule->metadata);
+  const bool counts = rule != nullptr && rule->has_limit && !rule->unlimited;  // as there
+  if (counts && !out.what.over && !rule->metadata.empty()) metadata_.push_back(rule->metadata);
   // Of several verdicts the severest is told, and every policy that has a say.
   for (std::string_view lines = judged.effect.upstream_headers; !lines.empty();) {
     const std::size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
@@ -160,8 +160,9 @@ const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
     const Status& status = statuses_[i];
     if (!status.what.has_limit) continue;
-    if (out == nullptr || (status.what.over && !out->what.over) ||
-        (status.what.over == out->what.over && status.what.remaining < out->what.remaining)) {
+    // Of several that refuse the last one, as envoyproxy/ratelimit does.
+    const bool refuses = status.what.over && !status.what.is_quota;
+    if (out == nullptr || refuses || status.what.remaining < out->what.remaining) {
       out = &status;
     }
   }

@@ -86,6 +86,20 @@ void put(const boost::json::value& from, google::protobuf::Value& to, int depth)
   }
 }
 
+/// A limit that a call brings along, as protobuf's text.
+std::string text_of(
+    const envoy::extensions::common::ratelimit::v3::RateLimitDescriptor::RateLimitOverride& limit) {
+  static constexpr const char* kOverrideUnits[] = {"UNKNOWN", "SECOND", "MINUTE", "HOUR",
+                                                   "DAY",     "MONTH",  "YEAR"};
+  std::string out;
+  if (limit.requests_per_unit() != 0)
+    out = "requests_per_unit:" + std::to_string(limit.requests_per_unit());
+  const auto unit = static_cast<std::size_t>(limit.unit());
+  if (unit != 0 && unit < std::size(kOverrideUnits))
+    out.append(out.empty() ? "" : " ").append("unit:").append(kOverrideUnits[unit]);
+  return out;
+}
+
 /// The question, and the metadata of the rules that pass, in the form of envoyproxy/ratelimit.
 void write_metadata(const RateLimitCall& call, const rls::RateLimitRequest& request, Struct& out) {
   auto& fields = *out.mutable_fields();
@@ -96,6 +110,7 @@ void write_metadata(const RateLimitCall& call, const rls::RateLimitRequest& requ
     auto& entries = *one["entries"].mutable_list_value();
     for (const auto& entry : descriptor.entries())
       entries.add_values()->set_string_value(entry.key() + "=" + entry.value());
+    if (descriptor.has_limit()) one["limit"].set_string_value(text_of(descriptor.limit()));
     if (descriptor.has_hits_addend())
       one["hitsAddend"].set_number_value(static_cast<double>(descriptor.hits_addend().value()));
   }

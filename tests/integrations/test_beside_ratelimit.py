@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,31 @@ descriptors:
   - {key: path, value: "/b/*", rate_limit: {unit: month, requests_per_unit: 4}}
   - {key: shadow, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 1}}
 """
+EVERY_KIND = """domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: day, requests_per_unit: 50, name: per-user}
+    descriptors:
+      - {key: path, value: /login, rate_limit: {unit: day, requests_per_unit: 20, replaces: [{name: per-user}]}}
+      - {key: path, value: "/a/*", share_threshold: true, rate_limit: {unit: month, requests_per_unit: 40}}
+      - {key: path}
+  - {key: path, value: /free, rate_limit: {unlimited: true}}
+  - {key: path, value: "/a/*", rate_limit: {unit: day, requests_per_unit: 30}, metadata: {of: {a: 1}}}
+  - {key: path, quota_mode: true, rate_limit: {unit: day, requests_per_unit: 10}, metadata: {plan: quota}}
+  - {key: tier, shadow_mode: true, rate_limit: {unit: day, requests_per_unit: 10}}
+  - {key: tier, value: none, rate_limit: {unit: day, requests_per_unit: 0}}
+  - {key: free, rate_limit: {unlimited: true}, metadata: {plan: free}}
+  - key: x
+    value: "foo-*"
+    detailed_metric: true
+    rate_limit: {unit: year, requests_per_unit: 7}
+    descriptors:
+      - {key: user, value_to_metric: true, rate_limit: {unit: day, requests_per_unit: 9}}
+  - key: x
+    descriptors:
+      - {key: user, rate_limit: {unit: day, requests_per_unit: 3}}
+      - {key: user, value: ann}
+"""
 DAY = 86_400
 
 
@@ -40,7 +66,7 @@ class Beside(unittest.TestCase):
         if binary() is None or shutil.which("redis-server") is None:
             raise unittest.SkipTest("there is no envoyproxy/ratelimit on this machine: scripts/deps peers")
 
-    def start(self, prefix=""):
+    def start(self, prefix="", limits=LIMITS, settings=None):
         left = DAY - time.time() % DAY
         if left < 60:  # the day ends within the test
             peers.wait(left + 1)
@@ -50,18 +76,21 @@ class Beside(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         os.makedirs(os.path.join(scratch.name, "config"))
         with open(os.path.join(scratch.name, "config", "shop.yaml"), "w", encoding="utf-8") as f:
-            f.write(LIMITS)
+            f.write(limits)
         self.their_port = free_port()
         environment = dict(os.environ, USE_STATSD="false", LOG_LEVEL="warn", REDIS_SOCKET_TYPE="unix", REDIS_URL=self.redis.path,
                            RUNTIME_ROOT=scratch.name, RUNTIME_SUBDIRECTORY="", RUNTIME_WATCH_ROOT="false", HOST="127.0.0.1",
                            PORT=str(self.their_port), GRPC_HOST="127.0.0.1", GRPC_PORT=str(free_port()), DEBUG_HOST="127.0.0.1",
-                           DEBUG_PORT=str(free_port()), CACHE_KEY_PREFIX=prefix, EXPIRATION_JITTER_MAX_SECONDS="0")
+                           DEBUG_PORT=str(free_port()), CACHE_KEY_PREFIX=prefix, EXPIRATION_JITTER_MAX_SECONDS="0",
+                           LIMIT_RESPONSE_HEADERS_ENABLED="true", RESPONSE_DYNAMIC_METADATA="true")
         theirs = peers.Peer([binary()], scratch.name, self.their_port, environment)
         self.addCleanup(theirs.stop)
         self.our_port = free_port()
+        if settings is None:
+            settings = f"redis_keys: envoyproxy{f', redis_prefix: {prefix!r}' if prefix else ''}"
         ours = Weir("policies: []\n", 1, extra=f"api: {{listen: 127.0.0.1:{self.our_port}}}\ngrpc: {{listen: none}}\n"
-                    f"ratelimit: {{files: [shop.yaml], redis_keys: envoyproxy{f', redis_prefix: {prefix!r}' if prefix else ''}}}\n"
-                    f"redis: {{{self.redis.where}, timeout: 5s, budget: 1s, secret: {'s' * 32}}}\n", files={"shop.yaml": LIMITS})
+                    f"ratelimit: {{files: [shop.yaml], {settings}}}\n"
+                    f"redis: {{{self.redis.where}, timeout: 5s, budget: 1s, secret: {'s' * 32}}}\n", files={"shop.yaml": limits})
         ours.start()
         self.addCleanup(ours.kill)
 
@@ -96,6 +125,38 @@ class Beside(unittest.TestCase):
         self.assertFalse([key for key in keys if key.startswith("weir:")])
         for key in keys:
             self.assertGreater(self.redis.command("TTL", key), 0, key)
+
+    def test_answers_are_the_same_to_the_last_field(self):
+        """But for the reset: the two are not asked within the same instant."""
+        self.start(limits=EVERY_KIND, settings="headers: true, metadata: true")
+        seed = random.randrange(1 << 30)
+        dice = random.Random(seed)
+        keys = ("user", "path", "tier", "x", "free")
+        values = ("ann", "bob", "/login", "/a/1", "/a/2", "/a/b/c", "gold", "none", "", "a_b", "*", "\u00e9", "foo-bar-baz")
+
+        def told(port, call):
+            answer = once(port, "POST", "/json", {"Content-Type": "application/json"}, json.dumps(call).encode(),
+                          host=f"127.0.0.1:{port}")
+            body = json.loads(answer.body)
+            for status in body["statuses"]:
+                status.pop("durationUntilReset", None)
+            for header in body.get("responseHeadersToAdd", ()):
+                header["value"] = "some seconds" if header["key"] == "RateLimit-Reset" else header["value"]
+            return answer.status, body
+        over = 0
+        for _ in range(2_000):
+            call = {"domain": dice.choice(("shop",) * 9 + ("other",)), "descriptors": []}
+            for _ in range(dice.randint(1, 3)):
+                descriptor = {"entries": [{"key": dice.choice(keys), "value": dice.choice(values)} for _ in range(dice.randint(1, 3))]}
+                if dice.random() < 0.15:
+                    descriptor["hitsAddend"] = dice.choice((0, 1, 2, 5))
+                call["descriptors"].append(descriptor)
+            if dice.random() < 0.2:
+                call["hitsAddend"] = dice.choice((0, 2, 3))
+            ours = told(self.our_port, call)
+            self.assertEqual(ours, told(self.their_port, call), f"seed {seed}: {call}")
+            over += ours[0] == 429
+        self.assertGreater(over, 20)
 
     def test_with_a_prefix(self):
         self.start("rl:")
