@@ -11,7 +11,8 @@
 namespace weir::config {
 namespace {
 
-constexpr std::string_view kFrom = "line ";  // begins the comment above a policy
+constexpr std::string_view kFrom = "line ";    // begins the comment above a policy
+constexpr std::size_t kConditionMost = 4'096;  // bytes of an expression
 constexpr std::int64_t kSecondsMost = 366 * 86'400;
 
 bool is_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -322,10 +323,15 @@ class LimitadorReader {
       policy.when +=
           (policy.when.empty() ? "" : " && ") + (alone ? *rewritten : "(" + *rewritten + ")");
     }
+    if (policy.when.size() > kConditionMost)
+      return note(node, "the limit", "its conditions are too long for one expression");
+    std::vector<std::string> spelled;  // a set there
     for (const Node* variable : texts(member(node, "variables"))) {
       CelRewriter cel(variable->text, as_it_stands.id, as_it_stands.name);
       auto rewritten = cel.rewrite();
       if (!rewritten) return note(*variable, std::string(variable->text), cel.why);
+      if (std::find(spelled.begin(), spelled.end(), *rewritten) != spelled.end()) continue;
+      spelled.push_back(*rewritten);
       if (!key(domain, *rewritten, policy))
         return note(*variable, std::string(variable->text),
                     "a variable that is computed: give it a name under `fields` of an event");

@@ -481,7 +481,7 @@ class NginxReader {
     }
     ImportNames names(true);
     std::string policies;
-    for (const Limit& limit : limits_) {
+    for (Limit& limit : limits_) {
       const auto& zones = limit.use.connections ? connection_zones_ : request_zones_;
       const auto zone = zones.find(limit.use.zone);
       const std::string what =
@@ -497,6 +497,17 @@ class NginxReader {
             limit.use.line, {what},
             "the zone is used with several numbers: here each counts by itself, in nginx together");
       }
+      if (limit.use.delay_from && limit.use.number > *limit.use.delay_from) {
+        const std::int64_t at_once = limit.use.number + 1 - held_most(zone->second.rate);
+        if (at_once > *limit.use.delay_from) {
+          note(limit.use.line, {"limit_req zone=" + limit.use.zone},
+               "requests would wait for more than a minute, the longest that weir holds one: the "
+               "first " +
+                   std::to_string(std::min(at_once, limit.use.number)) +
+                   " of a burst pass at once");
+          limit.use.delay_from = at_once;
+        }
+      }
       policies += written(policy_of(limit, zone->second, std::move(*key), names));
     }
     for (const auto& [name, zone] : request_zones_) {
@@ -510,6 +521,14 @@ class NginxReader {
     }
     out_.yaml = written_file("nginx's limits", out_.left_out,
                              policies.empty() ? "policies: []\n" : "policies:\n" + policies);
+  }
+
+  /// How many requests in a row wait for less than a minute, at a rate such as `5/m`.
+  static std::int64_t held_most(std::string_view rate) {
+    const std::size_t slash = rate.find('/');
+    const auto number = parse_integer(rate.substr(0, slash));
+    if (slash == rate.npos || !number) return 0;
+    return *number.value * (rate.substr(slash) == "/s" ? 60 : 1) - 1;
   }
 
   static ImportedPolicy policy_of(const Limit& limit, const Zone& zone,

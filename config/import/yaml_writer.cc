@@ -61,10 +61,14 @@ std::string expression_text(std::string_view text) { return in_quotes(text); }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 200;
+  constexpr std::size_t kInARow = 32;  // brackets: the reader counts those in comments too
   std::string out;
+  std::size_t brackets = 0;
   for (const char c : text.substr(0, kMost)) {
+    brackets = c == '[' || c == '{' ? brackets + 1 : c == ' ' ? brackets : 0;
     // Bytes of UTF-8 could be cut in two, or no text at all.
-    out += is_printable(c) && static_cast<unsigned char>(c) < 0x80 ? c : '?';
+    const bool plain = is_printable(c) && static_cast<unsigned char>(c) < 0x80;
+    out += plain && brackets <= kInARow ? c : '?';
   }
   return text.size() > kMost ? out + " ..." : out;
 }

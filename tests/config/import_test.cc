@@ -66,6 +66,28 @@ http {
   EXPECT_TRUE(got.left_out.empty()) << got.yaml;
 }
 
+TEST(ImportNginx, HoldsNoRequestForMoreThanAMinute) {
+  const auto rungs = [](const std::string& rate, const std::string& use) {
+    const Imported got =
+        import_nginx("http { limit_req_zone $binary_remote_addr zone=a:1m rate=" + rate +
+                     "; server { limit_req zone=a " + use + "; } }");
+    std::string out;
+    for (const auto& policy : policies_of(got)) {
+      for (const Rung& rung : policy.then) {
+        const auto* over = std::get_if<Located<Number>>(&rung.limit);
+        out += (over != nullptr ? over->value.to_string() : std::string("-")) + " ";
+      }
+    }
+    return out + (got.left_out.empty() ? "" : std::to_string(got.left_out.size()) + " left out");
+  };
+  EXPECT_EQ(rungs("10r/s", "burst=20"), "1 21 ");
+  EXPECT_EQ(rungs("5r/m", "burst=20 nodelay"), "21 ");
+  EXPECT_EQ(rungs("5r/m", "burst=3"), "1 4 ");
+  EXPECT_EQ(rungs("5r/m", "burst=20"), "18 21 1 left out") << "the last ones wait: up to 48 s";
+  EXPECT_EQ(rungs("5r/m", "burst=20 delay=19"), "20 21 ");
+  EXPECT_EQ(rungs("1r/m", "burst=9"), "10 1 left out");
+}
+
 TEST(ImportNginx, ALocationLeavesOutThoseThatComeBeforeIt) {
   const auto policies = policies_of(import_nginx(R"(
 limit_req_zone $remote_addr zone=a:1m rate=1r/s;
@@ -244,6 +266,23 @@ TEST(ImportLimitador, MeansByAConditionWhatItMeansThere) {
             "has(descriptor.a) && has(descriptor.b) && !descriptor.a.startsWith(\"x\") && "
             "descriptor.b != \"y\"");
   EXPECT_EQ(limitador_condition("!has(descriptors[0].a)"), "!has(descriptor.a)");
+}
+
+TEST(ImportHaproxy, WhatItLeavesOutDoesNotMakeTheFileUnreadable) {
+  const Imported got = import_haproxy(
+      "frontend web\n  stick-table type ip size 1m store conn_cur\n"
+      "  tcp-request connection reject if " +
+      std::string(90, '{') + " src_conn_cur gt 20 }\n");
+  EXPECT_TRUE(policies_of(got).empty());
+  EXPECT_EQ(got.left_out.size(), 1U) << got.yaml;
+}
+
+TEST(ImportLimitador, CountsByEachVariableOnce) {
+  const auto policies = policies_of(import_limitador(
+      "- {namespace: n, max_value: 5, seconds: 60, conditions: [],\n"
+      "   variables: ['descriptors[0].u', 'u', 'descriptors[0][\"u-v\"]', 'descriptors[0].u']}\n"));
+  ASSERT_EQ(policies.size(), 1U);
+  EXPECT_EQ(policies[0].key.size(), 2U);
 }
 
 TEST(ImportLimitador, NamesWhatWeirDoesNotHave) {
