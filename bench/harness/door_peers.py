@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import subprocess
 
 from .process import Child, free_port, pinned
 from .products import ROOT
@@ -21,6 +22,11 @@ class Beside:
 
     kinds = ("rate limit",)
     label = ""
+    revision = ""  # that bench/peers/build takes
+
+    @classmethod
+    def version(cls):
+        return cls.revision
 
     def __init__(self, directory):
         self.directory = os.path.join(directory, type(self).__name__.lower())
@@ -55,12 +61,18 @@ class GrpcPlusPlus(Beside):
     label = "grpc++, one thread"
     path = ("grpcpp", "door_server")
 
+    @classmethod
+    def version(cls):
+        done = subprocess.run(["pkg-config", "--modversion", "grpc++"], stdout=subprocess.PIPE, text=True, check=False)
+        return done.stdout.strip()
+
     def start(self):
         self.launch("server", [self.binary(*self.path), str(self.port)], self.port)
 
 
 class RateLimit(Beside):
     label = "envoyproxy/ratelimit"
+    revision = "f2fb157"
     path = ("ratelimit", "service_cmd")
 
     def start(self):
@@ -89,6 +101,7 @@ class RateLimit(Beside):
 
 class Limitador(Beside):
     label = "limitador, in memory"
+    revision = "2981b2b"
     path = ("limitador", "limitador-server")
 
     def start(self):

@@ -183,5 +183,6 @@ def run(o):
     print(table)
     if o.save:
         h2load = subprocess.run(["h2load", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
-        conditions.save(o.save, "Checks over gRPC", {"weir": products.Weir.version(), "client": h2load}, table, "\n".join(raw))
+        others = {server.label: server.version() for server in servers[1:]}
+        conditions.save(o.save, "Checks over gRPC", {"weir": products.Weir.version(), **others, "client": h2load}, table, "\n".join(raw))
     return 0
