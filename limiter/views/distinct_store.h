@@ -7,6 +7,7 @@
 #include "core/prefetch.h"
 #include "limiter/views/index.h"
 #include "limiter/views/view.h"
+#include "limiter/views/view_delta.h"
 #include "limiter/views/view_part.h"
 
 namespace weir::limiter {
@@ -47,6 +48,16 @@ class DistinctStore {
     return add(pane, member, inside, budget);
   }
   void absorb_whole(Pane&, const ViewPart&, bool) {}
+  void tell(const Pane& pane, ViewDelta& out) const {
+    for (const std::uint32_t id : pane.log) {
+      const Member& member = members_[id];
+      if (grouped_ && member.group == whole_) continue;  // it follows from the others
+      const Hash128& owner = groups_.key(member.group);
+      const Hash128 itself{member.key.lo - owner.lo * kOdd, member.key.hi - owner.hi * kOdd};
+      out.add(pane.start, owner, groups_.parts(member.group), itself);
+    }
+  }
+  ViewPart whole(const Pane&) const noexcept { return {}; }
   void enter(const Pane& pane) {
     for (const std::uint32_t member : pane.log) touch(member, pane.start);
   }
@@ -90,6 +101,7 @@ class DistinctStore {
   std::size_t keys() const noexcept { return groups_.size() - (grouped_ ? 1 : 0); }
 
  private:
+  static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
   struct Member {
     Hash128 key;                   // of (group, member)
@@ -115,7 +127,6 @@ class DistinctStore {
   View::Seen add_member(Pane& pane, std::uint32_t group, const Hash128& owner,
                         const Hash128& member, bool inside, Budget& budget) {
     // Both are keyed hashes, so any mixture that keeps both halves is as good as a hash of the two.
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
     const Hash128 key{owner.lo * kOdd + member.lo, owner.hi * kOdd + member.hi};
     Index::Slot* slot = index_.find(key);
     if (slot == nullptr) {

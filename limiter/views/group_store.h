@@ -8,6 +8,7 @@
 #include "core/prefetch.h"
 #include "limiter/views/index.h"
 #include "limiter/views/view.h"
+#include "limiter/views/view_delta.h"
 
 namespace weir::limiter {
 
@@ -49,6 +50,13 @@ class GroupStore {
     pane.whole.add(part);
     if (inside) whole_.add(pane.start, part);
   }
+
+  void tell(const Pane& pane, ViewDelta& out) const {
+    for (const Entry& entry : pane.log) {
+      out.add(pane.start, groups_.key(entry.group), groups_.parts(entry.group), entry.part.told());
+    }
+  }
+  ViewPart whole(const Pane& pane) const noexcept { return pane.whole.told(); }
 
   void enter(const Pane& pane) {
     for (const Entry& entry : pane.log) held_[entry.group].cell.enter(pane.start, entry.part);

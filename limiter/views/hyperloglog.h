@@ -30,6 +30,14 @@ class HyperLogLog {
   static std::uint32_t entry_of(std::uint64_t hash, unsigned precision) noexcept;
   static std::uint64_t hash_of(std::uint32_t entry, unsigned precision) noexcept;
   static bool is_entry(std::uint32_t entry, unsigned precision) noexcept;
+  /// Calls `use` with what made it (entry_of); some may be of no effect beside others.
+  template <class Use>
+  void each_entry(Use use) const {
+    for (const std::uint32_t entry : sparse_) use(entry);
+    for (std::uint32_t i = 0; i < registers_.size(); ++i) {
+      if (registers_[i] != 0) use(i << 6 | registers_[i]);
+    }
+  }
   double estimate() const;
   std::size_t bytes() const noexcept {
     return sparse_.capacity() * sizeof(std::uint32_t) + registers_.capacity();

@@ -82,6 +82,7 @@ class Groups {
   void prefetch(std::uint32_t group) const noexcept { prefetch_line(&names_[group]); }
   void prefetch_slot(std::uint32_t group) const noexcept { index_.prefetch(names_[group].key); }
   std::string_view parts(std::uint32_t group) const noexcept { return names_[group].parts; }
+  const Hash128& key(std::uint32_t group) const noexcept { return names_[group].key; }
   std::size_t size() const noexcept { return index_.size(); }
   std::size_t capacity() const noexcept { return index_.capacity(); }
 

@@ -17,6 +17,11 @@ struct CountMetric {
     std::int64_t events = 0;
     void add(const ViewEvent&) noexcept { ++events; }
     void add(const ViewPart& part) noexcept { events += part.events; }
+    ViewPart told() const noexcept {
+      ViewPart out;
+      out.events = events;
+      return out;
+    }
   };
   struct Cell {
     std::int64_t events = 0;
@@ -42,6 +47,12 @@ struct AmountMetric {
     void add(const ViewPart& part) noexcept {
       sum.add(part.sum);
       events += part.events;
+    }
+    ViewPart told() const noexcept {
+      ViewPart out;
+      out.events = events;
+      out.sum = sum;
+      return out;
     }
   };
   struct Cell {
@@ -75,6 +86,12 @@ struct ExtremeMetric {
     void add(const ViewEvent& event) noexcept { take(event.amount); }
     void add(const ViewPart& part) noexcept {
       if (part.any) take(part.best);
+    }
+    ViewPart told() const noexcept {
+      ViewPart out;
+      out.best = best;
+      out.any = any;
+      return out;
     }
     void take(Number amount) noexcept {
       if (!any || beats(amount, best)) best = amount;

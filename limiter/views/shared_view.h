@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,12 @@ class SharedView {
   virtual bool absorb(std::string_view chunk, const PaneFilter& wanted) = 0;
   /// Forgets all but what take_delta() has not taken yet: it will be told everything again.
   virtual void begin_again() = 0;
+  /// All that open windows have, pane by pane, as chunks: of a pane the keys with the greatest
+  /// values that fit into `pane_most` bytes of memory. And apart from that what take_delta() would
+  /// take, which is in it too.
+  using Panes = std::map<std::int64_t, std::vector<std::string>>;
+  virtual void take_all(std::size_t most, std::size_t pane_most, Panes& panes,
+                        std::vector<std::string>& delta) = 0;
   virtual void heard(const ViewSharing& sharing) = 0;
 };
 

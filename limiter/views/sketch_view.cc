@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "limiter/views/view_delta.h"
 #include "limiter/views/view_part.h"
 
 namespace weir::limiter {
@@ -142,6 +143,21 @@ void SketchView::flush(const ViewSink& sink) {
 
 void SketchView::running(const ViewSink& sink) {
   if (!windows_.empty()) show(windows_.front(), false, sink);
+}
+
+void SketchView::tell_all(ViewDelta& out) const {
+  if (spec_.method != ViewSpec::Method::hll || spec_.overlap() != 1) return;
+  for (const Window& window : windows_) {
+    const std::int64_t start = spans_.pane(window.span.start).start;
+    const Span named = spans_.named({start, start + 1});
+    out.add(ViewPane{start, named.start, named.end - 1, 0, {}});
+    for (std::uint32_t group = 0; group < window.counted.size(); ++group) {
+      if (!window.counted[group].sketch) continue;
+      window.counted[group].sketch->each_entry([&](std::uint32_t entry) {
+        out.add(start, window.groups.key(group), window.groups.parts(group), entry);
+      });
+    }
+  }
 }
 
 void SketchView::drop_front() {

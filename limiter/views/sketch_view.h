@@ -26,6 +26,7 @@ class SketchView final : public View {
   void advance(TimePoint watermark, const ViewSink& sink) override;
   void flush(const ViewSink& sink) override;
   void running(const ViewSink& sink) override;
+  void tell_all(ViewDelta& out) const override;
   ViewStats stats() const noexcept override;
   void limit(std::size_t bytes) noexcept override { budget_.limit = bytes; }
 

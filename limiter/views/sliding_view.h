@@ -92,6 +92,15 @@ class SlidingView final : public View {
     if (open_ && events_ != 0) show(sink, false);
   }
 
+  void tell_all(ViewDelta& out) const override {
+    for (const Place& place : panes_) {
+      const Pane& pane = *place.pane;
+      const Span named = spans_.named({pane.start, pane.start + 1});
+      out.add(ViewPane{pane.start, named.start, named.end - 1, pane.events, store_.whole(pane)});
+      store_.tell(pane, out);
+    }
+  }
+
   ViewStats stats() const noexcept override {
     ViewStats out = stats_;
     out.bytes = budget_.used;

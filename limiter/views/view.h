@@ -27,6 +27,7 @@ namespace weir::limiter {
 
 struct ViewPane;
 struct ViewPart;
+class ViewDelta;
 
 struct ViewSpec {
   using Method = weir::Method;
@@ -105,6 +106,9 @@ class View {
   virtual void flush(const ViewSink& sink) = 0;
   /// Shows the next window to be completed, if it has an event so far; changes nothing.
   virtual void running(const ViewSink& sink) = 0;
+  /// Adds what the open windows have to `out`, as if it were still to be told to others: nothing of
+  /// sketches of windows that overlap, which do not know what came when.
+  virtual void tell_all(ViewDelta& out) const = 0;
   virtual ViewStats stats() const noexcept = 0;
   /// `bytes` of memory at most, about; 0: no limit. What is there stays.
   virtual void limit(std::size_t bytes) noexcept = 0;

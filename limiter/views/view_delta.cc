@@ -122,6 +122,28 @@ void ViewDelta::add(const ViewEvent& event) {
   }
 }
 
+void ViewDelta::add(const ViewPane& all) {
+  Pane& pane = pane_at(all.start, all.first);
+  pane.all.last = std::max(pane.all.last, all.last);
+  pane.all.events += all.events;
+  merge(pane.all.whole, all.whole);
+}
+
+void ViewDelta::add(std::int64_t pane, const Hash128& key, std::string_view parts,
+                    const ViewPart& part) {
+  add_part(panes_.at(pane), key, parts, part);
+}
+
+void ViewDelta::add(std::int64_t pane, const Hash128& key, std::string_view parts,
+                    const Hash128& member) {
+  add_member(panes_.at(pane), key, parts, member, 0);
+}
+
+void ViewDelta::add(std::int64_t pane, const Hash128& key, std::string_view parts,
+                    std::uint32_t entry) {
+  add_member(panes_.at(pane), key, parts, {}, entry);
+}
+
 bool ViewDelta::absorb(std::string_view chunk, const HashSecret& secret,
                        std::optional<std::int64_t> only) {
   Absorption absorption(*this, secret, only);
@@ -259,30 +281,46 @@ void ViewDelta::write(ChunkWriter& out, const Slice& slice) const {
   }
 }
 
+/// Appends to `chunk`, and to `out` what is full.
+void ViewDelta::write_pane(const Pane& pane, std::size_t most, ChunkWriter& chunk,
+                           std::vector<std::string>& out) const {
+  std::vector<Slice> slices;
+  slice(pane, most, slices);
+  ViewPane all = pane.all;
+  std::size_t next = 0;
+  do {
+    if (chunk.size() > most) {
+      out.push_back(chunk.take());
+      chunk = ChunkWriter(shape_);
+    }
+    std::size_t size = chunk.size(), end = next;
+    while (end < slices.size() && (size <= most || end == next)) size += slices[end++].size;
+    chunk.pane(all, end - next);
+    for (; next < end; ++next) write(chunk, slices[next]);
+    all.events = 0;  // the pane as a whole goes out once
+    all.whole = {};
+  } while (next < slices.size());
+}
+
 void ViewDelta::take(std::size_t most, std::vector<std::string>& out,
                      std::optional<std::size_t> pane_most) {
   ChunkWriter chunk(shape_);
-  const std::size_t head = chunk.size();
-  std::vector<Slice> slices;
   for (auto& [start, pane] : panes_) {
     if (pane_most) keep_greatest(pane, *pane_most);
-    slice(pane, most, slices);
-    ViewPane all = pane.all;
-    std::size_t next = 0;
-    do {
-      if (chunk.size() > most) {
-        out.push_back(chunk.take());
-        chunk = ChunkWriter(shape_);
-      }
-      std::size_t size = chunk.size(), end = next;
-      while (end < slices.size() && (size <= most || end == next)) size += slices[end++].size;
-      chunk.pane(all, end - next);
-      for (; next < end; ++next) write(chunk, slices[next]);
-      all.events = 0;  // the pane as a whole goes out once
-      all.whole = {};
-    } while (next < slices.size());
+    write_pane(pane, most, chunk, out);
   }
-  if (chunk.size() > head) out.push_back(chunk.take());
+  if (!panes_.empty()) out.push_back(chunk.take());
+  clear();
+}
+
+void ViewDelta::take_apart(std::size_t most, std::size_t pane_most,
+                           std::map<std::int64_t, std::vector<std::string>>& out) {
+  for (auto& [start, pane] : panes_) {
+    ChunkWriter chunk(shape_);
+    keep_greatest(pane, pane_most);
+    write_pane(pane, most, chunk, out[start]);
+    out[start].push_back(chunk.take());
+  }
   clear();
 }
 

@@ -31,6 +31,11 @@ class ViewDelta {
   void add(const ViewEvent& event);
   /// An event whose member others know already: only the pane as a whole has it.
   void add_known(const ViewEvent& event) { note(to_ms(event.at)); }
+  /// A pane as a whole; of one of its keys what it has, a member, or a register.
+  void add(const ViewPane& pane);
+  void add(std::int64_t pane, const Hash128& key, std::string_view parts, const ViewPart& part);
+  void add(std::int64_t pane, const Hash128& key, std::string_view parts, const Hash128& member);
+  void add(std::int64_t pane, const Hash128& key, std::string_view parts, std::uint32_t entry);
   /// Adds a chunk's panes: all, or the one that begins at `only`. Keys are hashed with `secret`.
   /// False: it is no chunk of this view.
   bool absorb(std::string_view chunk, const HashSecret& secret,
@@ -42,6 +47,9 @@ class ViewDelta {
   void take(std::size_t most, std::vector<std::string>& out,
             std::optional<std::size_t> pane_most = std::nullopt);
   void clear() noexcept;
+  /// Takes out the chunks of each pane apart, by its start.
+  void take_apart(std::size_t most, std::size_t pane_most,
+                  std::map<std::int64_t, std::vector<std::string>>& out);
 
   std::size_t bytes() const noexcept { return bytes_; }
   std::uint64_t lost() const noexcept { return lost_; }  ///< keys' counts so far
@@ -87,6 +95,8 @@ class ViewDelta {
   void keep_greatest(Pane& pane, std::size_t most);
   void slice(const Pane& pane, std::size_t most, std::vector<Slice>& out) const;
   void write(ChunkWriter& out, const Slice& slice) const;
+  void write_pane(const Pane& pane, std::size_t most, ChunkWriter& chunk,
+                  std::vector<std::string>& out) const;
   bool has_room(std::size_t bytes) noexcept;
 
   ViewShape shape_;

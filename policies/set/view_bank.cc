@@ -228,6 +228,20 @@ void LiveView::begin_again() {
   }
 }
 
+void LiveView::take_all(std::size_t most, std::size_t pane_most, Panes& panes,
+                        std::vector<std::string>& delta) {
+  const std::scoped_lock hold_taken(take_mutex_);
+  limiter::ViewDelta all(spec_);
+  {
+    const auto hold = take();
+    view_->tell_all(all);
+    std::swap(delta_, taken_delta_);
+    lost_ = taken_delta_->lost();
+  }
+  taken_delta_->take(most, delta);
+  all.take_apart(most, pane_most, panes);
+}
+
 void LiveView::heard(const limiter::ViewSharing& sharing) {
   const std::scoped_lock hold(mutex_);
   sharing_ = sharing;

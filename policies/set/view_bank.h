@@ -94,6 +94,8 @@ class LiveView final : public limiter::SharedView {
   void take_delta(std::size_t most, std::vector<std::string>& out) override;
   bool absorb(std::string_view chunk, const PaneFilter& wanted) override;
   void begin_again() override;
+  void take_all(std::size_t most, std::size_t pane_most, Panes& panes,
+                std::vector<std::string>& delta) override;
   void heard(const limiter::ViewSharing& sharing) override;
 
   struct Results {

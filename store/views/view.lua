@@ -6,9 +6,10 @@
 -- KEYS  of the ops `exchange`, `old` and `cut`: head (hash): 'e' the epoch, 's' the last sequence,
 --       't' the sequence up to which the log is folded, 'b' bytes of the log, 'w' bytes of the bases
 --       that the last fold wrote, 'f' until when somebody folds, 'o' .. origin the number of that
---       replica's last piece, and each piece of the log under its sequence; then a sorted set of
---       those sequences, with one member '' so that it exists; then a sorted set of the replicas by
---       their last call.
+--       replica's last piece, and each piece of the log under its sequence; where the store has lost
+--       its memory, 'p' until when the replica 'm' fills it again: it alone appends meanwhile. Then
+--       a sorted set of those sequences, with one member '' so that it exists; then a sorted set of
+--       the replicas by their last call.
 --       Of `bases` and `write`: bases (hashes): 'u' the sequence up to which the log is in it, and
 --       chunks by number from 1.
 -- ARGV  1: the op. Times are this server's, in ms; sequences are its microseconds where possible:
@@ -39,24 +40,26 @@ end
 -- pieces are of no interest, 8: ms until all of it goes, 9: how many bases it could fold (0: none).
 -- Then number and piece, in order.
 -- Answer: now, epoch, folded up to, last sequence, the number of its last piece there (-1: no room
--- for one of these), 1 if it is to fold, replicas that called of late, replicas that have fallen
--- silent; then the pieces.
+-- for one of these), 1 if it is to fold (2: to wait for another that fills the store), replicas that
+-- called of late, replicas that have fallen silent; then the pieces.
 if op == 'exchange' then
   local head, order, who = KEYS[1], KEYS[2], KEYS[3]
   local h = {}
   if call('EXISTS', head, order, who) == 3 then
-    h = call('HMGET', head, 'e', 's', 't', 'b', 'w', 'f', 'o' .. ARGV[4])
+    h = call('HMGET', head, 'e', 's', 't', 'b', 'w', 'f', 'o' .. ARGV[4], 'p', 'm')
   end
   local known = h[1] and h[1] == ARGV[2]
   if not h[1] then
     call('DEL', head, order, who)
-    h = {ARGV[3], 0, 0, 0, 0, 0, 0}
-    call('HMSET', head, 'e', ARGV[3], 's', 0, 't', 0, 'b', 0, 'w', 0, 'f', 0)
+    local fill = ARGV[2] ~= '' and now + LEASE or 0
+    h = {ARGV[3], 0, 0, 0, 0, 0, 0, fill, ARGV[4]}
+    call('HMSET', head, 'e', ARGV[3], 's', 0, 't', 0, 'b', 0, 'w', 0, 'f', 0, 'p', fill, 'm', ARGV[4])
     call('ZADD', order, 0, '')
   end
   local last, folded, bytes = tonumber(h[2]), tonumber(h[3]), tonumber(h[4])
   local number, full = tonumber(h[7] or 0), false
-  if known and #ARGV > 9 then
+  local waits = tonumber(h[8] or 0) > now and h[9] ~= ARGV[4]
+  if known and #ARGV > 9 and not waits then
     local write = {}
     local marks = {}
     for i = 10, #ARGV, 2 do
@@ -79,8 +82,9 @@ if op == 'exchange' then
     end
   end
   call('ZADD', who, now, ARGV[4])
-  local fold = 0
-  if known and ARGV[9] ~= '0' and bytes > max(FOLD_LEAST, tonumber(h[5])) and tonumber(h[6]) < now then
+  local fold = waits and 2 or 0
+  if known and not waits and ARGV[9] ~= '0' and tonumber(h[6]) < now
+    and bytes > max(FOLD_LEAST, tonumber(h[5])) then
     call('HSET', head, 'f', now + LEASE)
     fold = 1
     local gone = call('ZRANGEBYSCORE', who, 0, now - HOUR, 'LIMIT', 0, 100)
@@ -148,6 +152,17 @@ if op == 'write' then
   call('HMSET', KEYS[1], unpack(write))
   call('PEXPIRE', KEYS[1], ARGV[4])
   out[2] = 1
+  return out
+end
+
+-- 2: the epoch, then origin and number: the caller has written bases, in which the pieces of these
+-- replicas up to these numbers are.
+if op == 'filled' then
+  if call('HGET', KEYS[1], 'e') == ARGV[2] then
+    local write = {'p', 0}
+    for i = 3, #ARGV, 2 do write[#write + 1], write[#write + 2] = 'o' .. ARGV[i], ARGV[i + 1] end
+    call('HMSET', KEYS[1], unpack(write))
+  end
   return out
 end
 

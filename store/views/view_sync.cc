@@ -10,7 +10,7 @@ namespace weir::store {
 namespace {
 
 constexpr std::size_t kHeader = 16;          // of a piece: origin, number
-constexpr std::size_t kOriginsMost = 4'096;  // whose pieces are known by number
+constexpr std::size_t kOriginsMost = 2'000;  // whose pieces are known by number
 constexpr std::size_t kOldMost = 24;         // pieces of a fold: an answer holds 8 MiB
 constexpr std::size_t kBasesOfCall = 512;    // keys
 constexpr std::size_t kBaseBytesOfCall = std::size_t{2} << 20;
@@ -131,7 +131,7 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
     case Step::meet:
     case Step::log:
     case Step::exchange:
-      ask_exchange(out, now, may_fold);
+      ask_exchange(out, may_fold);
       break;
     case Step::bases: {
       const std::size_t end = std::min(panes_.size(), pane_ + kBasesOfCall);
@@ -160,6 +160,23 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
       out.number(base_lifetime(panes_[pane_], wall).count());
       for (const std::string& chunk : write_) out.word(chunk);
       break;
+    case Step::fill:
+      out.key(base_key(filling_.begin()->first));
+      out.word("write");
+      out.number(0);
+      out.number(last_);
+      out.number(base_lifetime(filling_.begin()->first, wall).count());
+      for (const std::string& chunk : filling_.begin()->second) out.word(chunk);
+      break;
+    case Step::filled:
+      for (const char* name : {"", ":order", ":who"}) out.key(stem_ + name);
+      out.word("filled");
+      out.word(epoch_);
+      for (const auto& [origin, number] : read_) {
+        out.word(origin);
+        out.number(static_cast<std::int64_t>(number));
+      }
+      break;
     case Step::cut:
       for (const char* name : {"", ":order", ":who"}) out.key(stem_ + name);
       out.word("cut");
@@ -171,9 +188,9 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
   return out.question();
 }
 
-void ViewSync::ask_exchange(Words& out, TimePoint now, bool may_fold) {
+void ViewSync::ask_exchange(Words& out, bool may_fold) {
   const bool exchanges = step_ == Step::exchange;
-  if (exchanges) gather(now);
+  if (exchanges) gather();
   for (const char* name : {"", ":order", ":who"}) out.key(stem_ + name);
   out.word("exchange");
   out.word(epoch_);
@@ -195,9 +212,8 @@ void ViewSync::ask_exchange(Words& out, TimePoint now, bool may_fold) {
   }
 }
 
-void ViewSync::gather(TimePoint now) {
-  while (!recent_.empty() && recent_.front().sent + kRecent < now) recent_.pop_front();
-  if (!queue_.empty()) return;
+void ViewSync::gather() {
+  if (!queue_.empty() || fills_) return;
   hurries_ = false;
   std::vector<std::string> chunks;
   view_.take_delta(kPieceMost, chunks);
@@ -239,6 +255,14 @@ bool ViewSync::take(const Reply& reply, TimePoint now) {
       return take_fold_base(heard);
     case Step::write:
       return take_written(heard);
+    case Step::fill:
+      filling_.erase(filling_.begin());  // be it written, or there already
+      next_fill();
+      return true;
+    case Step::filled:
+      fills_ = false;
+      step_ = Step::exchange;
+      return true;
     case Step::cut:
       end_fold(now);
       return true;
@@ -257,18 +281,16 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
   sharing_.replicas = static_cast<std::uint64_t>(alive);
   sharing_.silent = static_cast<std::uint64_t>(silent);
   if (!epoch_.empty() && epoch != epoch_ && step_ != Step::log) {
-    // The store has lost its memory. This replica has not: it goes on, and tells again what others
-    // may not have heard.
-    epoch_ = epoch;
-    cursor_ = 0;
-    queue_.insert(queue_.begin(), std::make_move_iterator(recent_.begin()),
-                  std::make_move_iterator(recent_.end()));
-    recent_.clear();
-    step_ = Step::exchange;
+    lost_memory(epoch);
+    return true;
+  }
+  if (fold == 2 && step_ != Step::exchange) {
+    due_ = now + kInterval;
+    publish(false, "another replica fills Redis again");
     return true;
   }
   const bool met = epoch_ == epoch;
-  epoch_ = epoch;
+  adopt(epoch);
   settle(number, now);
   if (step_ == Step::meet) {
     if (met) {  // it was here before, and has been away for too long
@@ -293,9 +315,16 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
     step_ = Step::exchange;
   }
   const bool full = number < 0;
-  if (all && (queue_.empty() || full)) due_ = now + kInterval;
-  publish(all && step_ == Step::exchange && !full,
-          full ? "its log is full: other replicas don't fold it" : "other replicas' counts load");
+  const bool waits = fold == 2;
+  if (fills_ && queue_.empty()) {
+    next_fill();
+    return true;
+  }
+  if (all && (queue_.empty() || full || waits)) due_ = now + kInterval;
+  publish(all && step_ == Step::exchange && !full && !waits,
+          full    ? "its log is full: other replicas don't fold it"
+          : waits ? "another replica fills Redis again"
+                  : "other replicas' counts load");
   if (fold == 1 && step_ == Step::exchange) {
     step_ = Step::old;
     due_ = now;
@@ -303,8 +332,39 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
   return true;
 }
 
+/// Whether it was this replica that began it.
+bool ViewSync::adopt(std::string_view epoch) {
+  const bool own = epoch == fresh_;
+  epoch_ = epoch;
+  if (own) fresh_ = origin_ + bytes_of(secret_.hash(origin_).lo + ++epochs_);
+  return own;
+}
+
+/// The store has lost its memory. This replica has not: it goes on, and tells again what others may
+/// not have heard. If it is the first to notice, it fills the store with what it has.
+void ViewSync::lost_memory(std::string_view epoch) {
+  fills_ = adopt(epoch);
+  cursor_ = 0;
+  queue_.insert(queue_.begin(), std::make_move_iterator(recent_.begin()),
+                std::make_move_iterator(recent_.end()));
+  recent_.clear();
+  step_ = Step::exchange;
+  filling_.clear();
+  if (!fills_) return;
+  std::vector<std::string> delta;
+  view_.take_all(kPieceMost, kPaneMost, filling_, delta);
+  for (const std::string& chunk : delta) {
+    ++number_;
+    queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}});
+  }
+}
+
+/// Its pieces are in the log, so bases that have them go up to its end.
+void ViewSync::next_fill() { step_ = filling_.empty() ? Step::filled : Step::fill; }
+
 /// The store has pieces up to this number; -1: it has no room.
 void ViewSync::settle(std::int64_t number, TimePoint now) {
+  while (!recent_.empty() && recent_.front().sent + kRecent < now) recent_.pop_front();
   while (!queue_.empty() && static_cast<std::int64_t>(queue_.front().number) <= number) {
     sharing_.sent += queue_.front().bytes.size();
     queue_.front().sent = now;

@@ -27,7 +27,9 @@ namespace weir::store {
 /// What a replica has counted goes out in numbered *pieces*. A piece stays until the store says
 /// that it has its number, and is sent again after a failure: the store takes each number once.
 /// Pieces of the last seconds are kept longer: a store that has lost its memory gets them again,
-/// and those that have read them before leave them out by their numbers.
+/// and those that have read them before leave them out by their numbers. The replica that finds the
+/// store empty first *fills* it: it sends its pieces, then writes bases of all that it has, and
+/// says which pieces of others are in them.
 class ViewSync {
  public:
   static constexpr milliseconds kInterval{1'000};
@@ -39,7 +41,9 @@ class ViewSync {
   static constexpr std::size_t kFoldMost = std::size_t{32} << 20;
   static constexpr std::size_t kPaneMost = std::size_t{24} << 20;
   static constexpr milliseconds kFoldAge{10'000};  ///< younger pieces stay in the log for readers
-  static constexpr milliseconds kRecent{15'000};   ///< so long sent pieces are kept
+  /// So long sent pieces are kept, for readers of a store that loses its memory. Less than
+  /// kFoldAge: what a replica has read as a base comes never again as a piece.
+  static constexpr milliseconds kRecent{4'000};
   /// How long what nobody writes to any more stays in the store: after the window, and of a view
   /// without an end.
   static constexpr milliseconds kAfterwards = std::chrono::minutes{10};
@@ -73,7 +77,18 @@ class ViewSync {
   const limiter::ViewSharing& sharing() const noexcept { return sharing_; }
 
  private:
-  enum class Step : std::uint8_t { meet, bases, log, exchange, old, fold, write, cut };
+  enum class Step : std::uint8_t {
+    meet,
+    bases,
+    log,
+    exchange,
+    fill,
+    filled,
+    old,
+    fold,
+    write,
+    cut
+  };
   struct Piece {
     std::uint64_t number = 0;
     std::string bytes;  // origin, number, chunk
@@ -88,12 +103,15 @@ class ViewSync {
   bool take_old(Heard& heard);
   bool take_fold_base(Heard& heard);
   bool take_written(Heard& heard);
-  void ask_exchange(Words& out, TimePoint now, bool may_fold);
-  void gather(TimePoint now);
+  void ask_exchange(Words& out, bool may_fold);
+  void gather();
   void settle(std::int64_t number, TimePoint now);
   bool take_pieces(Heard& heard, std::int64_t& count);
   void take_piece(std::int64_t sequence, std::string_view bytes);
+  bool adopt(std::string_view epoch);
+  void lost_memory(std::string_view epoch);
   void begin_loading();
+  void next_fill();
   void next_fold();
   void end_fold(TimePoint now);
   void publish(bool complete, std::string why);
@@ -106,7 +124,8 @@ class ViewSync {
   const std::string stem_;
   const HashSecret secret_;
   const std::string origin_;  // 8 bytes
-  const std::string fresh_;   // an epoch, if the store has none
+  std::string fresh_;         // an epoch, if the store has none
+  std::uint64_t epochs_ = 0;  // that this replica has begun
   const milliseconds fold_age_;
   limiter::Spans spans_;
   limiter::ViewSharing sharing_;
@@ -129,6 +148,10 @@ class ViewSync {
   std::vector<std::int64_t> panes_;
   std::size_t pane_ = 0;
   std::map<std::int64_t, std::int64_t> loaded_;
+
+  // Filling a store that has lost its memory.
+  bool fills_ = false;
+  limiter::SharedView::Panes filling_;  // bases still to be written
 
   // Folding.
   limiter::ViewDelta fold_;

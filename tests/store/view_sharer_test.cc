@@ -55,6 +55,24 @@ class ListView final : public limiter::SharedView, public limiter::ChunkSink {
       delta_.absorb(chunk, kSecret);
     }
   }
+  void take_all(std::size_t most, std::size_t pane_most, Panes& panes,
+                std::vector<std::string>& delta) override {
+    limiter::ViewDelta all(spec_);
+    limiter::ViewPane pane;
+    pane.start = limiter::Spans(spec_).pane(0).start;
+    pane.events = pane.whole.events = total;
+    all.add(pane);
+    for (const auto& [key, count] : counts) {
+      KeyBuilder builder;
+      builder.start();
+      builder.add_text(key);
+      limiter::ViewPart part;
+      part.events = count;
+      all.add(pane.start, builder.hash(kSecret), builder.bytes(), part);
+    }
+    all.take_apart(most, pane_most, panes);
+    delta_.take(most, delta);
+  }
   void heard(const limiter::ViewSharing& sharing) override { state = sharing; }
 
   std::map<std::string, std::int64_t> counts;
@@ -85,11 +103,12 @@ class ListView final : public limiter::SharedView, public limiter::ChunkSink {
 };
 
 struct Replica {
-  Replica(World& w, const RedisServer& redis, std::uint64_t origin)
+  Replica(World& w, const RedisServer& redis, std::uint64_t origin,
+          milliseconds fold_age = milliseconds{0})
       : world(w), view(std::make_shared<ListView>()) {
     Settings settings = test::unix_settings(redis.path());
     settings.timeout = milliseconds{1'000};
-    sharer = std::make_unique<ViewSharer>(world.worker, kSecret, settings, origin, milliseconds{0});
+    sharer = std::make_unique<ViewSharer>(world.worker, kSecret, settings, origin, fold_age);
     world.turn([&] {
       sharer->use({{"hot items", {1, 2}, view}});
       sharer->start();
@@ -221,7 +240,24 @@ TEST_F(ViewSharerTest, ARedisThatHasForgottenEverythingIsToldWhatIsNew) {
   redis.start();
   EXPECT_TRUE(agree({&a, &b}, 1'111)) << a.view->total << ' ' << b.view->total;
   Replica c(world, redis, 3);
-  EXPECT_TRUE(agree({&a, &b, &c}, 1'111)) << "the last seconds are told again: " << c.view->total;
+  EXPECT_TRUE(agree({&a, &b, &c}, 1'111)) << "the store was filled again: " << c.view->total;
+}
+
+TEST_F(ViewSharerTest, WhatWasToldLongAgoComesBackToARedisThatHasForgottenIt) {
+  ASSERT_TRUE(redis.running());
+  const milliseconds age = ViewSync::kFoldAge;
+  Replica a(world, redis, 1, age), b(world, redis, 2, age);
+  count_much(a, "a");
+  b.view->count("x", 5);
+  ASSERT_TRUE(agree({&a, &b}, 20'005));
+  a.view->count("x", 7);
+  ASSERT_EQ(redis.text({"FLUSHALL"}), "+OK");  // its connections stay
+  b.view->count("y", 30);
+  ASSERT_TRUE(agree({&a, &b}, 20'042)) << a.view->total << ' ' << b.view->total;
+  ASSERT_TRUE(world.until([&] { return redis.integer({"EXISTS", base()}) == 1; }));
+  Replica c(world, redis, 3);
+  EXPECT_TRUE(agree({&a, &b, &c}, 20'042)) << c.view->total;
+  EXPECT_EQ(c.view->counts["a19999-item"], 1);
 }
 
 TEST_F(ViewSharerTest, TheLastCountsAreToldBeforeTheEnd) {
