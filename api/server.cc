@@ -139,8 +139,9 @@ void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
   workers_.post(worker, [this, worker, task](LineJudge& judge, TimePoint now) {
     if (task->abandoned.load(std::memory_order_relaxed)) return judge.give_up(*task, now);
     bool goes_on = false;
-    task->failed = !survives_no_memory([&] { goes_on = work(worker, task, judge, now); });
-    if (goes_on) return;
+    const bool survived = survives_no_memory([&] { goes_on = work(worker, task, judge, now); });
+    if (goes_on) return;  // perhaps on another worker already: the task is no longer ours
+    task->failed = !survived;
     if (task->failed) judge.give_up(*task, now);
     asio::post(io_, [task] {
       task->done = true;

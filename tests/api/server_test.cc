@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <boost/json/parse.hpp>
+#include <new>
+#include <thread>
 
 #include "api_world.h"
+#include "gate/unsettled.h"
 #include "net/worker_pool.h"
 #include "tests/support/door_client.h"
 #include "tests/support/open_api.h"
@@ -53,6 +56,8 @@ class TestWorkers final : public Workers {
   void post(std::size_t worker, std::function<void(LineJudge&, TimePoint)> work) override {
     ++posted;
     if (stuck) return;
+    if (at_once && std::this_thread::get_id() != test_thread)
+      return work(*lines[worker], world.now);
     pool[worker].post([this, worker, work = std::move(work)] { work(*lines[worker], world.now); });
   }
 
@@ -63,6 +68,8 @@ class TestWorkers final : public Workers {
   std::vector<std::unique_ptr<LineJudge>> lines;
   std::atomic<int> posted{0};
   bool stuck = false;
+  bool at_once = false;  ///< what one worker gives to another is done before it goes on itself
+  std::thread::id test_thread = std::this_thread::get_id();
   net::WorkerPool pool;  // last: its threads end first
 };
 
@@ -222,6 +229,41 @@ TEST_F(ApiServerTest, AStuckWorkerIsNotWaitedForForEver) {
   const Reply reply = post("/v1/events", "{}");
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.field("Retry-After"), "1");
+}
+
+/// A gate without memory for an answer.
+struct NoMemory final : gate::Judge {
+  bool refuses_path(std::string_view, const PathReadings&) override { return false; }
+  bool wants_body(const Request&) override { return false; }
+  gate::Decision judge(const Request&, TimePoint, bool, gate::Waiter&) override { return {}; }
+  bool park(gate::Waiter&, TimePoint) override { return false; }
+  TimePoint waiting_until(const gate::Waiter&) const override { return {}; }
+  void unpark(gate::Waiter&) override {}
+  void unhold(TimePoint) override {}
+  bool answered(gate::Ticket&, const Answer&, TimePoint) override { return false; }
+  void answered_body(gate::Ticket&, const Answer&, TimePoint) override { throw std::bad_alloc(); }
+  void finish(gate::Ticket&, gate::End, TimePoint) override {}
+  bool has_waiters() const override { return false; }
+  void tick(TimePoint) override {}
+};
+
+// The batch goes on to the worker that knows the request; what becomes of it there is the answer,
+// whatever the first worker still has to do.
+TEST_F(ApiServerTest, WhatGoesToAnotherWorkerIsLeftToIt) {
+  NoMemory judge;
+  gate::Ticket ticket;
+  net::Wheel wheel{workers.world.now};
+  gate::Unsettled here{*workers.gates[0], wheel, 0, milliseconds{60'000}, workers.metrics.cells(0)};
+  gate::Unsettled there{judge, wheel, 1, milliseconds{60'000}, workers.metrics.cells(1)};
+  workers.lines[0]->settle_by(here, 0, 2);
+  workers.lines[1]->settle_by(there, 1, 2);
+  const gate::Unsettled::Id id = there.next_id();
+  there.keep(ticket, workers.world.now);
+  workers.at_once = true;
+  const Reply reply = post("/v1/events", R"({"request_id":")" + std::string(id.data(), id.size()) +
+                                             R"(","status":401})");
+  EXPECT_EQ(workers.posted, 2);
+  EXPECT_EQ(reply.status, 503) << reply.body;
 }
 
 TEST_F(ApiServerTest, DoesNotOpenToOthersWithoutAToken) {
