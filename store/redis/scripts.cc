@@ -77,7 +77,7 @@ std::string sha1(std::string_view text) {
 }
 
 /// Scripts that are whole files, after those of operations.
-constexpr std::array<std::string_view, 3> kWhole = {"list", "get", "view"};
+constexpr std::array<std::string_view, 4> kWhole = {"list", "get", "view", "board"};
 constexpr std::size_t kAll = kScripts + kWhole.size();
 
 /// The scripts of operations first, whole files last. Its views are of its own texts: it never
@@ -179,6 +179,7 @@ const Script& script(ScriptIndex index) { return catalogue().script(index); }
 const Script& list_script() { return catalogue().script(kScripts); }
 const Script& get_script() { return catalogue().script(kScripts + 1); }
 const Script& view_script() { return catalogue().script(kScripts + 2); }
+const Script& board_script() { return catalogue().script(kScripts + 3); }
 const FunctionLibrary& function_library() { return catalogue().library(); }
 
 bool knows_plain(ScriptIndex index) noexcept {

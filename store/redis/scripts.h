@@ -31,6 +31,8 @@ const Script& script(ScriptIndex index);
 const Script& list_script();
 /// get.lua: the value of a string that is no counter.
 const Script& get_script();
+/// board.lua (store/board): what the replicas of a fleet tell each other.
+const Script& board_script();
 
 /// view.lua (store/views): what replicas that share a view call.
 const Script& view_script();

@@ -12,7 +12,7 @@ namespace {
 
 using namespace limiter;
 
-constexpr std::int64_t kStart = 1'700'000'000'000;
+constexpr std::int64_t kPatternStart = 1'700'000'000'000;
 
 PatternSpec random_spec(std::mt19937_64& random) {
   const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -40,10 +40,11 @@ PatternSpec random_spec(std::mt19937_64& random) {
 
 std::string spelt(const PatternMatch& match) {
   std::ostringstream out;
-  out << to_ms(match.fires) - kStart << " kind " << int(match.kind) << ':';
+  out << to_ms(match.fires) - kPatternStart << " kind " << int(match.kind) << ':';
   for (unsigned i = 0; i < match.count; ++i) {
     const auto& e = match.events[i];
-    out << " [" << int(e.step) << " at " << to_ms(e.ts) - kStart << " line " << e.line << ']';
+    out << " [" << int(e.step) << " at " << to_ms(e.ts) - kPatternStart << " line " << e.line
+        << ']';
   }
   return out.str() + " \"" + match.payload + "\"";
 }
@@ -121,7 +122,7 @@ void one_schedule(World& world, SharedStore& store, std::uint64_t seed) {
     std::vector<std::string> rows;
   };
   std::map<std::string, Heard> heard;
-  TimePoint now = from_ms(kStart);
+  TimePoint now = from_ms(kPatternStart);
   std::deque<std::string> payloads;
   for (std::uint64_t line = 1; line <= 60; ++line) {
     now += milliseconds(below(3) == 0 ? 0 : below(12));
@@ -198,7 +199,7 @@ void an_event_that_is_sent_again_counts_once(World& world, SharedStore& store) {
   spec.within = milliseconds(1'000);
   const SharedPattern twice({77, std::random_device()()}, spec);
   Asked sequence(world, store, twice, 5);
-  const TimePoint now = from_ms(kStart);
+  const TimePoint now = from_ms(kPatternStart);
   PatternEvent a{now, 1, 1, false, {}}, b{now, 2, 2, false, {}};
   sequence.say(SharedVerb::add, "k", 0, a, now);
   EXPECT_EQ(sequence.say(SharedVerb::add, "k", 0, a, now, true).matched, 0U);
@@ -227,7 +228,7 @@ void what_is_lent_comes_back_unless_it_is_seen_to(World& world, SharedStore& sto
   spec.within = milliseconds(1'000);
   const SharedPattern unpaid({79, std::random_device()()}, spec);
   Asked absence(world, store, unpaid, 7);
-  const TimePoint now = from_ms(kStart);
+  const TimePoint now = from_ms(kPatternStart);
   const auto wait = [&](const std::string& key, TimePoint at) {
     PatternEvent a{at, 1, 1, false, {}};
     a.payload = key;

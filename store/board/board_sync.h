@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "store/redis/resp_reader.h"
+
+namespace weir::store {
+
+/// What one replica has set for all: a text under a name, until a time or for good.
+struct BoardItem {
+  std::string name, value;
+  TimePoint until{};       ///< epoch: it stays
+  std::int64_t stamp = 0;  ///< when it was told first, by the store; 0: not yet
+};
+
+/// A replica as the store knows it.
+struct BoardReplica {
+  std::string name, words;  ///< `words`: what it says of itself
+  milliseconds silent{0};   ///< since it was heard last
+};
+
+/// The answer of board.lua.
+struct BoardAnswer {
+  struct Item {
+    std::string name, value;
+    std::int64_t stamp = 0, until = 0;  ///< ms of the store's clock; 0: it stays
+  };
+  std::int64_t now = 0, sequence = 0, news_sequence = 0;  ///< ms, and what is known from now on
+  std::string epoch;
+  bool more = false;  ///< there is more to hear at once
+  std::optional<std::vector<BoardReplica>> replicas;
+  std::vector<std::pair<std::string, std::int64_t>> versions;  ///< hash, since when (ms)
+  std::vector<Item> items;
+  std::vector<std::int64_t> told;  ///< of each item told: its stamp; 0: refused, -1: no room
+  std::vector<std::string> news;
+
+  /// `told`: how many items the call has told. nullopt: that was no such answer.
+  static std::optional<BoardAnswer> read(const Reply& reply, std::size_t told);
+};
+
+/// One replica's side of the board that the replicas of a fleet share (board.lua): the next call,
+/// and what the answer means. No sockets, no clock: time is an argument. Not thread-safe.
+///
+/// The item that is told last holds, wherever it was set. What is set while the store is away is
+/// told when it is back. A store that has lost its memory is told again what this replica knows,
+/// with the stamps of the first time: what is newer stays.
+class BoardSync {
+ public:
+  static constexpr std::size_t kUntoldMost = 1'000;     ///< items; more are refused
+  static constexpr std::size_t kNewsMost = 1'000;       ///< that wait; the oldest go
+  static constexpr std::size_t kValueMost = 960 << 10;  ///< bytes of an item
+  static constexpr std::size_t kNewsBytesMost = 8 << 10;
+  static constexpr milliseconds kGone{5'000};  ///< a replica that is silent for so long is away
+
+  /// `name`: of this replica, unlike all others. `fresh`: an epoch for an empty store.
+  BoardSync(std::string name, std::string fresh);
+
+  /// What this replica says of itself; `by_reload`: the configuration came by a reload just now.
+  void say(std::string words, std::string version, bool by_reload);
+  /// Sets an item here and, soon, everywhere. `guarded`: it takes the place only of the item that
+  /// this replica knows; if another replica was faster it is dropped, and that item comes. False:
+  /// it is too long, or too many wait.
+  bool put(BoardItem item, bool guarded = false);
+  /// False: too long.
+  bool tell(std::string news);
+
+  /// The words of the next call, after its keys. `leaves`: the last one.
+  std::vector<std::string> ask(TimePoint now, bool leaves = false);
+  std::size_t flying() const noexcept { return flying_.size(); }  ///< items in that call
+
+  struct Heard {
+    std::vector<BoardItem> items;  ///< of other replicas
+    std::vector<std::string> news;
+    std::vector<std::string>
+        told;           ///< items of ours that the store has now, and no newer one waits
+    bool full = false;  ///< there was no room for an item of ours: it holds here alone
+  };
+  Heard answered(BoardAnswer answer, TimePoint now);
+  void failed(std::string why);
+
+  /// Something waits to be told or heard: call again at once.
+  bool is_urgent() const noexcept { return more_ || !untold_.empty() || !news_.empty(); }
+  /// The item as it holds here, told or not; nullopt: there is none, or it is over.
+  std::optional<BoardItem> item(std::string_view name, TimePoint now) const;
+  /// All whose names begin so, by name.
+  std::vector<BoardItem> items(std::string_view prefix, TimePoint now) const;
+
+  const std::string& name() const noexcept { return name_; }
+  /// With this one; empty before the first answer.
+  const std::vector<BoardReplica>& replicas() const noexcept { return replicas_; }
+  const std::vector<std::pair<std::string, std::int64_t>>& versions() const noexcept {
+    return versions_;
+  }
+  /// Why the store is no help; empty: the last call was answered.
+  const std::string& why() const noexcept { return why_; }
+  std::optional<TimePoint> last_answer() const noexcept { return last_answer_; }
+  std::size_t untold() const noexcept { return untold_.size() + flying_.size(); }
+  /// Times of the store's clock are ours plus this.
+  milliseconds ahead() const noexcept { return ahead_; }
+
+ private:
+  struct Told {
+    BoardItem item;
+    bool guarded = false, again = false;  // again: with its stamp
+    std::int64_t base = 0;                // of a guarded one; kAfterFlying
+  };
+  static constexpr std::int64_t kAfterFlying = -1;
+
+  static bool is_over(const BoardItem& item, TimePoint now) noexcept {
+    return item.until != TimePoint{} && item.until <= now;
+  }
+  const Told* newest(std::string_view name) const;
+  void take_told(const std::vector<std::int64_t>& told, Heard& heard);
+  void take_items(std::vector<BoardAnswer::Item> items, std::int64_t store_now, TimePoint now,
+                  Heard& heard);
+  void tell_again();
+  bool wants_replicas();
+
+  const std::string name_, fresh_;
+  std::string words_, version_;
+  bool by_reload_ = false, reload_flying_ = false;
+  std::vector<Told> untold_, flying_;
+  std::vector<std::string> news_, news_flying_;
+  std::map<std::string, BoardItem, std::less<>> known_;
+  std::string epoch_;
+  std::int64_t sequence_ = 0;
+  std::optional<std::int64_t> news_sequence_;
+  bool more_ = false;
+  std::size_t beats_ = 0;
+  std::vector<BoardReplica> replicas_;
+  std::vector<std::pair<std::string, std::int64_t>> versions_;
+  std::string why_ = "not connected yet";
+  std::optional<TimePoint> last_answer_;
+  milliseconds ahead_{0};
+};
+
+}  // namespace weir::store
