@@ -10,8 +10,8 @@
 #include <future>
 #include <new>
 
+#include "app/change/overrides.h"
 #include "app/serve/door_settings.h"
-#include "app/serve/overrides.h"
 #include "app/serve/wiring_worker.h"
 #include "app/support/certificates.h"
 #include "app/support/command.h"

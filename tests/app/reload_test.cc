@@ -1,4 +1,4 @@
-#include "app/serve/reload.h"
+#include "app/change/reload.h"
 
 #include <gmock/gmock.h>
 

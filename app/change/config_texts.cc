@@ -1,4 +1,4 @@
-#include "app/serve/config_texts.h"
+#include "app/change/config_texts.h"
 
 #include <algorithm>
 

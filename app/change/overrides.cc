@@ -1,4 +1,4 @@
-#include "app/serve/overrides.h"
+#include "app/change/overrides.h"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "admin/operations.h"
-#include "app/serve/loss.h"
+#include "app/change/loss.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
 #include "config/text/watch.h"

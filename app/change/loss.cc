@@ -1,4 +1,4 @@
-#include "app/serve/loss.h"
+#include "app/change/loss.h"
 
 #include <algorithm>
 

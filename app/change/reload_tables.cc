@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "app/serve/overrides.h"
-#include "app/serve/reload.h"
+#include "app/change/overrides.h"
+#include "app/change/reload.h"
 
 /// What people have set in tables, over what the files say.
 namespace weir::app {

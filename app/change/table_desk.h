@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "admin/operations.h"
-#include "app/serve/reload.h"
-#include "app/serve/table_book.h"
+#include "app/change/reload.h"
+#include "app/change/table_book.h"
 #include "app/support/log.h"
 
 namespace weir::app {

@@ -1,4 +1,4 @@
-#include "app/serve/table_book.h"
+#include "app/change/table_book.h"
 
 #include <algorithm>
 #include <boost/json/array.hpp>

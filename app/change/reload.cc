@@ -1,4 +1,4 @@
-#include "app/serve/reload.h"
+#include "app/change/reload.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 
-#include "app/serve/config_texts.h"
-#include "app/serve/overrides.h"
+#include "app/change/config_texts.h"
+#include "app/change/overrides.h"
 #include "app/support/problem_log.h"
 #include "core/text.h"
 #include "net/deadline.h"

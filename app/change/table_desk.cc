@@ -1,4 +1,4 @@
-#include "app/serve/table_desk.h"
+#include "app/change/table_desk.h"
 
 #include <algorithm>
 
