@@ -26,6 +26,7 @@ struct AuditEntry {
   std::string reason;                ///< as given; empty: none
   bool done = true;
   std::string problem;  ///< why not
+  bool shared = false;  ///< it holds on all replicas, whose logs have it as well
 };
 
 boost::json::object audit_view(const AuditEntry& entry);

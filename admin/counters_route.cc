@@ -89,6 +89,7 @@ boost::asio::awaitable<net::HttpReply> reset_counters(Call& call) {
     call.entry.before = std::move(before);
   }
   call.entry.after = "empty";
+  call.entry.shared = is_shared(*call.set, *target.policy);
   co_return json_reply({{"policy", target.policy->name},
                         {"key", texts(target.parts)},
                         {"reset", target.policy->counters.size()},

@@ -67,6 +67,7 @@ net::HttpReply add_entry(Call& call) {
   const Hash128 key = key_in(call, *list, target);
   auto before = call.stores.lists.get(list->id, key, call.at.now);
   call.entry.key = target.parts;
+  call.entry.shared = list->shared;
   if (call.entry.reason.empty()) call.entry.reason = utf8_text(wish.why);
   if (before && before->until > call.at.now) call.entry.before = entry_view(call, *list, *before);
   const limiter::ListOutcome outcome = add_wish(call, *list, target, wish);

@@ -12,6 +12,11 @@ namespace weir::admin {
 std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
                                                std::string_view name);
 
+/// Whether replicas share one of them, so that what is done here is done on all.
+bool any_shared(const std::vector<const policies::List*>& lists);
+/// The same of the list whose entries are kept under this name.
+bool shares_entries(const policies::PolicySet& set, std::string_view kept_as);
+
 /// The answer when lists_named() is empty, in words that fit.
 net::HttpReply no_such_list(const policies::PolicySet& set, std::string_view name);
 

@@ -127,6 +127,17 @@ std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
   return out;
 }
 
+bool any_shared(const std::vector<const policies::List*>& lists) {
+  return std::any_of(lists.begin(), lists.end(),
+                     [](const policies::List* list) { return list->shared; });
+}
+
+bool shares_entries(const policies::PolicySet& set, std::string_view kept_as) {
+  return std::any_of(set.lists.begin(), set.lists.end(), [&](const policies::List& list) {
+    return list.shared && list.kept_as == kept_as;
+  });
+}
+
 net::HttpReply no_such_list(const policies::PolicySet& set, std::string_view name) {
   if (set.find_policy(name) != nullptr) {
     return problem(404, "this policy has no list of its own");

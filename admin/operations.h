@@ -184,6 +184,29 @@ struct StoreAnswer {
   std::vector<limiter::Reading> readings;  ///< of the policy's counters, in their order
 };
 
+/// A replica, as the board in Redis has it.
+struct ReplicaFacts {
+  std::string name, admin;  ///< `admin`: the address of its admin door
+  std::string version, hash, state;
+  std::string problem;  ///< why it is not up, or what it could not put in force
+  TimePoint loaded{}, started{};
+  std::size_t overrides = 0;
+  milliseconds silent{0};  ///< since its last sign
+  bool self = false, up = false, behind = false;
+};
+
+/// What this process knows of the replicas with which it shares a Redis.
+struct FleetFacts {
+  std::string name;                    ///< of this one
+  bool up = false;                     ///< what follows is some seconds old at most
+  std::string why;                     ///< why it is not
+  std::optional<milliseconds> age;     ///< of what follows; none: nothing was heard yet
+  std::size_t untold = 0;              ///< changes that Redis has not heard of
+  std::string newest;                  ///< the configuration that the fleet came to last
+  milliseconds ahead{0};               ///< of the clock that they share, to ours
+  std::vector<ReplicaFacts> replicas;  ///< by name, with this one
+};
+
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -196,10 +219,10 @@ class Operations {
   /// What operators have set on policies for a while, in the order in which it was set.
   virtual std::vector<config::Override> overrides() const = 0;
   /// Puts an override in force on every worker, or says in the report why it can't be. It ends by
-  /// itself, and holds over reloads.
+  /// itself, and holds over reloads; unless it is of this replica alone, on all that share a Redis.
   virtual boost::asio::awaitable<LoadReport> override_policy(config::Override change) = 0;
-  /// Ends all overrides of a policy now.
-  virtual boost::asio::awaitable<LoadReport> end_overrides(std::string policy) = 0;
+  /// Ends all overrides of a policy now; `here`: those of this replica alone.
+  virtual boost::asio::awaitable<LoadReport> end_overrides(std::string policy, bool here) = 0;
   /// All tables, as they are in force.
   virtual std::vector<TableFacts> tables() const = 0;
   /// Changes a table, or decides about a change. What holds then is compiled like the files.
@@ -214,6 +237,8 @@ class Operations {
   /// Counters of all replicas; those that are not shared have no reading. Takes a second at most,
   /// and more only on a machine that is late itself.
   virtual boost::asio::awaitable<StoreAnswer> ask_store(StoreQuestion question) = 0;
+  /// The replicas that share a Redis with this one; nullopt: it has none.
+  virtual std::optional<FleetFacts> fleet() const { return std::nullopt; }
   /// Begins to drain, or ends that again; says whether it is draining now.
   virtual bool drain(bool begin) = 0;
   /// Tells the audit log of a change.

@@ -1,5 +1,6 @@
 #include "admin/server.h"
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 
 #include "admin/dashboard/live.h"
@@ -7,9 +8,11 @@
 #include "admin/dashboard/sessions.h"
 #include "admin/explainer.h"
 #include "admin/json.h"
+#include "admin/lists.h"
 #include "admin/operator/pace.h"
 #include "admin/operator/peers.h"
 #include "admin/operator/undo_log.h"
+#include "admin/operator/undo_words.h"
 #include "admin/routes.h"
 #include "net/http/fields.h"
 
@@ -87,6 +90,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       stores_(stores),
       explainer_(std::make_unique<Explainer>(stores_)),
       undo_(std::make_unique<UndoLog>()),
+      tell_(settings.tell_others),
       changes_(std::make_unique<Pace>()),
       sessions_(std::make_unique<Sessions>()),
       live_(std::make_unique<Live>(io, operations_, stores_)),
@@ -94,9 +98,40 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       door_(io,
             {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
              Metric::admin_refused, settings.hosts},
-            *this, stores_.metrics.control()) {}
+            *this, stores_.metrics.control()) {
+  undo_->tell_to([this](const UndoChange& change, bool undone) { tell_others(change, undone); });
+}
 
 AdminServer::~AdminServer() = default;
+
+/// The other replicas can take back what was changed in a list that they share: whole, or not at
+/// all.
+void AdminServer::tell_others(const UndoChange& change, bool undone) {
+  const auto set = operations_.policies();
+  const auto fleet = operations_.fleet();
+  if (!tell_ || !fleet || set == nullptr || !shares_entries(*set, change.list)) return;
+  if (undone) {
+    tell_(undone_words(change.token));
+    return;
+  }
+  const bool is_partial = std::find(untold_.begin(), untold_.end(), change.token) != untold_.end();
+  const std::vector<std::string> words =
+      is_partial ? std::vector<std::string>() : undo_words(change, fleet->ahead);
+  for (const std::string& piece : words) tell_(piece);
+  if (!words.empty() || is_partial) return;
+  tell_(undone_words(change.token));  // of pieces before this one
+  untold_.push_back(change.token);
+  if (untold_.size() > UndoLog::kChangesMost) untold_.pop_front();
+}
+
+void AdminServer::hear(std::string_view text) {
+  const auto fleet = operations_.fleet();
+  if (!fleet) return;
+  auto news = read_undo_words(text, fleet->ahead);
+  if (!news) return;
+  if (news->change) undo_->learn(std::move(*news->change), operations_.instant().now);
+  if (!news->undone.empty()) undo_->drop(news->undone);
+}
 
 Result<void> AdminServer::start() {
   const auto started = door_.start();

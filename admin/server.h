@@ -1,6 +1,8 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +18,7 @@ class Pace;
 class Peers;
 class Sessions;
 class UndoLog;
+struct UndoChange;
 
 struct AdminSettings {
   net::SocketAddress listen;
@@ -23,6 +26,9 @@ struct AdminSettings {
       token_file;                       ///< required unless the address is loopback or a Unix path
   std::vector<std::string> hosts = {};  ///< see net::DoorGuard
   std::vector<std::string> replicas = {};  ///< see Peers
+  /// Tells the doors of other replicas, which hear() it; false: it is too long. Null: there are
+  /// none.
+  std::function<bool(std::string)> tell_others = {};
 };
 
 /// The operators' API (docs/openapi.yaml) and the dashboard. Loopback or a Unix socket of mode
@@ -42,16 +48,21 @@ class AdminServer final : net::DoorRoom {
   const net::SocketAddress& address() const noexcept { return door_.server().address(); }
   boost::asio::awaitable<void> stop(milliseconds grace);
   Live& live() noexcept { return *live_; }
+  /// What the door of another replica has told.
+  void hear(std::string_view text);
   const net::HttpServer& server() const noexcept { return door_.server(); }
 
  private:
   boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
   bool lets_in(const net::HttpRequest& request) override;
+  void tell_others(const UndoChange& change, bool undone);
 
   Operations& operations_;
   Stores stores_;
   std::unique_ptr<Explainer> explainer_;
   std::unique_ptr<UndoLog> undo_;
+  const std::function<bool(std::string)> tell_;  // null: there are no others
+  std::deque<std::string> untold_;               // tokens of changes that others do not know
   std::unique_ptr<Pace> changes_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Live> live_;

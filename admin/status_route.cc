@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "admin/operator/override_view.h"
@@ -21,6 +22,21 @@ json::object shared_lists_view(const SharedListFacts& facts) {
   out["entries"] = facts.entries;
   out["pending"] = facts.pending;
   out["lag_seconds"] = static_cast<double>(facts.lag.count()) / 1000;
+  return out;
+}
+
+json::object fleet_view(const FleetFacts& facts) {
+  const auto count = [&](auto is) {
+    return std::count_if(facts.replicas.begin(), facts.replicas.end(), is);
+  };
+  json::object out;
+  out["up"] = facts.up;
+  out["why"] = utf8_text(facts.why);
+  out["age_seconds"] =
+      facts.age ? json::value(static_cast<double>(facts.age->count()) / 1000) : json::value();
+  out["replicas"] = count([](const ReplicaFacts& each) { return each.up; });
+  out["behind"] = count([](const ReplicaFacts& each) { return each.up && each.behind; });
+  out["untold"] = facts.untold;
   return out;
 }
 
@@ -76,6 +92,12 @@ net::HttpReply get_status(Call& call) {
 
   json::object body;
   body["version"] = status.version;
+  body["replica"] = nullptr;
+  body["fleet"] = nullptr;
+  if (const auto fleet = call.operations.fleet()) {
+    body["replica"] = utf8_text(fleet->name);
+    body["fleet"] = fleet_view(*fleet);
+  }
   put_time(body, "started", status.started);
   body["uptime_seconds"] = static_cast<double>((call.at.now - status.started).count()) / 1000;
   body["draining"] = status.draining;

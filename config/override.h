@@ -23,6 +23,7 @@ struct Override {
   std::vector<Limit> limits;  ///< with `mode`, or instead of it
   TimePoint since{}, until{};
   std::string reason, by;
+  bool here = false;  ///< of this replica alone; else of all that share a board
 };
 
 /// Applies the override to its policy. Returns the error, for people, with the correct

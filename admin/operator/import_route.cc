@@ -76,6 +76,7 @@ net::HttpReply import_entries(Call& call) {
   if (std::string wrong = read_rows(call, entries->get_array(), rows); !wrong.empty())
     return problem(400, wrong);
 
+  call.entry.shared = any_shared(lists_named(*call.set, call.name()));
   std::size_t counts[4] = {};
   UndoLog::Change change;
   const auto keep = [&] {

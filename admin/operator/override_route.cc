@@ -76,7 +76,6 @@ std::string read_override(const json::object& body, TimePoint now, config::Overr
     change.reason = utf8_text(text_of(*reason));
   }
   change.since = now;
-  change.by = "admin";
   return {};
 }
 
@@ -124,6 +123,7 @@ json::array overrides_view(const Call& call, std::string_view policy) {
     put_until(row, each.until, call.at.now);
     row["reason"] = each.reason;
     row["by"] = each.by;
+    row["scope"] = each.here ? "here" : "all";
     out.push_back(std::move(row));
   }
   return out;
@@ -136,8 +136,10 @@ net::HttpReply get_overrides(Call& call) {
 
 boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   if (auto wrong = call.refuse_unknown({"replicas"})) co_return std::move(*wrong);
-  auto everywhere = wants_replicas(call);
-  if (auto* wrong = std::get_if<net::HttpReply>(&everywhere)) co_return std::move(*wrong);
+  auto where = scope_of(call);
+  if (auto* wrong = std::get_if<net::HttpReply>(&where)) co_return std::move(*wrong);
+  const Scope scope = std::get<Scope>(where);
+  call.entry.shared = scope.board;
   auto body = read_object(call.request.body, {"mode", "set", "for", "until", "reason"});
   if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
   config::Override change;
@@ -151,36 +153,51 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   if (call.entry.reason.empty()) call.entry.reason = utf8_text(change.reason);
   if (json::array before = overrides_view(call, call.name()); !before.empty())
     call.entry.before = std::move(before);
+  change.here = scope.here;
+  change.by = call.entry.who;
   const LoadReport report = co_await call.operations.override_policy(std::move(change));
   if (!report.ok) co_return refused(report);
   json::object reply;
   reply["policy"] = call.name();
   reply["overrides"] = overrides_view(call, call.name());
   call.entry.after = reply["overrides"];
-  reply["note"] = note;
-  if (std::get<bool>(everywhere)) reply["replicas"] = co_await on_other_replicas(call);
+  reply["note"] = note + scope_note(call, scope);
+  if (scope.peers) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);
 }
 
 boost::asio::awaitable<net::HttpReply> end_override(Call& call) {
   if (auto wrong = call.refuse_unknown({"replicas"})) co_return std::move(*wrong);
-  auto everywhere = wants_replicas(call);
-  if (auto* wrong = std::get_if<net::HttpReply>(&everywhere)) co_return std::move(*wrong);
+  auto where = scope_of(call);
+  if (auto* wrong = std::get_if<net::HttpReply>(&where)) co_return std::move(*wrong);
+  const Scope scope = std::get<Scope>(where);
+  call.entry.shared = scope.board;
   const json::array before = overrides_view(call, call.name());
-  if (before.empty() && !std::get<bool>(everywhere))
+  const std::vector<config::Override> all = call.operations.overrides();
+  const auto ends = std::count_if(all.begin(), all.end(), [&](const config::Override& each) {
+    return each.policy == call.name() && (!scope.here || each.here);
+  });
+  if (ends == 0 && !before.empty())
+    co_return problem(409, "the override of this policy holds on all replicas, not here alone");
+  if (ends == 0 && !scope.peers)
     co_return problem(404, "there is no override of a policy of that name");
   call.entry.before = before;
   std::string name(call.name());
   LoadReport report;
   report.ok = true;  // there may be one elsewhere alone
-  if (!before.empty()) report = co_await call.operations.end_overrides(std::move(name));
+  if (ends != 0) report = co_await call.operations.end_overrides(std::move(name), scope.here);
   if (!report.ok) co_return refused(report);
   json::object reply;
   reply["policy"] = call.name();
-  reply["overrides"] = json::array();
-  call.entry.after = "as the files say it";
-  reply["note"] = "the policy is as the files say it";
-  if (std::get<bool>(everywhere)) reply["replicas"] = co_await on_other_replicas(call);
+  reply["overrides"] = overrides_view(call, call.name());
+  const bool left = !reply["overrides"].get_array().empty();
+  if (left)
+    call.entry.after = reply["overrides"];
+  else
+    call.entry.after = "as the files say it";
+  reply["note"] = (left ? std::string("what holds on all replicas holds here again")
+                        : "the policy is as the files say it" + scope_note(call, scope));
+  if (scope.peers) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);
 }
 

@@ -122,6 +122,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   auto found = entry_target(call, call.query.all("key"));
   if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
   const EntryTarget target = std::move(std::get<EntryTarget>(found));
+  call.entry.shared = any_shared(target.lists);
 
   json::array emptied, others;
   if (forgives) {
@@ -177,6 +178,7 @@ net::HttpReply clear_list(Call& call) {
   const auto lists = lists_named(*call.set, call.name());
   if (lists.empty()) return no_such_list(*call.set, call.name());
   if (dry_run) call.entry.action.clear();  // nothing changes
+  call.entry.shared = any_shared(lists);
   TimePoint since{};
   if (call.query.has("since")) {
     const auto text = call.query.one("since");
@@ -244,6 +246,8 @@ net::HttpReply get_changes(Call& call) {
 
 net::HttpReply undo_change(Call& call) {
   if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+  const std::string list = call.undo.list_of(call.name());
+  call.entry.shared = shares_entries(*call.set, list);
   const auto undone = call.undo.undo(call.name(), call.stores.lists, call.at.now);
   if (!undone)
     return problem(404,

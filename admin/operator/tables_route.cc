@@ -2,6 +2,7 @@
 #include <boost/json/array.hpp>
 #include <limits>
 
+#include "admin/operator/replicas.h"
 #include "admin/routes.h"
 #include "admin/views.h"
 
@@ -168,6 +169,9 @@ std::string read_text(const json::object& body, std::string_view name, std::size
 boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableWish wish) {
   const std::string name = wish.table;
   if (!wish.reason.empty()) call.entry.reason = wish.reason;
+  Scope scope;
+  scope.board = call.operations.fleet().has_value();
+  call.entry.shared = scope.board;
   const TableAnswer answer = co_await call.operations.change_table(std::move(wish));
   if (answer.status != 200) {
     if (answer.report.problems.empty()) co_return problem(answer.status, answer.why);
@@ -181,7 +185,7 @@ boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableWish wish) {
     }
   }
   reply["change"] = answer.id;
-  reply["note"] = answer.why;
+  reply["note"] = answer.why + scope_note(call, scope);
   co_return json_reply(reply);
 }
 

@@ -26,7 +26,31 @@ std::string UndoLog::keep(Change change, TimePoint now) {
   if (change.token.empty()) change.token = new_token();
   entries_ += change.steps.size();
   changes_.push_back(std::move(change));
+  if (teller_) teller_(changes_.back(), false);
   return changes_.back().token;
+}
+
+void UndoLog::learn(Change change, TimePoint now) {
+  if (change.steps.empty() || change.steps.size() > kEntriesMost || change.at + kKept <= now)
+    return;
+  forget(now, change.steps.size());
+  entries_ += change.steps.size();
+  changes_.push_back(std::move(change));
+}
+
+void UndoLog::drop(std::string_view token) {
+  std::erase_if(changes_, [&](const Change& change) {
+    if (change.token != token) return false;
+    entries_ -= change.steps.size();
+    return true;
+  });
+}
+
+std::string UndoLog::list_of(std::string_view token) const {
+  for (const Change& change : changes_) {
+    if (change.token == token) return change.list;
+  }
+  return {};
 }
 
 void UndoLog::forget(TimePoint now, std::size_t room) {
@@ -49,6 +73,7 @@ std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::Li
     const Change change = std::move(changes_[i]);
     changes_.erase(changes_.begin() + static_cast<std::ptrdiff_t>(i));
     entries_ -= change.steps.size();
+    if (teller_) teller_(change, true);
     const auto list = lists.by_name(change.list);
     for (auto step = change.steps.rbegin(); step != change.steps.rend(); ++step) {
       const auto entry = list ? lists.get(*list, step->key, now) : std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,20 @@
 
 namespace weir::admin {
 
+/// One key of one list: its state before the change.
+struct UndoStep {
+  Hash128 key;
+  std::optional<limiter::ListEntry> before;  ///< none: it was not listed
+};
+struct UndoChange {
+  std::string token;  ///< 16 hex digits
+  std::string what;   ///< for people: `removed 12 entries from banned`
+  std::string list;   ///< the name of its entries in the ListBank
+  std::string shown;  ///< the list's name for people
+  TimePoint at{};
+  std::vector<UndoStep> steps;
+};
+
 /// The recent changes of operators on lists, so that a mistake can be taken back with its token.
 /// Bounded: the last kChangesMost changes, kEntriesMost entries of all together, for kKept. On the
 /// control thread.
@@ -20,19 +35,8 @@ class UndoLog {
   static constexpr std::size_t kEntriesMost = 50'000;
   static constexpr milliseconds kKept{3'600'000};
 
-  /// One key of one list: its state before the change.
-  struct Step {
-    Hash128 key;
-    std::optional<limiter::ListEntry> before;  ///< none: it was not listed
-  };
-  struct Change {
-    std::string token;  ///< 16 hex digits
-    std::string what;   ///< for people: `removed 12 entries from banned`
-    std::string list;   ///< the name of its entries in the ListBank
-    std::string shown;  ///< the list's name for people
-    TimePoint at{};
-    std::vector<Step> steps;
-  };
+  using Step = UndoStep;
+  using Change = UndoChange;
   struct Undone {
     std::size_t restored = 0;  ///< entries that are back as they were
     std::size_t removed = 0;   ///< entries that the change had made and that are gone again
@@ -43,6 +47,16 @@ class UndoLog {
   /// change, so that a change in pieces is undone at once. A change of more than kEntriesMost
   /// steps, or of none, is not kept: the token is empty.
   std::string keep(Change change, TimePoint now);
+  /// Called for each change that is kept, and for each that is taken back.
+  using Teller = std::function<void(const Change& change, bool undone)>;
+  void tell_to(Teller teller) { teller_ = std::move(teller); }
+  /// A change that was made on another replica, with its token and time.
+  void learn(Change change, TimePoint now);
+  /// It was taken back on another replica.
+  void drop(std::string_view token);
+  /// The name of the list that the change is about, as in Change::list; empty: there is no such.
+  std::string list_of(std::string_view token) const;
+
   /// Takes the change back and forgets it. nullopt: there is no such token, or no longer.
   std::optional<Undone> undo(std::string_view token, limiter::ListBank& lists, TimePoint now);
   /// The changes that can still be undone, the newest first. Pieces of one change follow each
@@ -52,8 +66,9 @@ class UndoLog {
  private:
   void forget(TimePoint now, std::size_t room);
 
-  std::deque<Change> changes_;  // the oldest first
-  std::size_t entries_ = 0;     // of all
+  std::deque<Change> changes_;  // the oldest first, by when they came
+  Teller teller_;
+  std::size_t entries_ = 0;  // of all
 };
 
 }  // namespace weir::admin

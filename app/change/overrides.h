@@ -23,12 +23,21 @@ Configuration with_those_that_fit(const config::Model& files, const std::string&
                                   std::vector<config::Override>& dropped,
                                   const std::vector<config::TableEdit>& edits = {});
 
-/// The set of the start, with those edits of tables that fit; the log says which do not.
+/// The set of the start, with those edits of tables and overrides that fit; the log says which do
+/// not. `overrides` keeps those that do.
 std::shared_ptr<policies::PolicySet> with_tables(const Configuration& files,
                                                  const std::vector<config::TableEdit>& edits,
+                                                 std::vector<config::Override>& overrides,
                                                  Log& log);
 
-/// Puts a change into the list: in the place of one of the same policy and kind (mode, limits).
+/// Of the same policy, and both its mode or both its limits.
+bool same_kind(const config::Override& a, const config::Override& b);
+bool same_override(const config::Override& a, const config::Override& b);
+LogLine override_line(const char* what, const config::Override& each);
+
+/// Puts a change into the list: in the place of one of the same policy and kind (mode, limits). One
+/// of this replica alone leaves that of all beside it, which comes back when it ends; one of all
+/// takes the place of both.
 void merge_override(std::vector<config::Override>& overrides, config::Override change);
 
 }  // namespace weir::app

@@ -47,8 +47,8 @@ Reload::~Reload() {
   if (changes_.is_open()) changes_.release();  // the descriptor is the watch's
 }
 
-void Reload::started_with(const Configuration& configuration,
-                          std::vector<config::TableEdit> edits) {
+void Reload::started_with(const Configuration& configuration, std::vector<config::TableEdit> edits,
+                          std::vector<config::Override> overrides) {
   last_ = report_of(configuration, Clock::wall());
   last_tried_hash_ = hash_in_force_ = configuration.loaded.hash;
   watched_ = configuration.loaded.watched;
@@ -57,6 +57,7 @@ void Reload::started_with(const Configuration& configuration,
   files_hash_ = configuration.loaded.hash;
   edits_in_force_ = fitting(edits, {}, files_.tables);
   edits_ = std::move(edits);
+  overrides_ = std::move(overrides);
   remember(configuration, last_, "the start");
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
 }
@@ -250,73 +251,6 @@ asio::awaitable<std::string> Reload::use(const Configuration& next) {
   use.loaded.hash = next.loaded.hash;
   use.set = next.set;
   co_return co_await swap_.put_in_use(std::move(use));
-}
-
-asio::awaitable<admin::LoadReport> Reload::put_overrides(std::vector<config::Override> next) {
-  const Configuration over = with_overrides(files_, files_hash_, next, edits_in_force_);
-  admin::LoadReport report = report_of(over, Clock::wall());
-  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
-  if (over.good()) {
-    const std::string refusal = co_await use(over);
-    report.ok = refusal.empty();
-    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
-  }
-  report.problem_count = report.problems.size();
-  if (report.ok) overrides_ = std::move(next);
-  co_return report;
-}
-
-asio::awaitable<admin::LoadReport> Reload::override_policy(config::Override change) {
-  const std::shared_ptr<void> turn = co_await take_turn();
-  std::vector<config::Override> next = overrides_;
-  LogLine line("an override is in force");
-  line.add("policy", change.policy)
-      .add("override", config::override_text(change))
-      .add("until", iso_time(change.until))
-      .add("by", change.by);
-  if (!change.reason.empty()) line.add("reason", change.reason);
-  merge_override(next, std::move(change));
-  admin::LoadReport report = co_await put_overrides(std::move(next));
-  if (report.ok) log_.write(Level::warn, line);
-  co_return report;
-}
-
-asio::awaitable<admin::LoadReport> Reload::end_overrides(std::string policy) {
-  const std::shared_ptr<void> turn = co_await take_turn();
-  std::vector<config::Override> next = overrides_;
-  std::erase_if(next, [&](const config::Override& each) { return each.policy == policy; });
-  admin::LoadReport report = co_await put_overrides(std::move(next));
-  if (report.ok) {
-    log_.write(Level::info, LogLine("overrides were ended by hand").add("policy", policy));
-  }
-  co_return report;
-}
-
-void Reload::tick(TimePoint now) {
-  now_ = now;
-  const bool over = std::any_of(overrides_.begin(), overrides_.end(),
-                                [&](const config::Override& each) { return each.until <= now; });
-  if (over && !std::exchange(ending_some_, true)) tasks_.spawn(end_what_is_over());
-}
-
-asio::awaitable<void> Reload::end_what_is_over() {
-  const std::shared_ptr<void> turn = co_await take_turn();
-  std::vector<config::Override> next, ended;
-  for (const config::Override& each : overrides_)
-    (each.until <= now_ ? ended : next).push_back(each);
-  const admin::LoadReport report = co_await put_overrides(std::move(next));
-  for (const config::Override& each : ended) {
-    LogLine line(report.ok ? "an override has ended" : "an override could not be ended");
-    line.add("policy", each.policy).add("override", config::override_text(each));
-    if (!report.ok && !report.problems.empty()) line.add("reason", report.problems.front().message);
-    log_.write(report.ok ? Level::info : Level::error, line);
-    if (end_teller_) {
-      end_teller_(each, report.ok                 ? std::string()
-                        : report.problems.empty() ? std::string("it could not be ended")
-                                                  : report.problems.front().message);
-    }
-  }
-  ending_some_ = false;
 }
 
 void Reload::remember(const Configuration& loaded, const admin::LoadReport& report,

@@ -53,8 +53,9 @@ class Reload {
   Reload& operator=(const Reload&) = delete;
 
   /// The configuration that weir starts with is one load too.
-  /// `edits`: of tables, which are in force already as far as they fit.
-  void started_with(const Configuration& configuration, std::vector<config::TableEdit> edits = {});
+  /// `edits`: of tables, which are in force already as far as they fit, like `overrides`.
+  void started_with(const Configuration& configuration, std::vector<config::TableEdit> edits = {},
+                    std::vector<config::Override> overrides = {});
   /// Watches the directories that the loads name, with inotify, and every 5 s where it has none.
   void watch();
   /// Called after each load, with the hash of what was in force before.
@@ -73,7 +74,13 @@ class Reload {
   /// Operators' overrides over the files (config/override.h): changed on the running
   /// configuration, whatever the files say by now, and applied again by every reload.
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change);
-  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy);
+  /// `here`: only those of this replica alone.
+  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here = false);
+  /// What the fleet has set, in the place of what it had: asked for when it is this one's turn.
+  /// Those that do not fit here are left out; the log says so, once.
+  using FleetOverrides = std::function<std::vector<config::Override>()>;
+  boost::asio::awaitable<void> take_overrides(FleetOverrides ask);
+  std::size_t unfit_overrides() const noexcept { return unfit_.size(); }
   const std::vector<config::Override>& overrides() const noexcept { return overrides_; }
   /// Puts the tables' edits in force, or says why not; `table`: the one that is changed. Those of
   /// other tables that do not fit the files wait until they do.
@@ -133,7 +140,8 @@ class Reload {
   // The files alone, as they were loaded last without errors: what overrides are put over.
   config::Model files_;
   std::string files_hash_;
-  std::vector<config::Override> overrides_;
+  std::vector<config::Override> overrides_;  // of the fleet, then of this replica alone
+  std::vector<config::Override> unfit_;      // of the fleet
   std::vector<config::TableEdit> edits_, edits_in_force_;  // wanted; those of them that fit
   Prepare prepare_;
   bool ending_some_ = false;

@@ -52,6 +52,24 @@ std::string member_text(const json::object& from, std::string_view name) {
   return std::string(from.at(name).as_string());
 }
 
+json::array cells_json(const std::vector<config::TableCell>& cells) {
+  json::array out;
+  for (const config::TableCell& cell : cells)
+    out.push_back({{"path", path_json(cell.path)}, {"limit", limit_json(cell.limit)}});
+  return out;
+}
+
+std::vector<config::TableCell> cells_from(const json::value& from) {
+  std::vector<config::TableCell> out;
+  for (const json::value& cell : from.as_array()) {
+    config::TableCell one;
+    one.path = read_path_of(cell.as_object());
+    if (!read_limit(cell.at("limit"), one.limit)) throw std::invalid_argument("limit");
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 json::object record_json(const TableRecord& record) {
   json::object out;
   json::array changes;
@@ -95,9 +113,10 @@ TableRecord read_record(const json::object& from) {
 
 }  // namespace
 
-const TableRecord* TableBook::find(std::string_view id) const noexcept {
-  const auto found = std::find_if(records_.begin(), records_.end(),
-                                  [&](const TableRecord& record) { return record.id == id; });
+const TableRecord* TableBook::find(std::string_view table, std::string_view id) const noexcept {
+  const auto found = std::find_if(records_.begin(), records_.end(), [&](const TableRecord& record) {
+    return record.table == table && record.id == id;
+  });
   return found == records_.end() ? nullptr : &*found;
 }
 
@@ -128,6 +147,7 @@ std::vector<config::TableEdit> TableBook::with(const std::string& table,
 std::string TableBook::add(TableRecord record) {
   record.id = std::to_string(next_++);
   std::string id = record.id;
+  untold_.emplace(record.table, id);
   records_.push_back(std::move(record));
   // What waits is not forgotten: it is bounded by itself.
   while (records_.size() > kRecordsMost) {
@@ -135,14 +155,17 @@ std::string TableBook::add(TableRecord record) {
       return each.state != TableRecord::kPending;
     });
     if (oldest == records_.end()) break;
+    untold_.erase({oldest->table, oldest->id});
     records_.erase(oldest);
   }
   return id;
 }
 
-void TableBook::set_state(std::string_view id, std::string state, std::string by, TimePoint at) {
+void TableBook::set_state(std::string_view table, std::string_view id, std::string state,
+                          std::string by, TimePoint at) {
   for (TableRecord& record : records_) {
-    if (record.id != id) continue;
+    if (record.table != table || record.id != id) continue;
+    untold_.emplace(record.table, record.id);
     record.state = std::move(state);
     record.decided_by = std::move(by);
     record.decided = at;
@@ -152,18 +175,17 @@ void TableBook::set_state(std::string_view id, std::string state, std::string by
 
 std::string TableBook::to_json() const {
   json::object out;
-  json::array edits, records;
+  json::array edits, records, untold;
   for (const config::TableEdit& edit : edits_) {
-    json::array cells;
-    for (const config::TableCell& cell : edit.cells)
-      cells.push_back({{"path", path_json(cell.path)}, {"limit", limit_json(cell.limit)}});
-    edits.push_back({{"table", edit.table}, {"cells", std::move(cells)}});
+    edits.push_back({{"table", edit.table}, {"cells", cells_json(edit.cells)}});
   }
   for (const TableRecord& record : records_) records.push_back(record_json(record));
   out["weir_tables"] = 1;
   out["next"] = next_;
   out["edits"] = std::move(edits);
   out["records"] = std::move(records);
+  for (const auto& [table, id] : untold_) untold.push_back(json::array{table, id});
+  out["untold"] = std::move(untold);
   return json::serialize(out) + "\n";
 }
 
@@ -176,21 +198,128 @@ bool TableBook::from_json(std::string_view text) {
     for (const json::value& each : whole.at("edits").as_array()) {
       config::TableEdit edit;
       edit.table = member_text(each.as_object(), "table");
-      for (const json::value& cell : each.at("cells").as_array()) {
-        config::TableCell one;
-        one.path = read_path_of(cell.as_object());
-        if (!read_limit(cell.at("limit"), one.limit)) return false;
-        edit.cells.push_back(std::move(one));
-      }
+      edit.cells = cells_from(each.at("cells"));
       out.edits_.push_back(std::move(edit));
     }
     for (const json::value& each : whole.at("records").as_array())
       out.records_.push_back(read_record(each.as_object()));
+    const json::value* const untold = whole.as_object().if_contains("untold");
+    for (const json::value& each : untold != nullptr ? untold->as_array() : json::array()) {
+      out.untold_.emplace(std::string(each.as_array().at(0).as_string()),
+                          std::string(each.as_array().at(1).as_string()));
+    }
     *this = std::move(out);
     return true;
   } catch (const std::exception&) {
     return false;
   }
+}
+
+bool TableBook::has_untold(std::string_view table) const {
+  return std::any_of(untold_.begin(), untold_.end(),
+                     [&](const auto& each) { return each.first == table; });
+}
+
+void TableBook::told(std::string_view table) {
+  std::erase_if(untold_, [&](const auto& each) { return each.first == table; });
+}
+
+std::vector<std::string> TableBook::tables() const {
+  std::set<std::string> out;
+  for (const config::TableEdit& edit : edits_) out.insert(edit.table);
+  for (const TableRecord& record : records_) out.insert(record.table);
+  return {out.begin(), out.end()};
+}
+
+std::string TableBook::table_text(const std::string& table, std::size_t most) const {
+  json::object out;
+  out["cells"] = json::array();
+  for (const config::TableEdit& edit : edits_) {
+    if (edit.table == table) out["cells"] = cells_json(edit.cells);
+  }
+  out["next"] = next_;
+  std::size_t size = json::serialize(out).size() + 32;
+  if (size > most) return {};
+  std::vector<json::value> last;  // the newest first
+  for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
+    if (record->table != table) continue;
+    json::value one = record_json(*record);
+    size += json::serialize(one).size() + 1;
+    if (size > most) break;
+    last.push_back(std::move(one));
+  }
+  out["records"] = json::array(last.rbegin(), last.rend());
+  return json::serialize(out);
+}
+
+bool TableBook::merge(const std::string& table, std::string_view text) {
+  std::vector<config::TableCell> cells;
+  std::deque<TableRecord> records;  // of this table, as it will be
+  std::uint64_t next = next_;
+  try {
+    const json::value whole = json::parse({text.data(), text.size()});
+    cells = cells_from(whole.at("cells"));
+    next = std::max(next, whole.at("next").to_number<std::uint64_t>());
+    for (const json::value& each : whole.at("records").as_array()) {
+      records.push_back(read_record(each.as_object()));
+      if (records.back().table != table || records.size() > kRecordsMost) return false;
+    }
+  } catch (const std::exception&) {
+    return false;
+  }
+  const auto same = [&](const TableRecord& ours) {
+    return std::find_if(records.begin(), records.end(), [&](const TableRecord& theirs) {
+      return theirs.id == ours.id && theirs.at == ours.at && theirs.by == ours.by;
+    });
+  };
+  std::deque<TableRecord> kept;  // older than what was told
+  std::set<std::pair<std::string, std::string>, std::less<>> untold;
+  for (TableRecord& ours : records_) {
+    if (ours.table != table) continue;
+    const bool is_untold = untold_.contains({table, ours.id});
+    const auto theirs = same(ours);
+    if (!is_untold) {
+      if (theirs == records.end()) kept.push_back(ours);
+      continue;
+    }
+    // Who decided first has decided; taking back what holds comes after that.
+    const bool decided = theirs != records.end() && theirs->state != TableRecord::kPending;
+    if (decided && ours.state != TableRecord::kUndone) continue;
+    const bool holds = ours.state == TableRecord::kApplied || ours.state == TableRecord::kUndo;
+    if (holds && !decided) {
+      for (const TableRecord::Change& change : ours.changes)
+        config::merge_cell(cells, {change.path, change.after});
+    }
+    TableRecord next_ours = ours;
+    if (theirs != records.end()) {
+      *theirs = std::move(next_ours);
+    } else {
+      const bool taken = std::any_of(records.begin(), records.end(),
+                                     [&](const TableRecord& each) { return each.id == ours.id; });
+      if (taken) next_ours.id = std::to_string(next++);
+      untold.emplace(table, next_ours.id);
+      records.push_back(std::move(next_ours));
+      continue;
+    }
+    untold.emplace(table, ours.id);
+  }
+  // An id is a record's for good: one of a record that is kept is not given to another.
+  std::erase_if(kept, [&](const TableRecord& old) {
+    return std::any_of(records.begin(), records.end(),
+                       [&](const TableRecord& each) { return each.id == old.id; });
+  });
+  std::erase_if(records_, [&](const TableRecord& each) { return each.table == table; });
+  records_.insert(records_.end(), kept.begin(), kept.end());
+  records_.insert(records_.end(), records.begin(), records.end());
+  std::stable_sort(records_.begin(), records_.end(),
+                   [](const TableRecord& a, const TableRecord& b) { return a.at < b.at; });
+  while (records_.size() > kRecordsMost) records_.pop_front();
+  std::erase_if(untold_, [&](const auto& each) { return each.first == table; });
+  untold_.merge(untold);
+  std::erase_if(edits_, [&](const config::TableEdit& edit) { return edit.table == table; });
+  if (!cells.empty()) edits_.push_back({table, std::move(cells)});
+  next_ = next;
+  return true;
 }
 
 std::string TableBook::load(const std::string& path) {

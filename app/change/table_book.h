@@ -2,7 +2,9 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "admin/operations.h"
@@ -12,8 +14,8 @@
 namespace weir::app {
 
 /// What people have set in tables: what holds, what waits for a second one, and how it came about.
-/// Kept as JSON in a file of `state.dir`, written anew with each change. Pure but for load() and
-/// save(). On the control thread.
+/// Several replicas have books of their own, which merge. Kept as JSON in a file of `state.dir`,
+/// written anew with each change. Pure but for load() and save(). On the control thread.
 class TableBook {
  public:
   static constexpr std::size_t kRecordsMost = 1'000;  ///< of all tables; the oldest go
@@ -22,7 +24,8 @@ class TableBook {
 
   const std::vector<config::TableEdit>& edits() const noexcept { return edits_; }
   const std::deque<admin::TableRecord>& records() const noexcept { return records_; }
-  const admin::TableRecord* find(std::string_view id) const noexcept;
+  /// Ids are those of a table.
+  const admin::TableRecord* find(std::string_view table, std::string_view id) const noexcept;
   /// The last change of a table that holds and was not taken back; null: there is none.
   const admin::TableRecord* last_applied(std::string_view table) const noexcept;
   std::size_t pending() const noexcept;
@@ -34,7 +37,21 @@ class TableBook {
   void hold(std::vector<config::TableEdit> edits) { edits_ = std::move(edits); }
   /// Writes a record down and gives its id.
   std::string add(admin::TableRecord record);
-  void set_state(std::string_view id, std::string state, std::string by, TimePoint at);
+  void set_state(std::string_view table, std::string_view id, std::string state, std::string by,
+                 TimePoint at);
+
+  /// What other replicas are told of a table: all its cells, and as many of its last records as
+  /// fit. Empty: the cells alone are too many.
+  std::string table_text(const std::string& table, std::size_t most) const;
+  /// Takes what another replica has told. Records of ours that were not told yet are kept: they
+  /// count as made after its, so that cell by cell the last told wins. False: it can't be read, and
+  /// nothing has changed.
+  bool merge(const std::string& table, std::string_view text);
+  /// Records of the table are changed here, and others do not know it.
+  bool has_untold(std::string_view table) const;
+  void told(std::string_view table);
+  /// Those with cells or records.
+  std::vector<std::string> tables() const;
 
   std::string to_json() const;
   /// False: it is no book.
@@ -45,7 +62,8 @@ class TableBook {
 
  private:
   std::vector<config::TableEdit> edits_;
-  std::deque<admin::TableRecord> records_;  // the oldest first
+  std::deque<admin::TableRecord> records_;                             // the oldest first
+  std::set<std::pair<std::string, std::string>, std::less<>> untold_;  // table, id
   std::uint64_t next_ = 1;
 };
 

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "net/deadline.h"
+
 namespace weir::app {
 
 namespace asio = boost::asio;
 
 namespace {
+
+// Of a table with all its limits; as much of the history as fits beside them.
+constexpr std::size_t kToldMost = std::size_t{900} << 10;
 
 using admin::TableAnswer;
 using admin::TableRecord;
@@ -50,8 +55,11 @@ std::string changes_text(const TableRecord& record) {
 
 }  // namespace
 
-TableDesk::TableDesk(Log& log, const std::string& directory)
-    : log_(log), path_(directory.empty() ? std::string() : directory + "/tables.json") {}
+TableDesk::TableDesk(asio::io_context& control, Log& log, const std::string& directory)
+    : log_(log),
+      path_(directory.empty() ? std::string() : directory + "/tables.json"),
+      turns_(std::make_shared<Turns>(
+          Turns{false, asio::steady_timer(control, asio::steady_timer::time_point::max())})) {}
 
 std::string TableDesk::load() {
   if (path_.empty()) return {};
@@ -120,7 +128,9 @@ std::vector<config::TableEdit> TableDesk::edits_with(const TableRecord& record) 
 }
 
 std::string TableDesk::write_book() {
-  if (path_.empty()) return "; it ends with this process, for there is no state.dir to keep it in";
+  if (path_.empty())
+    return teller_ ? std::string()
+                   : "; it ends with this process, for there is no state.dir to keep it in";
   const std::string wrong = book_.save(path_);
   if (wrong.empty()) return {};
   log_.write(
@@ -201,7 +211,7 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
   const TableRecord record = *found;
   if (wish.by.empty()) co_return refused_change(400, "`by` must say who decides");
   if (wish.verb == TableWish::Verb::reject) {
-    book_.set_state(record.id, TableRecord::kRejected, wish.by, Clock::wall());
+    book_.set_state(record.table, record.id, TableRecord::kRejected, wish.by, Clock::wall());
     TableAnswer out;
     out.status = 200;
     out.id = record.id;
@@ -222,14 +232,14 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
     co_return refused_change(409, "the table was changed since: reject it and ask for it again");
   TableAnswer out = co_await put_record(record, record.id);
   if (out.status != 200) co_return out;
-  book_.set_state(record.id, TableRecord::kApplied, wish.by, Clock::wall());
+  book_.set_state(record.table, record.id, TableRecord::kApplied, wish.by, Clock::wall());
   out.why += write_book();
   co_return out;
 }
 
 asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
   const TableRecord* const found =
-      wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.id);
+      wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.table, wish.id);
   if (found == nullptr || found->table != wish.table || found->state != TableRecord::kApplied)
     co_return refused_change(404, "there is no change of this table to take back");
   const TableRecord undone = *found;
@@ -245,15 +255,33 @@ asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
   if (wish.reason.empty()) wish.reason = "takes back change " + undone.id;
   TableAnswer out = co_await set_table(wish);
   if (out.status != 200 || approval_) co_return out;
-  book_.set_state(undone.id, TableRecord::kUndone, wish.by.empty() ? "admin" : wish.by,
+  book_.set_state(undone.table, undone.id, TableRecord::kUndone,
+                  wish.by.empty() ? "admin" : wish.by, Clock::wall());
+  book_.set_state(undone.table, out.id, TableRecord::kUndo, wish.by.empty() ? "admin" : wish.by,
                   Clock::wall());
-  book_.set_state(out.id, TableRecord::kUndo, wish.by.empty() ? "admin" : wish.by, Clock::wall());
   const std::string unwritten = write_book();
   out.why = "change " + undone.id + " is taken back" + unwritten;
   co_return out;
 }
 
+asio::awaitable<std::shared_ptr<void>> TableDesk::take_turn() {
+  while (turns_->busy) co_await turns_->waiting.async_wait(net::kToken);
+  turns_->busy = true;
+  co_return std::shared_ptr<void>(nullptr, [turns = turns_](void*) {
+    turns->busy = false;
+    turns->waiting.cancel();
+  });
+}
+
 asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  const std::string table = wish.table;
+  TableAnswer answer = co_await carry_out(std::move(wish));
+  if (answer.status == 200) tell(table);
+  co_return answer;
+}
+
+asio::awaitable<TableAnswer> TableDesk::carry_out(TableWish wish) {
   switch (wish.verb) {
     case TableWish::Verb::set:
       co_return co_await set_table(std::move(wish));
@@ -264,6 +292,68 @@ asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
       break;
   }
   co_return co_await decide_table(std::move(wish));
+}
+
+void TableDesk::share(Teller teller) {
+  teller_ = std::move(teller);
+  for (const std::string& table : book_.tables()) {
+    if (book_.has_untold(table) || !seen_.contains(table)) tell(table);
+  }
+}
+
+void TableDesk::tell(const std::string& table) {
+  if (!teller_) return;
+  std::string text = book_.table_text(table, kToldMost);
+  if (text.empty()) {
+    log_.write_seldom(Level::error,
+                      LogLine("a table has too many changed limits to be told to other replicas; "
+                              "they hold on this one alone")
+                          .add("table", table),
+                      "tables told");
+    return;
+  }
+  teller_(table, std::move(text));
+}
+
+void TableDesk::told(const std::string& table) {
+  if (!book_.has_untold(table)) return;
+  book_.told(table);
+  write_book();
+}
+
+void TableDesk::take_at_start(const std::string& table, std::string_view text) {
+  seen_.insert(table);
+  if (book_.merge(table, text)) {
+    write_book();
+    return;
+  }
+  log_.write(Level::error,
+             LogLine("what other replicas say of a table can't be read").add("table", table));
+}
+
+asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  TableBook next = book_;
+  if (!next.merge(table, text)) {
+    log_.write_seldom(
+        Level::error,
+        LogLine("what other replicas say of a table can't be read").add("table", table),
+        "tables read");
+    co_return;
+  }
+  std::vector<config::TableEdit> edits = next.edits();
+  const admin::LoadReport report = co_await reload_->edit_tables(edits, {});
+  if (!report.ok) {
+    LogLine line("what was set in a table at another replica can't be put in force here");
+    line.add("table", table);
+    if (!report.problems.empty()) line.add("reason", report.problems.front().message);
+    log_.write(Level::error, line);
+    co_return;
+  }
+  book_ = std::move(next);
+  write_book();
+  log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
+  if (book_.has_untold(table)) tell(table);  // what was changed here meanwhile lies over it
 }
 
 }  // namespace weir::app

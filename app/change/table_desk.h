@@ -1,7 +1,12 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,17 +17,25 @@
 
 namespace weir::app {
 
-/// Tables that people keep: who changes what, who agrees, and where it is written down. On the
-/// control thread.
+/// Tables that people keep: who changes what, who agrees, and where it is written down. With a
+/// fleet all replicas keep the same. One change at a time. On the control thread.
 class TableDesk {
  public:
   /// `directory`: state.dir, where the book is kept; empty: it ends with the process.
-  TableDesk(Log& log, const std::string& directory);
+  TableDesk(boost::asio::io_context& control, Log& log, const std::string& directory);
 
   /// Reads the book. Empty: it is read, or there is none; else why weir must not run with it.
   std::string load();
   const std::vector<config::TableEdit>& edits() const noexcept { return book_.edits(); }
   void serve(Reload& reload) noexcept { reload_ = &reload; }
+  /// Called for a table that was changed here, with what other replicas are to know of it.
+  using Teller = std::function<void(const std::string& table, std::string text)>;
+  /// Tells what others do not know yet.
+  void share(Teller teller);
+  /// What another replica has told. Before serve() it only changes what edits() says.
+  void take_at_start(const std::string& table, std::string_view text);
+  boost::asio::awaitable<void> take(std::string table, std::string text);
+  void told(const std::string& table);  ///< the others can know it now
   /// Whether a change waits for somebody else (`admin.approval`).
   void need_approval(bool needed) noexcept { approval_ = needed; }
 
@@ -34,6 +47,9 @@ class TableDesk {
                                               admin::TableAnswer& wrong) const;
   std::vector<config::TableEdit> edits_with(const admin::TableRecord& record) const;
   std::string write_book();
+  boost::asio::awaitable<std::shared_ptr<void>> take_turn();
+  void tell(const std::string& table);
+  boost::asio::awaitable<admin::TableAnswer> carry_out(admin::TableWish wish);
   boost::asio::awaitable<admin::TableAnswer> put_record(admin::TableRecord record,
                                                         std::string approve_id);
   boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableWish wish);
@@ -45,6 +61,13 @@ class TableDesk {
   Reload* reload_ = nullptr;  // null: weir is not running yet
   bool approval_ = false;
   TableBook book_;
+  Teller teller_;               // null: there is this process alone
+  std::set<std::string> seen_;  // of what was told at the start
+  struct Turns {
+    bool busy = false;
+    boost::asio::steady_timer waiting;
+  };
+  std::shared_ptr<Turns> turns_;  // what is under way at the end outlives us
 };
 
 }  // namespace weir::app

@@ -1,5 +1,11 @@
 #include "app/serve/door_settings.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "core/assert.h"
 
 namespace weir::app {
@@ -35,6 +41,20 @@ authz::DoorSettings door_settings(const config::Server& settings) {
   out.head.head = static_cast<std::uint32_t>(settings.limits.head);
   out.body_bytes_max = settings.limits.body;
   return out;
+}
+
+boost::system::error_code is_taken(const net::SocketAddress& address) {
+  if (address.is_unix() || address.port() == 0) return {};
+  const net::Fd probe(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  const int zero = 0;
+  // REUSEADDR: connections of a process that has ended do not count.
+  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (address.raw()->sa_family == AF_INET6) {
+    ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+  }
+  if (!probe || ::bind(probe.get(), address.raw(), address.size()) == 0) return {};
+  return {errno, boost::system::system_category()};
 }
 
 }  // namespace weir::app

@@ -41,6 +41,8 @@ constexpr std::size_t kOtherWriters = 5;
 constexpr std::size_t kProblemsShown = 50;
 
 constexpr milliseconds kBeforeWords{500};
+// As long as the workers wait for Redis: an override of the fleet holds from the first request on.
+constexpr milliseconds kMeetFleet{300};
 
 const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
 const config::Endpoint kGrpcDefault{"127.0.0.1", 8483, ""};
@@ -59,22 +61,6 @@ std::string shown(const config::Endpoint& endpoint) {
 Result<net::SocketAddress> address_of(const config::Endpoint& endpoint, std::string* message) {
   if (endpoint.is_unix()) return net::SocketAddress::unix_path(endpoint.path);
   return resolve(endpoint.host, endpoint.port, message);
-}
-
-// With SO_REUSEPORT a second weir of the same user would share the port in silence, each with
-// counts of its own. Without it the kernel says that the port is taken.
-boost::system::error_code is_taken(const net::SocketAddress& address) {
-  if (address.is_unix() || address.port() == 0) return {};
-  const net::Fd probe(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int one = 1;
-  const int zero = 0;
-  // REUSEADDR: connections of a process that has ended do not count.
-  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-  if (address.raw()->sa_family == AF_INET6) {
-    ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-  }
-  if (!probe || ::bind(probe.get(), address.raw(), address.size()) == 0) return {};
-  return {errno, boost::system::system_category()};
 }
 
 int cannot_listen(const char* door, const std::string& where,
@@ -217,12 +203,17 @@ int Wiring::build_stores() {
     shared_->synced = synced_.get();
   }
   shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
-  tables_ =
-      std::make_unique<TableDesk>(log_, directory_ != nullptr ? directory_->path() : std::string());
+  tables_ = std::make_unique<TableDesk>(control_, log_,
+                                        directory_ != nullptr ? directory_->path() : std::string());
   tables_->need_approval(settings_.admin.approval);
   if (const std::string wrong = tables_->load(); !wrong.empty()) return fail(kNo, wrong);
+  if (redis_) {
+    fleet_ = std::make_unique<Fleet>(control_, *redis_, clock_, log_);
+    first_overrides_ = fleet_->start(kMeetFleet, *tables_);
+  }
   set_ = first_.set;
-  if (!tables_->edits().empty()) set_ = with_tables(first_, tables_->edits(), log_);
+  if (!tables_->edits().empty() || !first_overrides_.empty())
+    set_ = with_tables(first_, tables_->edits(), first_overrides_, log_);
   if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     return fail(kNo, "the counters do not fit into limits.memory, " +
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
@@ -461,6 +452,10 @@ int Wiring::open_doors() {
   if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
   admin_settings.hosts = settings_.admin.hosts;
   admin_settings.replicas = settings_.admin.replicas;
+  if (fleet_ != nullptr) {
+    admin_settings.tell_others =
+        fleet_->join_doors([this](std::string_view text) { admin_->hear(text); });
+  }
   admin_ = std::make_unique<admin::AdminServer>(control_, admin_settings, operations, stores);
   if (auto started = admin_->start(); !started)
     return door_failed("admin", back, settings_.admin.token_file, started.error());
@@ -534,9 +529,10 @@ void Wiring::begin_service() {
   loaded_ = Clock::wall();
   Swap& swap = *this;
   reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
-  reload_->started_with(first_, tables_->edits());
+  reload_->started_with(first_, tables_->edits(), std::move(first_overrides_));
   reload_->tell_to(
       [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
+        if (fleet_ != nullptr) fleet_->take_again();
         if (cause == kByApi) return;  // whose door says who asked
         audit_->tell_of_reload(cause, before, report);
       });
@@ -544,6 +540,19 @@ void Wiring::begin_service() {
     audit_->tell_of_end(ended, problem);
   });
   tables_->serve(*reload_);
+  if (fleet_ != nullptr) {
+    fleet_->serve(*reload_, *tables_, *audit_, [this] {
+      const bool draining = draining_ || ending_;
+      return Fleet::Here{shown(settings_.admin.listen.value),
+                         std::string(kVersion),
+                         set_->source_hash,
+                         loaded_,
+                         started_,
+                         reload_->overrides().size(),
+                         reload_->unfit_overrides(),
+                         draining};
+    });
+  }
   if (options_.included != nullptr) {
     reload_->prepare_by([included = options_.included](std::function<void()> done) {
       included->prepare(std::move(done));

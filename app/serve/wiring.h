@@ -13,6 +13,7 @@
 #include "admin/operations.h"
 #include "admin/server.h"
 #include "api/server.h"
+#include "app/change/fleet.h"
 #include "app/change/reload.h"
 #include "app/change/table_desk.h"
 #include "app/observe/access_log.h"
@@ -104,7 +105,8 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   boost::asio::awaitable<admin::LoadReport> reload() override;
   std::vector<config::Override> overrides() const override;
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override;
-  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy) override;
+  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here) override;
+  std::optional<admin::FleetFacts> fleet() const override;
   std::vector<admin::TableFacts> tables() const override;
   boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableWish wish) override;
   std::vector<admin::ConfigText> configuration() const override;
@@ -112,7 +114,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
   bool drain(bool begin) override;
-  void audit(admin::AuditEntry entry) override { audit_->tell(std::move(entry)); }
+  void audit(admin::AuditEntry entry) override;
   admin::AuditPage audit_entries(std::size_t most) const override { return audit_->last(most); }
   // Pulse
   std::size_t workers() const override { return workers_.size(); }
@@ -160,6 +162,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   config::Server settings_;         // as at the start, but for what reloads may change
   std::shared_ptr<policies::PolicySet> set_;
   Configuration first_;
+  std::vector<config::Override> first_overrides_;  // of the fleet, until the start is over
 
   std::unique_ptr<telemetry::Metrics> metrics_;
   std::unique_ptr<telemetry::Latency> latency_;
@@ -190,6 +193,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<Recording> recording_;  // null: nothing is recorded
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<TableDesk> tables_;
+  std::unique_ptr<Fleet> fleet_;  // null: no redis; goes before what it steers
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;
   authz::DoorSettings door_settings_;

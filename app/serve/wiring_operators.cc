@@ -29,11 +29,31 @@ std::vector<config::Override> Wiring::overrides() const {
 }
 
 asio::awaitable<admin::LoadReport> Wiring::override_policy(config::Override change) {
-  return reload_->override_policy(std::move(change));
+  const config::Override told = change;
+  admin::LoadReport report = co_await reload_->override_policy(std::move(change));
+  if (report.ok && fleet_ != nullptr && !told.here) fleet_->tell_override(told);
+  co_return report;
 }
 
-asio::awaitable<admin::LoadReport> Wiring::end_overrides(std::string policy) {
-  return reload_->end_overrides(std::move(policy));
+asio::awaitable<admin::LoadReport> Wiring::end_overrides(std::string policy, bool here) {
+  admin::LoadReport report = co_await reload_->end_overrides(policy, here);
+  if (fleet_ != nullptr && report.ok) {
+    if (here)
+      fleet_->take_again();
+    else
+      fleet_->tell_end(policy);
+  }
+  co_return report;
+}
+
+void Wiring::audit(admin::AuditEntry entry) {
+  if (fleet_ != nullptr && entry.shared && entry.done) fleet_->tell_audit(entry);
+  audit_->tell(std::move(entry));
+}
+
+std::optional<admin::FleetFacts> Wiring::fleet() const {
+  if (fleet_ == nullptr) return std::nullopt;
+  return fleet_->facts();
 }
 
 std::vector<admin::TableFacts> Wiring::tables() const { return tables_->tables(); }

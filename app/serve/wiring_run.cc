@@ -161,6 +161,7 @@ void Wiring::tick() {
   if (reload_ != nullptr) reload_->tick(now);
   metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
   audit_->tick();
+  if (fleet_ != nullptr) fleet_->tick();
   if (sharing_ != nullptr) sharing_->tick(now);
   if (shared_views_ != nullptr) shared_views_->tick(now);
   // Requests drive the timers as well; without any, the first worker does.
@@ -256,6 +257,7 @@ void Wiring::rotate_credentials(const config::Server& server) {
   if (shared_views_ != nullptr) {
     shared_views_->set_credentials(next.store.credentials, next.store.sentinel_credentials);
   }
+  fleet_->set_credentials(next);
   log_.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
 }
 
@@ -454,8 +456,9 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
     if (worker.grpc) worker.grpc->use(set->path_rules);
   });
   const bool all = co_await RollCall::complete(switched);
+  // An override is no other configuration.
+  if (set_->source_hash != next.set->source_hash) loaded_ = Clock::wall();
   set_ = next.set;
-  loaded_ = Clock::wall();
   failed_before_ = metrics_->sum(telemetry::Metric::reloads_failed);
   if (all) {
     close_unused_counters(*set);
@@ -553,6 +556,7 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 void Wiring::end() {
   second_.cancel();
   feeds_->stop();
+  if (fleet_ != nullptr) fleet_->stop();
   if (options_.included != nullptr) options_.included->stop();
   pool_->stop();
   if (sharing_ != nullptr) sharing_->stop();

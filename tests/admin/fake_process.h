@@ -38,8 +38,10 @@ class FakeProcess final : public admin::Operations {
     if (next_reload.ok) overridden.push_back(std::move(change));
     co_return next_reload;
   }
-  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy) override {
-    std::erase_if(overridden, [&](const auto& each) { return each.policy == policy; });
+  std::optional<admin::FleetFacts> fleet() const override { return fleet_facts; }
+  boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here) override {
+    std::erase_if(overridden,
+                  [&](const auto& each) { return each.policy == policy && (!here || each.here); });
     co_return next_reload;
   }
   std::vector<admin::TableFacts> tables() const override { return tables_; }
@@ -72,6 +74,7 @@ class FakeProcess final : public admin::Operations {
   admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
 
   std::vector<config::Override> overridden;
+  std::optional<admin::FleetFacts> fleet_facts;
   std::vector<admin::ConfigText> texts;
   std::vector<admin::LoadRecord> records;
   std::vector<admin::AuditEntry> audited;

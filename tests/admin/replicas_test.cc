@@ -90,6 +90,60 @@ TEST_F(ApiTest, WithoutReplicasThereIsThisProcessAlone) {
   EXPECT_TRUE(process.overridden.empty());
 }
 
+TEST_F(ApiTest, ReplicasOfOneRedisAreShownWithWhoIsBehind) {
+  process.fleet_facts.emplace();
+  admin::FleetFacts& fleet = *process.fleet_facts;
+  fleet.name = "a/1";
+  fleet.up = true;
+  fleet.age = milliseconds{400};
+  fleet.newest = "new";
+  for (const char* name : {"a/1", "b/2", "c/3"}) {
+    admin::ReplicaFacts row;
+    row.name = name;
+    row.admin = "10.0.0.1:8481";
+    row.hash = name[0] == 'b' ? "new" : "old";
+    row.self = name[0] == 'a';
+    row.up = name[0] != 'c';
+    row.behind = row.hash != "new";
+    fleet.replicas.push_back(row);
+  }
+  const json::value body = get("/v1/replicas");
+  EXPECT_EQ(body.at("redis").at("up"), json::value(true));
+  const json::array& rows = body.at("replicas").as_array();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].at("self"), json::value(true));
+  EXPECT_EQ(rows[0].at("behind"), json::value(true));
+  EXPECT_EQ(rows[1].at("behind"), json::value(false));
+  EXPECT_EQ(rows[2].at("up"), json::value(false));
+  EXPECT_EQ(get("/v1/status").at("fleet").at("behind"), json::value(1));
+}
+
+TEST_F(ApiTest, AnOverrideSaysWhereItHolds) {
+  process.fleet_facts.emplace();
+  process.fleet_facts->up = true;
+  process.fleet_facts->replicas.resize(2);
+  process.fleet_facts->replicas[0].self = process.fleet_facts->replicas[0].up = true;
+  process.fleet_facts->replicas[1].up = true;
+  const std::string path = "/v1/policies/per-ip/override";
+  const auto note = [](const Reply& reply) {
+    return std::string(json::parse(reply.body).at("note").as_string());
+  };
+  Reply reply = call("PUT", path, R"({"mode":"shadow","for":"10m"})");
+  EXPECT_NE(note(reply).find("on 1 other replica within"), std::string::npos) << reply.body;
+  EXPECT_FALSE(process.overridden.back().here);
+  EXPECT_TRUE(process.audited.back().shared);
+  reply = call("PUT", path + "?replicas=here", R"({"mode":"shadow","for":"10m"})");
+  EXPECT_NE(note(reply).find("on this replica alone"), std::string::npos);
+  EXPECT_TRUE(process.overridden.back().here);
+  EXPECT_FALSE(process.audited.back().shared);
+  EXPECT_EQ(get("/v1/overrides").at("overrides").at(1).at("scope"), json::value("here"));
+  EXPECT_EQ(call("DELETE", path + "?replicas=here").status, 200);
+  EXPECT_EQ(call("DELETE", path + "?replicas=here").status, 409) << "one of all is left";
+  process.fleet_facts->up = false;
+  reply = call("PUT", path + "?replicas=all", R"({"mode":"shadow","for":"10m"})");
+  EXPECT_NE(note(reply).find("when Redis is back"), std::string::npos);
+}
+
 TEST(Peers, ReadHostsAndPorts) {
   using Pair = std::pair<std::string, std::string>;
   EXPECT_EQ(admin::split_replica("weir.shop.svc"), (Pair{"weir.shop.svc", "8481"}));

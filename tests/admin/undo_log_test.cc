@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "admin/operator/undo_words.h"
+
 namespace weir::admin::undo_log_test {
 namespace {
 
@@ -51,6 +53,71 @@ TEST_F(UndoLogTest, ARemovedEntryComesBackAsItWas) {
   EXPECT_EQ(after->until, before->until);
   EXPECT_EQ(after->times, before->times);
   EXPECT_FALSE(log.undo(token, lists, now)) << "works once";
+}
+
+TEST_F(UndoLogTest, AnotherReplicaTakesBackWhatItWasTold) {
+  std::vector<std::string> told;
+  constexpr milliseconds kAhead{7'000};  // of the clock that both share, to this one's
+  log.tell_to([&](const UndoChange& change, bool undone) {
+    if (undone)
+      told.push_back(undone_words(change.token));
+    else
+      for (const std::string& piece : undo_words(change, kAhead)) told.push_back(piece);
+  });
+  add(1, milliseconds{60'000});
+  const auto before = lists.get(list, key(1), now);
+  now += milliseconds{5};
+  UndoLog::Change change = remove(1);
+  change.what = "removed a key";
+  const std::string token = log.keep(std::move(change), now);
+  ASSERT_EQ(told.size(), 1U);
+  // There it is 3 s later by the clock, and the removal has come through Redis.
+  UndoLog other;
+  const milliseconds skew{3'000};
+  auto news = read_undo_words(told[0], kAhead - skew);
+  ASSERT_TRUE(news && news->change);
+  EXPECT_EQ(news->change->steps.at(0).before->until, before->until + skew);
+  EXPECT_EQ(news->change->what, "removed a key");
+  other.learn(std::move(*news->change), now + skew);
+  EXPECT_EQ(other.list_of(token), "banned");
+  ASSERT_EQ(other.changes(now + skew).size(), 1U);
+  const auto undone = other.undo(token, lists, now + skew);
+  ASSERT_TRUE(undone);
+  EXPECT_EQ(undone->restored, 1U);
+  EXPECT_EQ(lists.get(list, key(1), now)->times, before->times);
+  EXPECT_FALSE(other.undo(token, lists, now + skew)) << "works once";
+  // It is gone where it was made, too, once that is told.
+  EXPECT_EQ(read_undo_words(undone_words(token), kAhead)->undone, token);
+  log.drop(token);
+  EXPECT_FALSE(log.undo(token, lists, now));
+}
+
+TEST_F(UndoLogTest, AChangeOfManyEntriesIsToldInPiecesOrNotAtAll) {
+  UndoLog::Change change;
+  change.token = "0123456789abcdef";
+  change.list = "banned";
+  for (std::uint64_t n = 0; n < 100; ++n) change.steps.push_back({key(n), std::nullopt});
+  change.at = now;
+  const std::vector<std::string> pieces = undo_words(change, milliseconds{0});
+  EXPECT_GT(pieces.size(), 1U);
+  UndoLog other;
+  for (const std::string& piece : pieces) {
+    EXPECT_LE(piece.size(), 4'000U);
+    other.learn(std::move(*read_undo_words(piece, milliseconds{0})->change), now);
+  }
+  EXPECT_EQ(other.undo(change.token, lists, now)->left, 100U) << "none of them is listed";
+  for (std::uint64_t n = 0; n < 10'000; ++n) change.steps.push_back({key(n), std::nullopt});
+  EXPECT_TRUE(undo_words(change, milliseconds{0}).empty());
+}
+
+TEST_F(UndoLogTest, WhatIsNoChangeIsNone) {
+  for (
+      const char* wrong :
+      {"", "7", "{}", R"({"undo":7})", R"({"undone":7})", R"({"undo":"t"})",
+       R"({"undo":"","what":"w","list":"l","shown":"l","at":1,"steps":[]})",
+       R"({"undo":"t","what":"w","list":"l","shown":"l","at":1,"steps":[{"key":"12","before":null}]})",
+       R"({"undo":"t","what":"w","list":"l","shown":"l","at":1,"steps":[{"key":7,"before":null}]})"})
+    EXPECT_FALSE(read_undo_words(wrong, milliseconds{0})) << wrong;
 }
 
 TEST_F(UndoLogTest, WhatHasEndedOrWasListedSinceStaysAsItIs) {

@@ -64,6 +64,64 @@ struct ReloadTest : testing::Test {
                 swap, log, metrics.control()};
 };
 
+config::Override override_of(config::Mode mode, bool here = false) {
+  config::Override out;
+  out.policy = "p";
+  out.mode = mode;
+  out.until = TimePoint::max();
+  out.here = here;
+  return out;
+}
+
+TEST_F(ReloadTest, takes_what_the_fleet_has_set) {
+  reload.started_with(load());
+  const auto take = [&](std::vector<config::Override> told) {
+    boost::asio::co_spawn(control, reload.take_overrides([told] { return told; }),
+                          [](const std::exception_ptr& thrown) { EXPECT_EQ(thrown, nullptr); });
+    control.restart();
+    control.run();
+  };
+  const auto set = [&](config::Override change) {
+    boost::asio::co_spawn(control, reload.override_policy(std::move(change)),
+                          [](const std::exception_ptr& thrown, const admin::LoadReport& report) {
+                            EXPECT_EQ(thrown, nullptr);
+                            EXPECT_TRUE(report.ok);
+                          });
+    control.restart();
+    control.run();
+  };
+  const config::Override shadow = override_of(config::Mode::shadow);
+  config::Override elsewhere = shadow;
+  elsewhere.policy = "of another configuration";
+  take({shadow, elsewhere});
+  ASSERT_EQ(reload.overrides().size(), 1U);
+  EXPECT_EQ(reload.unfit_overrides(), 1U);
+  EXPECT_EQ(swap.in_use.size(), 1U);
+  take({shadow});
+  const std::size_t swaps = swap.in_use.size();
+  take({shadow});
+  EXPECT_EQ(swap.in_use.size(), swaps) << "nothing is new";
+  // One of here alone lies over it, until all get another.
+  set(override_of(config::Mode::disabled, true));
+  EXPECT_EQ(reload.overrides().size(), 2U);
+  take({shadow});
+  EXPECT_EQ(reload.overrides().size(), 2U);
+  take({override_of(config::Mode::enforce)});
+  ASSERT_EQ(reload.overrides().size(), 1U);
+  EXPECT_EQ(reload.overrides()[0].mode, config::Mode::enforce);
+  EXPECT_TRUE(run().ok);
+  EXPECT_EQ(reload.overrides().size(), 1U);
+  take({});
+  EXPECT_TRUE(reload.overrides().empty());
+  // What ends now is ended by the tick, which tells of it.
+  config::Override brief = shadow;
+  brief.until = TimePoint{milliseconds{10'000}};
+  take({brief});
+  reload.tick(TimePoint{milliseconds{9'000}});
+  take({});
+  EXPECT_EQ(reload.overrides().size(), 1U);
+}
+
 TEST_F(ReloadTest, takes_a_good_configuration) {
   const admin::LoadReport report = run();
   EXPECT_TRUE(report.ok);

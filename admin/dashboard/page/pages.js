@@ -143,11 +143,14 @@ function redisFacts(status) {
 }
 
 function replicaTable(told) {
-  if (!told || !told.configured) return h('p', {class: 'fine'}, t('admin.replicas names no others: this page knows of this one alone.'));
-  const state = (each) => (!each.up ? h('span', {class: 'badge bad'}, t('does not answer')) : each.behind ? h('span', {class: 'badge bad'}, t('behind')) : h('span', {class: 'badge good'}, t('in step')));
-  return table(t('Replicas'), [{title: t('Replica')}, {title: t('Version')}, {title: t('Configuration')}, {title: t('Since')}, {title: t('Overrides'), class: 'number'}, {title: t('State')}],
-    told.replicas.map((each) => [each.self ? t('this one') : each.address, each.version || '', each.hash ? h('code', {}, each.hash.slice(0, 12)) : '', each.loaded ? clock(each.loaded) : '',
-      each.overrides === null ? '' : number(each.overrides), h('span', {title: each.why}, state(each))]), t('None.'));
+  if (!told || (!told.configured && !told.redis)) return h('p', {class: 'fine'}, t('There is no Redis, and admin.replicas names no others: this page knows of this replica alone.'));
+  const state = (each) => (!each.up ? h('span', {class: 'badge bad'}, t('does not answer')) : each.behind ? h('span', {class: 'badge bad'}, t('behind'))
+    : each.state === 'draining' ? h('span', {class: 'badge'}, t('draining')) : h('span', {class: 'badge good'}, t('in step')));
+  const away = told.redis && !told.redis.up ? h('p', {class: 'note'}, told.redis.age_seconds === null ? t('Redis is away: nothing was heard of other replicas yet.')
+    : t('Redis is away: what is shown is {age} old. What you set holds here, and is told to the others when Redis is back.', {age: span(told.redis.age_seconds)})) : null;
+  return [away, table(t('Replicas'), [{title: t('Replica')}, {title: t('Version')}, {title: t('Configuration')}, {title: t('Since')}, {title: t('Overrides'), class: 'number'}, {title: t('State')}],
+    told.replicas.map((each) => [h('span', {}, each.address || each.name, each.self ? ` (${t('this one')})` : '', each.name && each.address ? h('span', {class: 'fine'}, ` ${each.name}`) : ''), each.version || '', each.hash ? h('code', {}, each.hash.slice(0, 12)) : '', each.loaded ? clock(each.loaded) : '',
+      each.overrides === null ? '' : number(each.overrides), h('span', {}, state(each), each.why ? h('span', {class: 'fine'}, ` ${each.why}`) : null)]), t('None.'))];
 }
 
 export function system(main, _path, _query, context) {

@@ -39,6 +39,8 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl policy login-per-ip\n"
     "  weir ctl policy login-per-ip shadow --for 10m --reason 'ticket 4711'\n"
     "  weir ctl policy login-per-ip set deny.over=80 --for 10m      restore ends it before\n"
+    "  weir ctl policy login-per-ip shadow --for 10m --here   on this replica alone\n"
+    "  weir ctl replicas                who runs which configuration, and who is behind\n"
     "  weir ctl counter login-per-ip 203.0.113.7\n"
     "  weir ctl list gray_users         its entries; with a key: whether it is listed\n"
     "  weir ctl list banned 203.0.113.7 --add --for 1h --why scraping\n"
@@ -182,6 +184,8 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
     return runs.back().first;
   };
   command("status", "What is running: configuration, workers, memory", show_status);
+  command("replicas", "Which configuration each replica runs, and who is behind (exit code 1)",
+          [](const CtlFlags& f, const Globals& g) { return run_replicas(f.door, g); });
   declare_table_flags(
       *command("table", "Tables of thresholds that people keep: values, changes, history",
                [](const CtlFlags& f, const Globals& g) { return run_table(f.door, f.table, g); }),

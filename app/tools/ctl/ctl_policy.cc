@@ -34,7 +34,8 @@ std::string read_settings(const std::vector<std::string>& words, json::object& s
 int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals& globals) {
   const std::string& verb = flags.change.front();
   const bool timed = !flags.duration.empty() || !flags.until.empty();
-  const std::string target = admin_target("/v1/policies/{}/override", flags.name);
+  std::string target = admin_target("/v1/policies/{}/override", flags.name);
+  if (flags.here) target += "?replicas=here";
   json::object body;
   if (verb == "restore") {
     if (flags.change.size() > 1 || timed) return complain_usage("restore takes nothing else");
@@ -77,7 +78,8 @@ std::string overrides_text(const json::value& answer) {
   std::string out;
   for (const json::value& each : items(answer, "overrides")) {
     out += cell(each, "policy") + ": " + cell(each, "text") + " until " + cell(each, "until") +
-           " (" + left_of(each) + " left)";
+           " (" + left_of(each) + " left" +
+           (cell(each, "scope") == "here" ? ", this replica alone)" : ")");
     if (const std::string reason = cell(each, "reason"); !reason.empty()) out += ": " + reason;
     out += "\n";
   }
@@ -98,13 +100,15 @@ void declare_policy_flags(CLI::App& policy, PolicyFlags& flags) {
       ->type_name("TIME")
       ->excludes(duration);
   policy.add_option("--reason", flags.reason, "Why, for people and for the log")->type_name("TEXT");
+  policy.add_flag("--here", flags.here,
+                  "On this replica alone; else a change holds on all that share a Redis");
 }
 
 int run_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals& globals) {
   if (!flags.change.empty()) return change_policy(door, flags, globals);
-  if (!flags.duration.empty() || !flags.until.empty() || !flags.reason.empty())
+  if (!flags.duration.empty() || !flags.until.empty() || !flags.reason.empty() || flags.here)
     return complain_usage(
-        "--for, --until and --reason go with a change: weir ctl policy NAME shadow");
+        "--for, --until, --reason and --here go with a change: weir ctl policy NAME shadow");
   const bool all = flags.name.empty();
   const AdminAnswer answer =
       ask_admin(door, "GET", all ? "/v1/policies" : admin_target("/v1/policies/{}", flags.name));

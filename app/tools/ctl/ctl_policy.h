@@ -18,6 +18,7 @@ struct PolicyFlags {
   std::string name;
   std::vector<std::string> change;  ///< `shadow`; `set over=20`; `restore`
   std::string duration, until, reason;
+  bool here = false;  ///< on this replica alone
 };
 
 void declare_policy_flags(CLI::App& policy, PolicyFlags& flags);

@@ -127,6 +127,48 @@ std::string replicas_text(const std::vector<ReplicaAnswer>& answers) {
   return out;
 }
 
+std::string fleet_text(const json::value& answer) {
+  Rows rows{{"REPLICA", "ADMIN", "VERSION", "CONFIGURATION", "SINCE", "OVERRIDES", "STATE", ""}};
+  for (const json::value& each : items(answer, "replicas")) {
+    const std::string name = cell(each, "name");
+    const std::string state = !is_true(each, "up")                ? "does not answer"
+                              : is_true(each, "behind")           ? "behind"
+                              : cell(each, "state") == "draining" ? "draining"
+                                                                  : "in step";
+    rows.push_back({(name.empty() ? cell(each, "address") : name) +
+                        (is_true(each, "self") ? " (this one)" : ""),
+                    cell(each, "address"), cell(each, "version"), cell(each, "hash"),
+                    cell(each, "loaded"), cell(each, "overrides"), state, cell(each, "why")});
+  }
+  std::string out = columns(rows);
+  const json::value* const redis = member(answer, "redis");
+  if (redis != nullptr && redis->is_object()) {
+    const std::string age = cell(*redis, "age_seconds");
+    if (!is_true(*redis, "up")) {
+      out += "Redis is away (" + cell(*redis, "why") + "): " +
+             (age.empty() ? "nothing was heard of other replicas yet"
+                          : "what is shown is " + age + " s old") +
+             "\n";
+    }
+    if (const std::int64_t untold = count_of(*redis, "untold"); untold > 0)
+      out += std::to_string(untold) + " changes wait to be told to the others\n";
+  } else if (!is_true(answer, "configured")) {
+    out += "this process knows of itself alone: there is neither `redis:` nor `admin.replicas`\n";
+  }
+  return out;
+}
+
+int run_replicas(const AdminDoor& door, const Globals& globals) {
+  const AdminAnswer answer = ask_admin(door, "GET", "/v1/replicas");
+  if (answer.code != kOk) return complain_of(answer);
+  show(globals, answer.body, fleet_text(answer.body));
+  const json::array& rows = items(answer.body, "replicas");
+  const bool in_step = std::none_of(rows.begin(), rows.end(), [](const json::value& each) {
+    return is_true(each, "behind") || !is_true(each, "up");
+  });
+  return in_step ? kOk : kNo;
+}
+
 int run_on_replicas(const std::string& list, const Globals& globals,
                     const std::function<int(const std::string& door)>& run) {
   std::string problem;

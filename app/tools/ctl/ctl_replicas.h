@@ -27,6 +27,11 @@ struct ReplicaAnswer {
 /// replica, and which replicas are behind. Pure.
 std::string replicas_text(const std::vector<ReplicaAnswer>& answers);
 
+/// GET /v1/replicas, for people: who runs which configuration, and who is behind. Pure.
+std::string fleet_text(const boost::json::value& answer);
+/// `weir ctl replicas`. Exit code 1: some replica is behind or does not answer.
+int run_replicas(const AdminDoor& door, const Globals& globals);
+
 /// Runs the command at each door, one after the other, and shows what they answered. The exit code
 /// is the worst.
 int run_on_replicas(const std::string& list, const Globals& globals,

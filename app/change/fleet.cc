@@ -1,0 +1,226 @@
+#include "app/change/fleet.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "app/change/overrides.h"
+#include "core/clock.h"
+#include "core/text.h"
+
+namespace weir::app {
+
+namespace json = boost::json;
+
+namespace {
+
+// Names of what the board holds.
+constexpr std::string_view kOverrides = "override:";
+constexpr std::string_view kTables = "table:";
+constexpr milliseconds kFarewell{300};
+// A Redis that restarts is not worth a line in the log; one that is away is.
+constexpr milliseconds kAwayLong{3'000};
+constexpr std::size_t kHostMost = 64;
+
+std::string item_name(const config::Override& change) {
+  return std::string(kOverrides) + change.policy + (change.mode ? ":mode" : ":limits");
+}
+
+std::string host_name() {
+  std::array<char, 256> room{};
+  if (::gethostname(room.data(), room.size() - 1) != 0 || room[0] == '\0') return "weir";
+  std::string out(room.data());
+  out.resize(std::min(out.size(), kHostMost));
+  return out;
+}
+
+/// Unlike all others', also after a restart in the same place.
+std::string replica_name() {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  const HashSecret random = HashSecret::random();
+  std::string out = host_name() + "/";
+  for (std::size_t i = 0; i < 4; ++i) {
+    out += kHex[random.bytes()[i] >> 4];
+    out += kHex[random.bytes()[i] & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
+Fleet::Fleet(boost::asio::io_context& control, const SharedStoreSettings& redis, const Clock& clock,
+             Log& log)
+    : clock_(clock),
+      log_(log),
+      board_(control, redis.store, redis.secret, replica_name(),
+             [this](FleetBoard::Heard heard) { hear(std::move(heard)); }),
+      tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
+        log.write(Level::error, LogLine("a task ended by an exception: a bug in weir"));
+      }) {}
+
+Fleet::~Fleet() = default;
+
+std::vector<config::Override> Fleet::start(milliseconds limit, TableDesk& tables) {
+  // Items wait in the board until they are asked for; news of before the start are not ours.
+  static_cast<void>(board_.start(limit, clock_));
+  was_up_ = board_.sync().why().empty();
+  for (const store::BoardItem& item : board_.items(kTables, clock_.now()))
+    tables.take_at_start(item.name.substr(kTables.size()), item.value);
+  return overrides();
+}
+
+std::vector<config::Override> Fleet::overrides() const {
+  std::vector<config::Override> out;
+  for (const store::BoardItem& item : board_.items(kOverrides, clock_.now())) {
+    auto change = read_override_words(item.value);
+    if (!change || item.until == TimePoint{}) continue;
+    change->until = item.until;
+    out.push_back(std::move(*change));
+  }
+  return out;
+}
+
+void Fleet::serve(Reload& reload, TableDesk& tables, Audit& audit, std::function<Here()> here) {
+  reload_ = &reload;
+  tables_ = &tables;
+  audit_ = &audit;
+  tables.share([this](const std::string& table, std::string text) {
+    const store::BoardItem item{std::string(kTables) + table, std::move(text), {}, 0};
+    if (!board_.put(item, true, clock_.now()))
+      log_.write(Level::error,
+                 LogLine("a table can't be told to other replicas").add("table", table));
+  });
+  here_ = std::move(here);
+  for (const config::Override& each : reload.overrides()) {
+    admin::AuditEntry entry;
+    entry.action = "override.set";
+    entry.who = each.by;
+    entry.from = "the fleet, before this start";
+    entry.target = each.policy;
+    entry.after = config::override_text(each) + " until " + iso_time(each.until);
+    entry.reason = each.reason;
+    audit.tell(std::move(entry));
+  }
+  take_overrides();  // what came since
+}
+
+void Fleet::stop() { board_.stop(kFarewell, clock_.now()); }
+
+void Fleet::set_credentials(const SharedStoreSettings& redis) {
+  board_.set_credentials(redis.store.credentials, redis.store.sentinel_credentials);
+}
+
+void Fleet::tick() {
+  if (!here_) return;
+  const Here here = here_();
+  const milliseconds ahead = board_.sync().ahead();
+  json::object says;
+  says["admin"] = here.admin;
+  says["version"] = here.version;
+  says["config"] = here.hash;
+  says["loaded"] = to_ms(here.loaded + ahead);
+  says["started"] = to_ms(here.started + ahead);
+  says["overrides"] = here.overrides;
+  says["unfit"] = here.unfit;
+  says["state"] = here.draining ? "draining" : "serving";
+  const bool by_reload = !hash_.empty() && hash_ != here.hash;
+  hash_ = here.hash;
+  board_.say(json::serialize(says), here.hash, by_reload);
+  const TimePoint now = clock_.now();
+  board_.tick(now);
+  const store::BoardSync& sync = board_.sync();
+  const bool up = sync.why().empty();
+  const bool long_away = !up && sync.last_answer() && now - *sync.last_answer() > kAwayLong;
+  if (up && !was_up_) {
+    log_.write(Level::info, LogLine("replicas hear of each other").add("replica", sync.name()));
+    was_up_ = true;
+  } else if (long_away && was_up_) {
+    log_.write(Level::warn,
+               LogLine("replicas do not hear of each other now")
+                   .add("reason", sync.why())
+                   .add("effect", "what operators set holds here, and is told when Redis is back"));
+    was_up_ = false;
+  }
+  if (board_.strangers() != strangers_told_) {
+    strangers_told_ = board_.strangers();
+    log_.write_seldom(Level::error,
+                      LogLine("what stands on the fleet's board was not sealed with the secret of "
+                              "`redis:`; it is ignored")
+                          .add("count", static_cast<std::int64_t>(strangers_told_)),
+                      "fleet seals");
+  }
+}
+
+void Fleet::tell_override(const config::Override& change) {
+  store::BoardItem item{item_name(change), override_words(change), change.until, 0};
+  if (!board_.put(item, false, clock_.now()))
+    log_.write(Level::error, override_line("an override can't be told to other replicas", change));
+}
+
+void Fleet::tell_end(const std::string& policy) {
+  const TimePoint now = clock_.now();
+  for (store::BoardItem& item : board_.items(std::string(kOverrides) + policy + ":", now)) {
+    // As long as the override would have lasted: nobody brings it back.
+    item.value = json::serialize(json::object{{"end", true}, {"policy", policy}});
+    board_.put(item, false, now);
+  }
+}
+
+void Fleet::tell_audit(const admin::AuditEntry& entry) {
+  const std::string words = audit_words(entry, board_.sync().name());
+  if (!words.empty()) board_.tell(words, clock_.now());
+}
+
+std::function<bool(std::string)> Fleet::join_doors(
+    std::function<void(std::string_view text)> door) {
+  door_ = std::move(door);
+  return [this](const std::string& text) {
+    return board_.tell(door_words(text, board_.sync().name()), clock_.now());
+  };
+}
+
+void Fleet::take_again() { take_overrides(); }
+
+void Fleet::take_overrides() {
+  if (reload_ == nullptr) return;
+  Reload::FleetOverrides ask = [this] { return overrides(); };
+  tasks_.spawn(reload_->take_overrides(std::move(ask)));
+}
+
+void Fleet::hear(FleetBoard::Heard heard) {
+  if (heard.full) {
+    log_.write_seldom(
+        Level::error,
+        LogLine("the fleet's board is full: what was set holds on this replica alone"),
+        "fleet full");
+  }
+  for (const std::string& text : heard.news) hear_news(text);
+  for (store::BoardItem& item : heard.items) {
+    if (tables_ != nullptr && item.name.starts_with(kTables))
+      tasks_.spawn(tables_->take(item.name.substr(kTables.size()), std::move(item.value)));
+  }
+  for (const std::string& name : heard.told) {
+    if (tables_ != nullptr && name.starts_with(kTables)) tables_->told(name.substr(kTables.size()));
+  }
+  const bool overrides =
+      std::any_of(heard.items.begin(), heard.items.end(),
+                  [](const store::BoardItem& item) { return item.name.starts_with(kOverrides); });
+  if (overrides) take_overrides();
+}
+
+void Fleet::hear_news(const std::string& text) {
+  const std::string& here = board_.sync().name();
+  if (const auto told = read_door_words(text, here)) {
+    if (door_) door_(*told);
+    return;
+  }
+  if (audit_ == nullptr) return;
+  if (auto entry = read_audit_words(text, here)) audit_->tell(std::move(*entry));
+}
+
+admin::FleetFacts Fleet::facts() const { return fleet_facts(board_.sync(), clock_.now()); }
+
+}  // namespace weir::app

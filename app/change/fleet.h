@@ -1,0 +1,94 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/operations.h"
+#include "app/change/fleet_board.h"
+#include "app/change/reload.h"
+#include "app/change/table_desk.h"
+#include "app/observe/audit.h"
+#include "app/support/log.h"
+#include "app/support/shared_store.h"
+#include "net/task_group.h"
+
+namespace weir::app {
+
+/// What makes all replicas with one Redis one: who is there and runs what, overrides that hold on
+/// all, and an audit log that has everything. On the control thread.
+class Fleet {
+ public:
+  /// What this replica says of itself.
+  struct Here {
+    std::string admin, version, hash;
+    TimePoint loaded{}, started{};
+    std::size_t overrides = 0, unfit = 0;
+    bool draining = false;
+  };
+
+  Fleet(boost::asio::io_context& control, const SharedStoreSettings& redis, const Clock& clock,
+        Log& log);
+  ~Fleet();
+
+  /// Waits for the board, `limit` at most. Gives the tables what it says of them; the result is
+  /// overrides().
+  std::vector<config::Override> start(milliseconds limit, TableDesk& tables);
+  /// What the fleet has set, in force here or not.
+  std::vector<config::Override> overrides() const;
+  /// From now on what others set is put in force here, and others hear what is set in tables here
+  /// and what `here` says.
+  void serve(Reload& reload, TableDesk& tables, Audit& audit, std::function<Here()> here);
+  /// Says farewell.
+  void stop();
+  void set_credentials(const SharedStoreSettings& redis);
+
+  void tick();  ///< every second
+
+  /// What was done here: for all.
+  void tell_override(const config::Override& change);
+  void tell_end(const std::string& policy);
+  void tell_audit(const admin::AuditEntry& entry);
+  /// Joins the admin door here with those of the others: `door` hears what theirs tell. The result
+  /// tells theirs; false: the text is too long.
+  std::function<bool(std::string)> join_doors(std::function<void(std::string_view text)> door);
+  /// The files are others now: what did not fit may fit.
+  void take_again();
+
+  admin::FleetFacts facts() const;
+
+ private:
+  void hear(FleetBoard::Heard heard);
+  void hear_news(const std::string& text);
+  void take_overrides();
+
+  const Clock& clock_;
+  Log& log_;
+  FleetBoard board_;
+  Reload* reload_ = nullptr;
+  TableDesk* tables_ = nullptr;
+  Audit* audit_ = nullptr;
+  std::function<void(std::string_view)> door_;
+  std::function<Here()> here_;
+  std::string hash_;  // that was said last
+  bool was_up_ = false;
+  std::uint64_t strangers_told_ = 0;
+  net::TaskGroup tasks_;
+};
+
+/// An override as the board holds it, and back. `nullopt`: it is none, or says that one has ended.
+std::string override_words(const config::Override& change);
+std::optional<config::Override> read_override_words(std::string_view text);
+/// An entry of the audit log as news; and back, if it is of another replica than `here`.
+std::string audit_words(const admin::AuditEntry& entry, const std::string& replica);
+std::optional<admin::AuditEntry> read_audit_words(std::string_view text, std::string_view here);
+/// A text of an admin door, and back: as those of the audit log. nullopt: it is none.
+std::string door_words(std::string_view text, const std::string& replica);
+std::optional<std::string> read_door_words(std::string_view text, std::string_view here);
+/// The rows of the replicas, from what they say. `ahead`: of the store's clock to ours.
+admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now);
+
+}  // namespace weir::app

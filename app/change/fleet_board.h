@@ -1,0 +1,79 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/key.h"
+#include "net/worker_pool.h"
+#include "store/board/board_sync.h"
+#include "store/redis/redis_store.h"
+
+namespace weir::app {
+
+/// The board that all replicas with one Redis and one secret share (store/board): one call a
+/// second, on a thread and a connection of its own, so that no request ever waits for it. Without
+/// Redis it goes on with what it knows.
+///
+/// Items and news are sealed with the secret: whoever can write to Redis but does not know the
+/// secret can delete them, or put older ones back, but not make any. Lives on the control thread,
+/// where it calls back.
+class FleetBoard {
+ public:
+  using Heard = store::BoardSync::Heard;  ///< without seals; what has a wrong one is left out
+  using Listener = std::function<void(Heard heard)>;
+
+  FleetBoard(boost::asio::io_context& control, store::Settings redis, const HashSecret& secret,
+             std::string name, Listener listener);
+  ~FleetBoard();  ///< stop() without a farewell
+
+  /// Starts the thread and waits for the first answer, `limit` at most. The listener is not called:
+  /// what was heard is the result.
+  Heard start(milliseconds limit, const Clock& clock);
+  /// Every second.
+  void tick(TimePoint now);
+  /// Says farewell, if Redis takes it within `limit`.
+  void stop(milliseconds limit, TimePoint now);
+  /// With the next connection.
+  void set_credentials(const store::Credentials& credentials, const store::Credentials& sentinels);
+
+  /// See BoardSync. What is put or told goes with the next turn of the control thread.
+  void say(std::string words, std::string version, bool by_reload);
+  bool put(const store::BoardItem& item, bool guarded, TimePoint now);
+  bool tell(const std::string& news, TimePoint now);
+  std::vector<store::BoardItem> items(std::string_view prefix, TimePoint now) const;
+  const store::BoardSync& sync() const noexcept { return sync_; }
+  std::uint64_t strangers() const noexcept { return strangers_; }  ///< wrong seals
+
+ private:
+  class Call;
+  struct Answer {
+    std::optional<store::BoardAnswer> good;
+    std::string why;
+  };
+
+  void call(TimePoint now, bool leaves = false);
+  void came(Answer answer, TimePoint now);
+  Heard take(Answer answer, TimePoint now);
+  std::string sealed(std::string_view name, std::string_view value) const;
+  bool unseal(std::string_view name, std::string& value) const;
+
+  boost::asio::io_context& control_;
+  const HashSecret secret_;
+  const Listener listener_;
+  const Clock* clock_ = nullptr;
+  store::BoardSync sync_;
+  net::Worker worker_{0};
+  store::RedisStore store_;
+  std::unique_ptr<Call> call_;
+  std::thread thread_;
+  bool calling_ = false, stopped_ = false;
+  std::uint64_t strangers_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what was posted
+};
+
+}  // namespace weir::app

@@ -1,0 +1,140 @@
+#include "app/change/table_book.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::app::table_book_test {
+namespace {
+
+using admin::TableRecord;
+
+constexpr std::size_t kRoom = 100'000;
+
+/// One replica's book, changed as its desk does.
+struct Book : TableBook {
+  std::string set(const char* cell, int limit, TimePoint at, const char* state = "applied",
+                  const char* by = "ann") {
+    TableRecord record;
+    record.table = "t";
+    record.state = state;
+    record.by = by;
+    record.at = at;
+    record.changes = {{{cell}, Number(1), Number(limit)}};
+    if (record.state != TableRecord::kPending) hold(with("t", {{{cell}, Number(limit)}}));
+    return add(std::move(record));
+  }
+  std::string cells() const {
+    std::string out;
+    for (const config::TableEdit& edit : edits()) {
+      for (const config::TableCell& cell : edit.cells)
+        out += config::path_text(cell.path) + "=" + config::limit_text(cell.limit) + " ";
+    }
+    return out;
+  }
+  std::string states() const {
+    std::string out;
+    for (const TableRecord& record : records()) out += record.id + ":" + record.state + " ";
+    return out;
+  }
+  std::string text() const { return table_text("t", kRoom); }
+};
+
+TimePoint at(int ms) { return TimePoint{milliseconds{ms}}; }
+
+TEST(TableBook, AnotherReplicaHasWhatItIsTold) {
+  Book a, b;
+  a.set("x", 5, at(1));
+  a.set("y", 6, at(2));
+  EXPECT_TRUE(a.has_untold("t"));
+  a.told("t");
+  ASSERT_TRUE(b.merge("t", a.text()));
+  EXPECT_EQ(b.cells(), "x=5 y=6 ");
+  EXPECT_EQ(b.states(), "1:applied 2:applied ");
+  EXPECT_FALSE(b.has_untold("t"));
+  EXPECT_EQ(b.set("x", 7, at(3)), "3") << "ids go on";
+  Book back;
+  ASSERT_TRUE(back.from_json(b.to_json()));
+  EXPECT_TRUE(back.has_untold("t")) << "also after a restart";
+  EXPECT_EQ(back.cells(), b.cells());
+}
+
+TEST(TableBook, WhatWasSetMeanwhileLiesOverWhatIsTold) {
+  Book a, b;
+  a.set("x", 5, at(1));
+  b.merge("t", a.text());
+  a.set("x", 10, at(2));
+  a.set("y", 11, at(3));
+  b.set("x", 20, at(4));
+  ASSERT_TRUE(b.merge("t", a.text()));
+  EXPECT_EQ(b.cells(), "x=20 y=11 ");
+  EXPECT_EQ(b.states(), "1:applied 2:applied 3:applied 4:applied ") << "ours got an id of its own";
+  EXPECT_TRUE(b.has_untold("t"));
+  a.told("t");
+  ASSERT_TRUE(a.merge("t", b.text()));
+  EXPECT_EQ(a.cells(), b.cells());
+  EXPECT_EQ(a.states(), b.states());
+  // The same once more changes nothing.
+  const std::string before = a.to_json();
+  ASSERT_TRUE(a.merge("t", b.text()));
+  EXPECT_EQ(a.to_json(), before);
+}
+
+TEST(TableBook, ASecondPersonMayDecideElsewhere) {
+  Book a, b, c;
+  const std::string id = a.set("x", 9, at(1), TableRecord::kPending);
+  for (Book* each : {&b, &c}) each->merge("t", a.text());
+  a.told("t");
+  EXPECT_EQ(b.pending(), 1U);
+  b.hold(b.with("t", {{{"x"}, Number(9)}}));
+  b.set_state("t", id, TableRecord::kApplied, "bob", at(2));
+  c.set_state("t", id, TableRecord::kRejected, "cleo", at(3));
+  ASSERT_TRUE(a.merge("t", b.text()));
+  EXPECT_EQ(a.cells(), "x=9 ");
+  EXPECT_EQ(a.find("t", id)->decided_by, "bob");
+  ASSERT_TRUE(c.merge("t", b.text()));
+  EXPECT_EQ(c.find("t", id)->decided_by, "bob") << "who was told first has decided";
+  EXPECT_EQ(c.cells(), "x=9 ");
+  EXPECT_FALSE(c.has_untold("t"));
+  // Approved here while others still wait.
+  Book d;
+  d.merge("t", a.table_text("t", kRoom));
+  const std::string more = a.set("y", 3, at(4), TableRecord::kPending);
+  d.merge("t", a.text());
+  d.hold(d.with("t", {{{"y"}, Number(3)}}));
+  d.set_state("t", more, TableRecord::kApplied, "bob", at(5));
+  ASSERT_TRUE(d.merge("t", a.text()));
+  EXPECT_EQ(d.cells(), "x=9 y=3 ");
+  EXPECT_EQ(d.find("t", more)->state, TableRecord::kApplied);
+}
+
+TEST(TableBook, TheHistoryIsCutWhereItDoesNotFit) {
+  Book a;
+  for (int i = 0; i < 300; ++i) a.set("x", i, at(i));
+  const std::string text = a.table_text("t", 10'000);
+  EXPECT_LE(text.size(), 10'000U);
+  Book b;
+  ASSERT_TRUE(b.merge("t", text));
+  EXPECT_EQ(b.cells(), "x=299 ");
+  EXPECT_EQ(b.records().back().id, "300");
+  EXPECT_LT(b.records().size(), 100U);
+  EXPECT_EQ(a.table_text("t", 20), "") << "not even the cells";
+  // A replica that has more of it keeps that.
+  a.told("t");
+  ASSERT_TRUE(a.merge("t", text));
+  EXPECT_EQ(a.records().size(), 300U);
+}
+
+TEST(TableBook, WhatIsNoTableChangesNothing) {
+  Book a;
+  a.set("x", 5, at(1));
+  const std::string before = a.to_json();
+  for (const char* wrong : {"", "{}", "[]", R"({"cells":[],"next":1})",
+                            R"({"cells":[{"path":["x"],"limit":"much"}],"next":1,"records":[]})",
+                            R"({"cells":[],"next":-1,"records":[]})",
+                            R"({"cells":[],"next":1,"records":[{"id":"1"}]})"}) {
+    EXPECT_FALSE(a.merge("t", wrong)) << wrong;
+    EXPECT_EQ(a.to_json(), before);
+  }
+}
+
+}  // namespace
+}  // namespace weir::app::table_book_test
