@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+#include "policies/set/lineage.h"
+
 namespace weir::app {
+
+namespace {
+constexpr std::size_t kCountersTold = 20;  // after a reload, in the log
+}
 
 InForce InForce::of(const Configuration& configuration) {
   InForce out;
@@ -32,6 +39,30 @@ void refuse_loss(const InForce& before, Configuration& next) {
   if (!problems.has_errors()) return;
   problems.sort();
   next.set = nullptr;
+}
+
+void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
+                      TimePoint now, Log& log) {
+  using policies::Inheritance;
+  std::size_t left = kCountersTold;
+  for (const Inheritance& change :
+       policies::foretell_reload(policies::lineage_of(before), policies::lineage_of(next))) {
+    const policies::Lineage& of = change.of;
+    if (of.kind != policies::Lineage::Kind::counter || change.fate == Inheritance::Fate::goes)
+      continue;
+    if (left == 0) {
+      log.write(Level::info, LogLine("and more counters begin with this configuration"));
+      return;
+    }
+    --left;
+    const bool inherits = change.fate == Inheritance::Fate::inherits;
+    LogLine line(inherits ? "a counter begins with the history that is there"
+                          : "a counter counts from now on");
+    line.add("policy", of.owner).add("counter", of.text);
+    if (!inherits && of.length_ms > 0)
+      line.add("whole_at", iso_time(now + milliseconds{of.length_ms}));
+    log.write(Level::info, line);
+  }
 }
 
 }  // namespace weir::app

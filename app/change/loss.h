@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/support/configuration.h"
+#include "app/support/log.h"
 
 namespace weir::app {
 
@@ -22,5 +23,10 @@ struct InForce {
 /// matches none any more, and where no policies are left of some. Who means it says so: by taking
 /// the pattern out of `include`, by writing `policies: []`.
 void refuse_loss(const InForce& before, Configuration& next);
+
+/// What a reload means for counters, in the log: which begin with the history that is there, and
+/// from when the others count. `now`: wall clock.
+void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
+                      TimePoint now, Log& log);
 
 }  // namespace weir::app

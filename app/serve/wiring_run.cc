@@ -6,6 +6,7 @@
 #include <future>
 
 #include "admin/pulse.h"
+#include "app/change/loss.h"
 #include "app/serve/wiring_worker.h"
 #include "app/support/certificates.h"
 #include "app/support/command.h"
@@ -457,7 +458,10 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   });
   const bool all = co_await RollCall::complete(switched);
   // An override is no other configuration.
-  if (set_->source_hash != next.set->source_hash) loaded_ = Clock::wall();
+  if (set_->source_hash != next.set->source_hash) {
+    loaded_ = Clock::wall();
+    tell_of_counters(*set_, *next.set, loaded_, log_);
+  }
   set_ = next.set;
   failed_before_ = metrics_->sum(telemetry::Metric::reloads_failed);
   if (all) {

@@ -53,6 +53,9 @@ std::optional<std::vector<policies::Lineage>> read(const json::value& body) {
   return out;
 }
 
+/// Something that is counted now is lost.
+bool loses(Fate fate) { return fate == Fate::empties || fate == Fate::goes; }
+
 std::string_view word_of(Fate fate) {
   switch (fate) {
     case Fate::empties:
@@ -61,6 +64,8 @@ std::string_view word_of(Fate fate) {
       return "inherits";
     case Fate::goes:
       return "goes";
+    case Fate::begins:
+      return "begins";
   }
   return "";
 }
@@ -94,16 +99,16 @@ Against find_running(const std::string& given, const std::string& token_file) {
 }
 
 std::size_t emptied(const std::vector<policies::Inheritance>& changes) {
-  return static_cast<std::size_t>(std::count_if(
-      changes.begin(), changes.end(),
-      [](const policies::Inheritance& change) { return change.fate != Fate::inherits; }));
+  return static_cast<std::size_t>(
+      std::count_if(changes.begin(), changes.end(),
+                    [](const policies::Inheritance& change) { return loses(change.fate); }));
 }
 
 std::string against_text(const std::vector<policies::Inheritance>& changes, bool colours) {
   if (changes.empty()) return "reload: every counter, pattern and list goes on\n";
   std::string out;
   for (const policies::Inheritance& change : changes) {
-    const bool warns = change.fate != Fate::inherits;
+    const bool warns = loses(change.fate);
     out += "reload: ";
     if (warns && colours) out += "\033[33m";
     out += policies::text_of(change);

@@ -111,7 +111,8 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
     if (inherits) {
       change.fate = Inheritance::Fate::inherits;
     } else if (change.before.empty()) {
-      continue;  // new, as its owner is
+      if (line.kind != Lineage::Kind::counter) continue;  // new, as its owner is
+      change.fate = Inheritance::Fate::begins;
     }
     out.push_back(std::move(change));
   }
@@ -136,6 +137,13 @@ std::string text_of(const Inheritance& change) {
       break;
     case Inheritance::Fate::goes:
       return out + " is not in the new configuration";
+    case Inheritance::Fate::begins:
+      out += " is new: it counts from the load on";
+      if (change.of.length_ms > 0) {
+        out += ", and its window is whole " + duration_text(milliseconds{change.of.length_ms}) +
+               " later";
+      }
+      return out;
   }
   if (!change.before.empty() && change.before != change.of.text) {
     out += " (now: " + change.before + ")";

@@ -36,14 +36,15 @@ struct Inheritance {
     empties,   ///< it exists before and after, and starts empty: earlier counts are lost
     inherits,  ///< another identity, which begins with the history of a running one
     goes,      ///< nothing in the next configuration asks for it
+    begins,    ///< a counter of a new owner, without a history to start from
   };
   Fate fate = Fate::empties;
   Lineage of;          ///< goes: as it is running; else as it will be
   std::string before;  ///< the owner's item now; goes: empty
 };
 
-/// In the order of the next set, then of the running one. Omits unchanged items, and new items of
-/// an owner.
+/// In the order of the next set, then of the running one. Omits unchanged items, and new lists and
+/// patterns of a new owner.
 std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
                                          std::span<const Lineage> next);
 

@@ -33,7 +33,21 @@ TEST(Lineage, SaysNothingOfWhatGoesOn) {
   const std::string now = "policies:\n" + policy("a", "10m") + policy("b", "1h");
   EXPECT_EQ(foretold(now, now), "");
   EXPECT_EQ(foretold(now, "policies:\n" + policy("renamed", "10m") + policy("b", "1h")), "");
-  EXPECT_EQ(foretold(now, now + policy("new", "1d", ", when: 'path == \"/x\"'")), "");
+  EXPECT_EQ(foretold(now, now + "lists: {l: {of: user, kind: gray}}\n"), "");
+}
+
+TEST(Lineage, SaysFromWhenANewIndicatorCounts) {
+  const std::string now = "policies:\n" + policy("a", "10m", ", retain: 24h");
+  EXPECT_EQ(foretold(now, now + policy("new", "1d", ", when: 'path == \"/x\"'")),
+            "policy \"new\": count over the last 24h is new: it counts from the load on, and its "
+            "window is whole 24h later\n");
+  EXPECT_EQ(foretold(now, now + policy("same-events", "12h")),
+            "policy \"same-events\": count over the last 12h begins with the history that is "
+            "there\n");
+  // Amounts are not kept by who counts.
+  EXPECT_EQ(foretold(now, now + policy("sums", "1h", ", metric: sum(int(header.x_gold))")),
+            "policy \"sums\": sum over the last 1h is new: it counts from the load on, and its "
+            "window is whole 1h later\n");
 }
 
 TEST(Lineage, TellsWindowsThatBeginEmptyFromThoseWithAHistory) {
