@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "app/support/http_client.h"
 #include "core/assert.h"
 
 namespace weir::app {
@@ -41,6 +42,17 @@ authz::DoorSettings door_settings(const config::Server& settings) {
   out.head.head = static_cast<std::uint32_t>(settings.limits.head);
   out.body_bytes_max = settings.limits.body;
   return out;
+}
+
+std::string endpoint_text(const config::Endpoint& endpoint) {
+  if (endpoint.is_unix()) return "unix:" + endpoint.path;
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+Result<net::SocketAddress> door_address(const config::Endpoint& endpoint, std::string* message) {
+  if (endpoint.is_unix()) return net::SocketAddress::unix_path(endpoint.path);
+  return resolve(endpoint.host, endpoint.port, message);
 }
 
 boost::system::error_code is_taken(const net::SocketAddress& address) {

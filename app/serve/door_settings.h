@@ -1,10 +1,12 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+#include <string>
 
 #include "authz/check_request.h"
 #include "authz/door_context.h"
 #include "config/model.h"
+#include "core/result.h"
 #include "net/socket.h"
 
 namespace weir::app {
@@ -15,6 +17,11 @@ bool has_doors(const config::Server& settings) noexcept;
 authz::ClientRules client_rules(const config::Server::Authz& settings);
 authz::CheckRules check_rules(const config::Server& settings);
 authz::DoorSettings door_settings(const config::Server& settings);
+
+/// `127.0.0.1:8480`, `[::1]:8480`, `unix:/path`
+std::string endpoint_text(const config::Endpoint& endpoint);
+/// The message says what is wrong with a name, for people; null: nobody wants it.
+Result<net::SocketAddress> door_address(const config::Endpoint& endpoint, std::string* message);
 
 /// Whether somebody listens there, as an error; none: nobody does. With SO_REUSEPORT a second weir
 /// of the same user would share the port in silence, each with counts of its own. Without it the

@@ -14,4 +14,16 @@ std::uint64_t FullLists::hear(std::string_view list, std::uint64_t refused, Time
   return refused - std::exchange(told.refused, refused);
 }
 
+void FullLists::tell(const policies::PolicySet& set, const limiter::ListBank& bank, TimePoint now,
+                     Log& log) {
+  for (const policies::List& list : set.lists) {
+    const std::uint64_t count = hear(list.name, bank.refused(list.id), now);
+    if (count == 0) continue;
+    log.write(Level::warn, LogLine("a list is full; new keys are not held")
+                               .add("list", list.name)
+                               .add("max", static_cast<std::int64_t>(list.max))
+                               .add("refused", static_cast<std::int64_t>(count)));
+  }
+}
+
 }  // namespace weir::app

@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "app/support/log.h"
 #include "core/clock.h"
+#include "limiter/lists/lists.h"
+#include "policies/set/policy_set.h"
 
 namespace weir::app {
 
@@ -18,6 +21,8 @@ class FullLists {
   /// `refused`: the new entries that this list has refused since weir began. How many of them the
   /// log has to tell now; 0: it says nothing.
   std::uint64_t hear(std::string_view list, std::uint64_t refused, TimePoint now);
+  /// Asks all lists, and tells the log.
+  void tell(const policies::PolicySet& set, const limiter::ListBank& bank, TimePoint now, Log& log);
 
  private:
   struct Told {

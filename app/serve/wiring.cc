@@ -52,17 +52,6 @@ int fail(ExitCode code, const std::string& message) {
   return code;
 }
 
-std::string shown(const config::Endpoint& endpoint) {
-  if (endpoint.is_unix()) return "unix:" + endpoint.path;
-  const bool v6 = endpoint.host.find(':') != std::string::npos;
-  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
-}
-
-Result<net::SocketAddress> address_of(const config::Endpoint& endpoint, std::string* message) {
-  if (endpoint.is_unix()) return net::SocketAddress::unix_path(endpoint.path);
-  return resolve(endpoint.host, endpoint.port, message);
-}
-
 int cannot_listen(const char* door, const std::string& where,
                   const boost::system::error_code& error) {
   std::string message = std::string(door) + ": can't listen on " + where + ": " + error.message();
@@ -366,7 +355,7 @@ int Wiring::door_failed(const char* door, const config::Endpoint& at,
                         const boost::system::error_code& error) const {
   const std::string name = door;
   if (error == make_error_code(Error::refused)) {
-    return fail(kNo, name + ".listen " + shown(at) +
+    return fail(kNo, name + ".listen " + endpoint_text(at) +
                          " can be reached from other machines: it needs " + name +
                          ".token_file, or listen on 127.0.0.1 or a Unix socket");
   }
@@ -374,7 +363,7 @@ int Wiring::door_failed(const char* door, const config::Endpoint& at,
     return fail(kUnreachable, name + ".token_file " + (token_file ? token_file->value : "") +
                                   " can't be read, or is empty");
   }
-  return cannot_listen(door, shown(at), error);
+  return cannot_listen(door, endpoint_text(at), error);
 }
 
 // Last: its events are judged by workers that run.
@@ -382,8 +371,8 @@ int Wiring::open_api() {
   const config::Server::Api& settings = settings_.api;
   if (settings.none) return kOk;
   const config::Endpoint at = settings.listen ? settings.listen->value : kApiDefault;
-  const auto address = address_of(at, nullptr);
-  if (!address) return cannot_listen("api", shown(at), address.error());
+  const auto address = door_address(at, nullptr);
+  if (!address) return cannot_listen("api", endpoint_text(at), address.error());
   api::Workers& workers = *this;
   api::ApiSettings door{*address, std::nullopt};
   if (settings.token_file) door.token_file = settings.token_file->value;
@@ -400,18 +389,18 @@ int Wiring::open_api() {
   }
   // Nobody asked for it: a second weir on this machine goes without.
   log_.write(Level::warn, LogLine("no event API: its port is taken")
-                              .add("address", shown(at))
+                              .add("address", endpoint_text(at))
                               .add("hint", "set api.listen to another one, or to none"));
   return kOk;
 }
 
 /// The workers take the connections, and give those that tell of events to the event API.
 int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endpoint& at) {
-  if (const auto taken = is_taken(address)) return cannot_listen("api", shown(at), taken);
+  if (const auto taken = is_taken(address)) return cannot_listen("api", endpoint_text(at), taken);
   auto sockets = net::open_listeners(address, workers_.size());
-  if (!sockets) return cannot_listen("api", shown(at), sockets.error());
+  if (!sockets) return cannot_listen("api", endpoint_text(at), sockets.error());
   const auto bound = net::SocketAddress::of_socket(sockets->front().get());
-  if (!bound) return cannot_listen("api", shown(at), bound.error());
+  if (!bound) return cannot_listen("api", endpoint_text(at), bound.error());
   if (auto started = api_->start_behind(*bound); !started)
     return door_failed("api", at, settings_.api.token_file, started.error());
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -424,7 +413,7 @@ int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endp
       listening.set_value(w->doors->listen(std::move(fd)));
     });
     if (auto started = done.get(); !started)
-      return cannot_listen("api", shown(at), started.error());
+      return cannot_listen("api", endpoint_text(at), started.error());
   }
   return kOk;
 }
@@ -435,19 +424,21 @@ int Wiring::open_doors() {
   const admin::Stores stores{
       *counters_, *lists_,         *stats_,        *metrics_,
       secret_,    patterns_.get(), latency_.get(), proxy_settings_.upstream_name};
-  const auto bound = [](const config::Endpoint& endpoint) { return address_of(endpoint, nullptr); };
+  const auto bound = [](const config::Endpoint& endpoint) {
+    return door_address(endpoint, nullptr);
+  };
 
   const config::Endpoint& at = settings_.health.listen.value;
   const auto health_address = bound(at);
-  if (!health_address) return cannot_listen("health", shown(at), health_address.error());
+  if (!health_address) return cannot_listen("health", endpoint_text(at), health_address.error());
   health_ = std::make_unique<admin::HealthServer>(control_, admin::HealthSettings{*health_address},
                                                   operations, pulse, stores);
   if (auto started = health_->start(); !started)
-    return cannot_listen("health", shown(at), started.error());
+    return cannot_listen("health", endpoint_text(at), started.error());
 
   const config::Endpoint& back = settings_.admin.listen.value;
   const auto admin_address = bound(back);
-  if (!admin_address) return cannot_listen("admin", shown(back), admin_address.error());
+  if (!admin_address) return cannot_listen("admin", endpoint_text(back), admin_address.error());
   admin::AdminSettings admin_settings{*admin_address, std::nullopt};
   if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
   admin_settings.hosts = settings_.admin.hosts;
@@ -467,17 +458,18 @@ int Wiring::open_doors() {
   }
   const config::Endpoint& front = settings_.proxy.listen.value;
   const auto address = bound(front);
-  if (!address) return cannot_listen("proxy", shown(front), address.error());
-  if (const auto taken = is_taken(*address)) return cannot_listen("proxy", shown(front), taken);
+  if (!address) return cannot_listen("proxy", endpoint_text(front), address.error());
+  if (const auto taken = is_taken(*address))
+    return cannot_listen("proxy", endpoint_text(front), taken);
   auto sockets = net::open_listeners(*address, workers_.size());
-  if (!sockets) return cannot_listen("proxy", shown(front), sockets.error());
+  if (!sockets) return cannot_listen("proxy", endpoint_text(front), sockets.error());
 
   pool_->start();
   meet_redis();
   const auto started = listen_on_workers(std::move(*sockets), [](Worker& worker, net::Fd fd) {
     return worker.server.listen(std::move(fd));
   });
-  return started ? kOk : cannot_listen("proxy", shown(front), started.error());
+  return started ? kOk : cannot_listen("proxy", endpoint_text(front), started.error());
 }
 
 /// Each worker listens on its socket; the first failure, if there is one.
@@ -499,8 +491,8 @@ int Wiring::open_grpc() {
   const config::Server::Grpc& settings = settings_.grpc;
   if (settings.none) return kOk;
   const config::Endpoint at = settings.listen ? settings.listen->value : kGrpcDefault;
-  const auto address = address_of(at, nullptr);
-  if (!address) return cannot_listen("grpc", shown(at), address.error());
+  const auto address = door_address(at, nullptr);
+  if (!address) return cannot_listen("grpc", endpoint_text(at), address.error());
   boost::system::error_code error = is_taken(*address);
   if (!error) {
     auto sockets = net::open_listeners(*address, workers_.size());
@@ -515,12 +507,12 @@ int Wiring::open_grpc() {
     }
   }
   if (settings.listen || error != boost::system::errc::address_in_use) {
-    return cannot_listen("grpc", shown(at), error);
+    return cannot_listen("grpc", endpoint_text(at), error);
   }
   // Nobody asked for it: a second weir on this machine goes without.
   grpc_listens_ = false;
   log_.write(Level::warn, LogLine("no gRPC door: its port is taken")
-                              .add("address", shown(at))
+                              .add("address", endpoint_text(at))
                               .add("hint", "set grpc.listen to another one, or to none"));
   return kOk;
 }
@@ -543,7 +535,7 @@ void Wiring::begin_service() {
   if (fleet_ != nullptr) {
     fleet_->serve(*reload_, *tables_, *audit_, [this] {
       const bool draining = draining_ || ending_;
-      return Fleet::Here{shown(settings_.admin.listen.value),
+      return Fleet::Here{endpoint_text(settings_.admin.listen.value),
                          std::string(kVersion),
                          set_->source_hash,
                          loaded_,
@@ -580,19 +572,19 @@ void Wiring::begin_service() {
   give_back_memory_of_start();
   LogLine line("weir is ready");
   line.add("version", kVersion)
-      .add("proxy", settings_.proxy.upstream ? shown(settings_.proxy.listen.value) : "none")
+      .add("proxy", settings_.proxy.upstream ? endpoint_text(settings_.proxy.listen.value) : "none")
       .add("upstream", !settings_.proxy.upstream ? "none"
                        : settings_.proxy.upstream->value.is_unix()
-                           ? shown(settings_.proxy.upstream->value)
+                           ? endpoint_text(settings_.proxy.upstream->value)
                            : settings_.proxy.upstream_authority)
-      .add("admin", shown(settings_.admin.listen.value))
-      .add("health", shown(settings_.health.listen.value))
+      .add("admin", endpoint_text(settings_.admin.listen.value))
+      .add("health", endpoint_text(settings_.health.listen.value))
       .add("grpc", grpc_ == nullptr || !grpc_listens_ ? "none"
-                   : settings_.grpc.listen            ? shown(settings_.grpc.listen->value)
-                                                      : shown(kGrpcDefault))
+                   : settings_.grpc.listen            ? endpoint_text(settings_.grpc.listen->value)
+                                                      : endpoint_text(kGrpcDefault))
       .add("api", api_ == nullptr        ? "none"
-                  : settings_.api.listen ? shown(settings_.api.listen->value)
-                                         : shown(kApiDefault))
+                  : settings_.api.listen ? endpoint_text(settings_.api.listen->value)
+                                         : endpoint_text(kApiDefault))
       .add("threads", static_cast<std::int64_t>(workers_.size()))
       .add("policies", static_cast<std::int64_t>(set_->policy_count()))
       .add("config", set_->source_hash);

@@ -134,7 +134,6 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void do_on_worker(Worker& worker, std::function<void(Worker&)> what, std::function<void()> then);
   void close_unused_counters(const policies::PolicySet& set);
   void ask_about_redis();
-  void tell_of_full_lists(TimePoint now);
   void take_upstreams();
   struct StoreCall;
   std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);

@@ -171,7 +171,7 @@ void Wiring::tick() {
         [w = workers_.front().get()] { w->gate.advance_patterns(w->thread.now()); });
   }
   ask_about_redis();
-  tell_of_full_lists(now);
+  full_lists_.tell(*set_, *lists_, now, log_);
   if (names_ != nullptr && names_->tick(now)) take_upstreams();
   if (options_.every_second) options_.every_second(*metrics_, *stats_);
   second_.expires_after(std::chrono::seconds{1});
@@ -190,17 +190,6 @@ void Wiring::take_upstreams() {
       .add("first", addresses.front().to_string())
       .add("addresses", static_cast<std::int64_t>(addresses.size()));
   log_.write(Level::info, line);
-}
-
-void Wiring::tell_of_full_lists(TimePoint now) {
-  for (const policies::List& list : set_->lists) {
-    const std::uint64_t count = full_lists_.hear(list.name, lists_->refused(list.id), now);
-    if (count == 0) continue;
-    log_.write(Level::warn, LogLine("a list is full; new keys are not held")
-                                .add("list", list.name)
-                                .add("max", static_cast<std::int64_t>(list.max))
-                                .add("refused", static_cast<std::int64_t>(count)));
-  }
 }
 
 void Wiring::ask_about_redis() {
