@@ -4,12 +4,6 @@
 
 namespace weir::replay {
 
-void EventVerdicts::add(TimePoint time, Action effect) {
-  if (keep_ == Keep::all) all_.push_back(effect);
-  if (keep_ == Keep::severe && effect != Action::none) severe_.push_back({count_, time, effect});
-  ++count_;
-}
-
 void EventVerdicts::apply(const EventVerdicts& other, Tally& tally) {
   for (const Severe& theirs : other.severe_) {
     Action& ours = all_[theirs.at];

@@ -16,7 +16,11 @@ class EventVerdicts {
   enum class Keep : std::uint8_t { nothing, all, severe };
   explicit EventVerdicts(Keep keep) : keep_(keep) {}
 
-  void add(TimePoint time, Action effect);
+  void add(TimePoint time, Action effect) {
+    if (keep_ == Keep::all) all_.push_back(effect);
+    if (keep_ == Keep::severe && effect != Action::none) severe_.push_back({count_, time, effect});
+    ++count_;
+  }
   /// The severest counts: tells the tally, which has counted this one's, where the other's is.
   void apply(const EventVerdicts& other, Tally& tally);
   void clear();

@@ -114,19 +114,25 @@ bool Input::fill() {
     raw_end_ -= raw_begin_;
     raw_begin_ = 0;
   }
-  while (!raw_ended_ && raw_end_ < kRaw) {
-    const auto room = std::min<std::uint64_t>(kRaw - raw_end_, most_ - consumed_);
-    const ssize_t got = room == 0 ? 0 : ::read(fd_, raw_.get() + raw_end_, room);
+  const std::size_t got = read_raw({raw_.get() + raw_end_, kRaw - raw_end_});
+  raw_end_ += got;
+  return got != 0;
+}
+
+/// Bytes as the file holds them. 0: there are none, or no room.
+std::size_t Input::read_raw(std::span<char> into) {
+  while (!raw_ended_ && !into.empty()) {
+    const auto room = std::min<std::uint64_t>(into.size(), most_ - consumed_);
+    const ssize_t got = room == 0 ? 0 : ::read(fd_, into.data(), room);
     if (got > 0) {
-      raw_end_ += static_cast<std::size_t>(got);
       consumed_ += static_cast<std::uint64_t>(got);
-      return true;
+      return static_cast<std::size_t>(got);
     }
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) error_ = std::strerror(errno);
     raw_ended_ = true;
   }
-  return false;
+  return 0;
 }
 
 void Input::look_at_magic() {
@@ -153,7 +159,7 @@ std::size_t Input::read(std::span<char> into) {
   if (!error_.empty() || into.empty()) return 0;
   if (!started_) look_at_magic();
   if (!decoder_) {
-    if (raw_begin_ == raw_end_ && !fill()) return 0;
+    if (raw_begin_ == raw_end_) return read_raw(into);  // nothing is left of the first look
     const std::size_t size = std::min(into.size(), raw_end_ - raw_begin_);
     std::memcpy(into.data(), raw_.get() + raw_begin_, size);
     raw_begin_ += size;

@@ -29,6 +29,7 @@ class Input {
 
  private:
   bool fill();
+  std::size_t read_raw(std::span<char> into);
   bool find_frame();
   void look_at_magic();
 

@@ -1,25 +1,6 @@
 #include "replay/key_maxima.h"
 
-#include <algorithm>
-
 namespace weir::replay {
-
-void KeyMaxima::add(const Hash128& key, double value) { add_tag(key.lo == 0 ? 1 : key.lo, value); }
-
-void KeyMaxima::add_tag(std::uint64_t tag, double value) {
-  if (level_ > 0 && tag >> (64 - level_) != 0) return;
-  const std::size_t mask = cells_.size() - 1;
-  std::size_t at = tag & mask;
-  while (cells_[at].key != 0) {
-    if (cells_[at].key == tag) {
-      cells_[at].value = std::max(cells_[at].value, value);
-      return;
-    }
-    at = (at + 1) & mask;
-  }
-  cells_[at] = {tag, value};
-  if (++used_ > cells_.size() / 4 * 3 || used_ >= kKeys) grow();
-}
 
 void KeyMaxima::grow() {
   const bool full = used_ >= kKeys;

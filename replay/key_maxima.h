@@ -19,7 +19,7 @@ class KeyMaxima {
   void prefetch(const Hash128& key) const noexcept {
     prefetch_line(cells_.data() + (key.lo & (cells_.size() - 1)));
   }
-  void add(const Hash128& key, double value);
+  void add(const Hash128& key, double value) { add_tag(key.lo == 0 ? 1 : key.lo, value); }
   /// As if all that was added to the other had been added here.
   void merge(const KeyMaxima& other);
 
@@ -40,7 +40,21 @@ class KeyMaxima {
     double value = 0;
   };
   static constexpr std::size_t kLeast = 1024;
-  void add_tag(std::uint64_t tag, double value);
+  void add_tag(std::uint64_t tag, double value) {
+    if (level_ > 0 && tag >> (64 - level_) != 0) return;
+    const std::size_t mask = cells_.size() - 1;
+    Cell* const cells = cells_.data();
+    std::size_t at = tag & mask;
+    while (cells[at].key != 0) {
+      if (cells[at].key == tag) {
+        if (cells[at].value < value) cells[at].value = value;
+        return;
+      }
+      at = (at + 1) & mask;
+    }
+    cells[at] = {tag, value};
+    if (++used_ > cells_.size() / 4 * 3 || used_ >= kKeys) grow();
+  }
   void grow();
   void rebuild(std::size_t size);
 

@@ -106,9 +106,13 @@ void Tally::add_cell(const Row& row, std::size_t rung, std::optional<Number> lim
 }
 
 void Tally::reading(const Row& row) {
-  PolicyTally& tally = policies_[row.policy->index];
+  PolicyTally& tally = policies_.data()[row.policy->index];
   ++tally.events;
-  if (row.value.is_number()) {
+  if (row.value.is(Type::integer)) [[likely]] {
+    tally.has_values = true;
+    const auto value = static_cast<double>(row.value.as_integer());
+    tally.maxima.add(row.hash, tally.under ? -value : value);
+  } else if (row.value.is_number()) {
     tally.has_values = true;
     const double value = row.value.as_number().as_real();
     tally.maxima.add(row.hash, tally.under ? -value : value);

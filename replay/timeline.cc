@@ -31,6 +31,7 @@ void Timeline::widen() {
   columns_ = std::move(merged);
   first_ = first;
   width_ = milliseconds{wide};
+  last_ = kColumns;  // of none
 }
 
 void Timeline::add(TimePoint time, Action effect, std::uint64_t events) {
@@ -52,6 +53,8 @@ void Timeline::add(TimePoint time, Action effect, std::uint64_t events) {
   const auto index = static_cast<std::size_t>(at - first_);
   if (columns_.size() <= index) columns_.resize(index + 1);
   columns_[index][static_cast<std::size_t>(effect)] += events;
+  last_time_ = time;
+  last_ = index;
 }
 
 void Timeline::merge(const Timeline& other) {

@@ -16,7 +16,13 @@ class Timeline {
   static constexpr std::size_t kColumns = 60;
   using Counts = ByAction<std::uint64_t>;
 
-  void add(TimePoint time, Action effect) { add(time, effect, 1); }
+  void add(TimePoint time, Action effect) {
+    if (time == last_time_ && last_ < columns_.size()) {  // mostly: logs are of whole seconds
+      ++columns_.data()[last_][static_cast<std::size_t>(effect)];
+    } else {
+      add(time, effect, 1);
+    }
+  }
   /// As if all that was added to the other had been added here.
   void merge(const Timeline& other);
   /// An event that was added as `from` is `to`.
@@ -33,6 +39,8 @@ class Timeline {
   milliseconds width_{1'000};
   std::int64_t first_ = 0;  // number of the first column since 1970
   std::vector<Counts> columns_;
+  TimePoint last_time_{};  // of what was added last, and its column
+  std::size_t last_ = kColumns;
 };
 
 }  // namespace weir::replay

@@ -1,13 +1,17 @@
 #include "limiter/counters/charging.h"
 
 #include "limiter/counters/bank_impl.h"
+#include "limiter/kinds/ops.h"
 
 namespace weir::limiter {
+
+using RingCounts = WindowOps<std::uint32_t>;
 
 Charging::Charging(Bank& bank, CounterId id) noexcept
     : bank_(bank.impl_.get()), counter_(bank_->counter(id)) {
   // A radius looks into many keys, and events with their own times move the counter's clock.
   if (counter_ != nullptr && (counter_->grid || counter_->rule.own_time)) counter_ = nullptr;
+  is_packed_ = counter_ != nullptr && counter_->ops->charge == &RingCounts::charge;
 }
 
 void Charging::move(TimePoint now) noexcept {
@@ -15,29 +19,32 @@ void Charging::move(TimePoint now) noexcept {
   at_.emplace(bank_->instant(*counter_, now, true));
 }
 
-template <class F>
-[[gnu::always_inline]] inline Reading Charging::read(const Table::Place& place, const Amount& event,
-                                                     F&& f) const noexcept {
-  const std::scoped_lock hold(place.region->lock);
-  if (counter_->retired.load(std::memory_order_relaxed)) return Bank::Impl::itself_alone(&event);
-  Subject subject{*counter_, place, bank_->ages, bank_->arena,
-                  counter_->table->find(place, counter_->index)};
-  return f(subject);
+// In one piece for most counters: a call into each kind costs as much as the counting.
+void Charging::charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling,
+                      Undo* undo, Reading& r) noexcept {
+  place.region->lock.lock();
+  const bool retired = counter_->retired.load(std::memory_order_relaxed);
+  Slot* const slot = retired ? nullptr : counter_->table->find(place, counter_->index);
+  if (!is_packed_ || slot == nullptr ||
+      !RingCounts::charge_in_place(*slot, *counter_, bank_->arena, *at_, event, ceiling, undo, r)) {
+    r = charge_otherwise(slot, place, event, ceiling, undo);
+  }
+  place.region->lock.unlock();
 }
 
-Reading Charging::charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling,
-                         Undo* undo) noexcept {
-  return read(
-      place, event, [&](Subject & subject) __attribute__((always_inline)) {
-        return counter_->ops->charge(subject, *at_, event, ceiling, undo);
-      });
+Reading Charging::charge_otherwise(Slot* slot, const Table::Place& place, const Amount& event,
+                                   const Ceiling* ceiling, Undo* undo) noexcept {
+  if (counter_->retired.load(std::memory_order_relaxed)) return Bank::Impl::itself_alone(&event);
+  Subject subject{*counter_, place, bank_->ages, bank_->arena, slot};
+  return counter_->ops->charge(subject, *at_, event, ceiling, undo);
 }
 
 Reading Charging::peek(const Table::Place& place, const Amount& event) const noexcept {
-  return read(
-      place, event, [&](Subject & subject) __attribute__((always_inline)) {
-        return counter_->ops->peek(subject, *at_, &event);
-      });
+  const std::scoped_lock hold(place.region->lock);
+  if (counter_->retired.load(std::memory_order_relaxed)) return Bank::Impl::itself_alone(&event);
+  const Subject subject{*counter_, place, bank_->ages, bank_->arena,
+                        counter_->table->find(place, counter_->index)};
+  return counter_->ops->peek(subject, *at_, &event);
 }
 
 }  // namespace weir::limiter

@@ -28,19 +28,20 @@ class Charging {
     counter_->table->prefetch(place);
     return place;
   }
-  /// As Bank::charge(), at a place that find() gave. `undo` is as made.
-  Reading charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling,
-                 Undo* undo) noexcept;
+  /// As Bank::charge(), at a place that find() gave. `undo` and `r` are as made.
+  void charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling, Undo* undo,
+              Reading& r) noexcept;
   /// As Bank::peek(), with the event.
   Reading peek(const Table::Place& place, const Amount& event) const noexcept;
 
  private:
   void move(TimePoint now) noexcept;
-  template <class F>
-  Reading read(const Table::Place& place, const Amount& event, F&& f) const noexcept;
+  Reading charge_otherwise(Slot* slot, const Table::Place& place, const Amount& event,
+                           const Ceiling* ceiling, Undo* undo) noexcept;
 
   Bank::Impl* bank_;
   Counter* counter_;
+  bool is_packed_ = false;  // a count in a ring: charged in place, where the key is there already
   TimePoint now_{};
   std::optional<Instant> at_;  // of now_
 };

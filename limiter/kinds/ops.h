@@ -27,10 +27,9 @@ class WindowOps : WindowEntries<V> {
                         Undo* undo) noexcept {
     Reading r;  // one variable, so that it is built in the caller's storage
     if constexpr (kCount) {
-      if (s.slot != nullptr && !stale(s, now) &&
-          Packed<V>::charge(*s.slot, s.counter, s.arena, now, event, ceiling, undo, r)) {
+      if (s.slot != nullptr &&
+          charge_in_place(*s.slot, s.counter, s.arena, now, event, ceiling, undo, r))
         return r;
-      }
     }
     r = judge(s, now, event, ceiling, undo, [&](State<V>& state, Memory& memory, Undo& u) {
       u.what = Undo::What::charge;
@@ -38,6 +37,16 @@ class WindowOps : WindowEntries<V> {
       return true;
     });
     return r;
+  }
+
+  /// The same for a key that is there, where its event changes no more than a few bytes. False:
+  /// nothing has changed. `undo`, unless it is null, and `r` are as made.
+  [[gnu::always_inline]] static bool charge_in_place(Slot& slot, const Counter& counter,
+                                                     const Arena& arena, const Instant& now,
+                                                     const Amount& event, const Ceiling* ceiling,
+                                                     Undo* undo, Reading& r) noexcept {
+    return !stale(slot, counter, now) &&
+           Packed<V>::charge(slot, counter, arena, now, event, ceiling, undo, r);
   }
 
   static Reading reserve(Subject& s, const Instant& now, const Amount& event,
@@ -198,8 +207,11 @@ class WindowOps : WindowEntries<V> {
   }
 
   static bool stale(const Subject& s, const Instant& now) noexcept {
-    const auto since = static_cast<std::int32_t>(now.second - s.slot->touched);
-    return since > static_cast<std::int64_t>(s.counter.idle_seconds) || since < -61;
+    return stale(*s.slot, s.counter, now);
+  }
+  static bool stale(const Slot& slot, const Counter& counter, const Instant& now) noexcept {
+    const auto since = static_cast<std::int32_t>(now.second - slot.touched);
+    return since > static_cast<std::int64_t>(counter.idle_seconds) || since < -61;
   }
 
   static void unpin_stale(Subject& s, const Instant& now) noexcept {

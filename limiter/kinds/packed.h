@@ -20,8 +20,10 @@ namespace weir::limiter {
 template <class V>
 struct Packed {
   /// `undo`, unless it is null, and `r` are as made.
-  static bool charge(Slot& slot, const Counter& counter, const Arena& arena, const Instant& now,
-                     const Amount& event, const Ceiling* ceiling, Undo* undo, Reading& r) noexcept {
+  [[gnu::always_inline]] static bool charge(Slot& slot, const Counter& counter, const Arena& arena,
+                                            const Instant& now, const Amount& event,
+                                            const Ceiling* ceiling, Undo* undo,
+                                            Reading& r) noexcept {
     if (!counter.rule.plain || event.amount.is_real() || event.amount.integer() != 1) return false;
     bool done = false;
     std::uint32_t stamp = now.stamp;  // of the entry
@@ -110,8 +112,9 @@ struct Packed {
     std::uint16_t entry[6];
   };
 
-  static bool charge_ring(Slot& slot, const Counter& counter, const Instant& now,
-                          const Ceiling* ceiling, std::uint32_t& stamp, Reading& r) noexcept {
+  [[gnu::always_inline]] static bool charge_ring(Slot& slot, const Counter& counter,
+                                                 const Instant& now, const Ceiling* ceiling,
+                                                 std::uint32_t& stamp, Reading& r) noexcept {
     const std::int64_t age = now.age(slot.word[0]);
     if (age < 0) return false;
     Ring ring(slot, counter, now, age);
@@ -202,8 +205,9 @@ struct Packed {
     std::uint64_t total;
   };
 
-  static bool charge_block(Slot& slot, const Counter& counter, const Arena& arena,
-                           const Instant& now, const Ceiling* ceiling, Reading& r) noexcept {
+  [[gnu::always_inline]] static bool charge_block(Slot& slot, const Counter& counter,
+                                                  const Arena& arena, const Instant& now,
+                                                  const Ceiling* ceiling, Reading& r) noexcept {
     Block block(slot, arena);
     const std::int64_t age = now.age(block.newest());
     if (age < 0) return false;

@@ -130,7 +130,7 @@ class Driver final {
   ViewCounting view_counting_{work_, keys_, matching_};
   PatternJudging patterns_{work_,     keys_,   matching_, lists_,     store_,
                            planning_, ladder_, memory_,   row_giving_};
-  FlatJudging flat_{work_, keys_, matching_, row_giving_};
+  FlatJudging flat_{work_, keys_, matching_, lists_, row_giving_};
   Counting counting_{work_, lists_, store_, planning_, ladder_, patterns_};
   Settling settling_{work_,   keys_,   matching_,   store_,         planning_,
                      ladder_, memory_, row_giving_, view_counting_, patterns_};

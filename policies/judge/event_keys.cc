@@ -70,8 +70,6 @@ bool EventKeys::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
   } else if (id == kNoKey) {  // a place may be among its parts
     if (!load_key(key)) return false;
     hash_ = key_hash();
-  } else if (key.size() == 1) {
-    if (!hash_part(key.front())) return false;
   } else {
     builder_.start();
     for (std::size_t i = 0; i < key.size(); ++i) {
@@ -88,20 +86,21 @@ bool EventKeys::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
 }
 
 /// A key of one part, which is mostly the caller's address.
-bool EventKeys::hash_part(const KeySlot& part) {
-  Address masked;
-  const Value value = key_part(part, work_.frame.load(part.slot), masked);
+bool EventKeys::hash_part(const KeySlot& part, KeyId id) {
+  const Value value = work_.frame.load(part.slot);
   builder_.start();
   if (value.is(Type::address)) {
-    hash_ = addresses_.get(value.as_address(), [&] {
-      builder_.add_address(value.as_address());
+    const Address masked = value.as_address().masked(part.v4_bits, part.v6_bits);
+    hash_ = addresses_.get(masked, [&] {
+      builder_.add_address(masked);
       return builder_.hash(work_.secret);
     });
-    return true;
+  } else {
+    bad_part_ = 0;
+    if (!builder_.add(value)) return false;
+    hash_ = builder_.hash(work_.secret);
   }
-  bad_part_ = 0;
-  if (!builder_.add(value)) return false;
-  hash_ = builder_.hash(work_.secret);
+  hashed_.data()[id] = {round_, hash_};
   return true;
 }
 

@@ -42,7 +42,9 @@ class EventKeys final {
   /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
   bool hash_key(const std::vector<KeySlot>& key, KeyId id) {
-    if (id == kNoKey || hashed_.data()[id].round != round_) return hash_new_key(key, id);
+    if (id == kNoKey) return hash_new_key(key, id);
+    if (hashed_.data()[id].round != round_)
+      return key.size() == 1 ? hash_part(key.front(), id) : hash_new_key(key, id);
     hash_ = hashed_.data()[id].hash;
     return true;
   }
@@ -58,7 +60,7 @@ class EventKeys final {
     Hash128 hash;
   };
   bool hash_new_key(const std::vector<KeySlot>& key, KeyId id);
-  bool hash_part(const KeySlot& part);
+  bool hash_part(const KeySlot& part, KeyId id);
   limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
 
   Judging& work_;

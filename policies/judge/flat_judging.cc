@@ -11,7 +11,7 @@ bool FlatJudging::charge(const Occurrence& occurrence, Instant at, const JudgeOp
   FlatPlan* const flat = matching_.flat_plan();
   if (flat == nullptr || !work_.plan().lists.empty()) return false;
   if (!flat->outcomes.empty() && !is_foreseen(*flat, occurrence, options.answer)) return false;
-  if (!find_keys(*flat, options.rows) || !stay_calm(*flat, at)) return false;
+  if (!find_keys(*flat, at, options.rows) || !stay_calm(*flat, at)) return false;
   flat_ = flat;
   bool calm = true;
   charged_ = 0;
@@ -55,26 +55,27 @@ FlatPlan::Comes FlatJudging::comes_of(const FlatPlan& flat, const Occurrence& oc
   return something ? FlatPlan::Comes::something : FlatPlan::Comes::nothing;
 }
 
-/// False: a part is missing.
-bool FlatJudging::find_key(FlatPolicy& policy) {
+/// False: a part is missing, or a list of the policy's own has the key.
+[[gnu::always_inline]] inline bool FlatJudging::find_key(FlatPolicy& policy, Instant at) {
   const Binding& binding = *policy.binding;
   if (!keys_.hash_key(binding.key, binding.key_id)) return false;
   static_cast<Hash128&>(policy.planned.key) = keys_.hash().owned_by(policy.counter->what);
+  if (!policy.policy->own_lists.empty() && lists_.is_on_own_list(*policy.policy, at)) return false;
   if (binding.member_id == kNoKey) return true;
   const bool there = keys_.hash_key(binding.member, binding.member_id);
   policy.planned.amount.member = keys_.hash().lo;
   return there;
 }
 
-/// False: a key is missing, and its policy has to say what becomes of that.
-bool FlatJudging::find_keys(FlatPlan& flat, RowSink* rows) {
+/// False: a policy has more to say about its key.
+bool FlatJudging::find_keys(FlatPlan& flat, Instant at, RowSink* rows) {
   for (FlatPolicy& policy : flat.policies) {
-    if (!find_key(policy)) return false;
+    if (!find_key(policy, at)) return false;
     policy.place = policy.charging.find(policy.planned.key);
     if (rows != nullptr) rows->expect(*policy.policy, policy.planned.key);
   }
   return std::all_of(flat.outcomes.begin(), flat.outcomes.end(),
-                     [&](FlatPolicy& policy) { return find_key(policy); });
+                     [&](FlatPolicy& policy) { return find_key(policy, at); });
 }
 
 /// An outcome that does not come true counts nothing, but until its answer the request was in
@@ -84,7 +85,7 @@ bool FlatJudging::stay_calm(FlatPlan& flat, Instant at) {
     if (policy.calm > 0 && !work_.loud.may_be(policy.policy->index, policy.planned.key))
       return true;
     policy.place = policy.charging.find(policy.planned.key);
-    policy.charging.move_to(policy.counter->wall_clock ? at.wall : at.now);
+    policy.charging.move_to(policy.wall_clock ? at.wall : at.now);
     policy.planned.reading = policy.charging.peek(policy.place, policy.planned.amount);
     return policy.is_calm();
   });

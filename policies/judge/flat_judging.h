@@ -6,6 +6,7 @@
 #include "policies/judge/event_keys.h"
 #include "policies/judge/event_matching.h"
 #include "policies/judge/flat_plan.h"
+#include "policies/judge/list_checks.h"
 #include "policies/judge/row_giving.h"
 #include "policies/judgement/judge_options.h"
 
@@ -16,8 +17,9 @@ namespace weir::policies {
 /// written. It says and counts what the general way does; the tests compare both.
 class FlatJudging final {
  public:
-  FlatJudging(Judging& work, EventKeys& keys, EventMatching& matching, RowGiving& rows) noexcept
-      : work_(work), keys_(keys), matching_(matching), rows_(rows) {}
+  FlatJudging(Judging& work, EventKeys& keys, EventMatching& matching, const ListChecks& lists,
+              RowGiving& rows) noexcept
+      : work_(work), keys_(keys), matching_(matching), lists_(lists), rows_(rows) {}
 
   /// After match(). Counts the event; false: nothing has been counted, and the general way goes on.
   bool charge(const Occurrence& occurrence, Instant at, const JudgeOptions& options);
@@ -36,13 +38,14 @@ class FlatJudging final {
   bool is_foreseen(FlatPlan& flat, const Occurrence& occurrence, const Answer* answer);
   FlatPlan::Comes comes_of(const FlatPlan& flat, const Occurrence& occurrence,
                            const Answer& answer);
-  bool find_keys(FlatPlan& flat, RowSink* rows);
-  bool find_key(FlatPolicy& policy);
+  bool find_keys(FlatPlan& flat, Instant at, RowSink* rows);
+  bool find_key(FlatPolicy& policy, Instant at);
   bool stay_calm(FlatPlan& flat, Instant at);
 
   Judging& work_;
   EventKeys& keys_;
   EventMatching& matching_;
+  const ListChecks& lists_;
   RowGiving& rows_;
   FlatPlan* flat_ = nullptr;  // of the event under judgement
   std::size_t charged_ = 0;   // of its policies

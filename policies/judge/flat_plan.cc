@@ -13,7 +13,7 @@ bool is_of_request(const PolicySet& set, const std::vector<KeySlot>& key) {
 }
 
 bool is_flat(const PolicySet& set, const Policy& policy, const Binding& binding) {
-  if (!binding.plain || !binding.counts || !binding.calm) return false;
+  if (!binding.by_key || !binding.counts || !binding.calm) return false;
   const Counter& counter = set.counters[policy.counters.front()];
   // Tries that count whatever is answered are reserved all the same.
   if (binding.outcome && counter.always) return false;
@@ -64,10 +64,12 @@ FlatPolicy::FlatPolicy(const Judging& work, const Policy& of, std::uint16_t bind
       counter(&work.set->counters[of.counters.front()]),
       cells(work.loaded->policy_cells[of.index]),
       charging(work.bank, counter->id),
+      wall_clock(counter->wall_clock),
       calm(binding->calm.value_or(0)) {
   planned.counter = of.counters.front();
   planned.counts = true;
   if (!binding->outcome) note_ceiling(*this, planned);
+  capped = planned.has_ceiling && !counter->always;
 }
 
 std::unique_ptr<FlatPlan> make_flat_plan(const Judging& work,

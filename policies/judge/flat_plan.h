@@ -20,6 +20,7 @@ struct FlatPolicy {
   const Counter* counter;
   StatsCells* cells;
   limiter::Charging charging;
+  bool wall_clock, capped = false;
   std::int64_t calm;  ///< no rung holds while the reading is no higher
 
   // Of one event. Beside the key, only the reading and its undo change.
@@ -34,11 +35,11 @@ struct FlatPolicy {
   }
   /// Nothing but a missing field keeps it from charging the counter.
   void charge(Instant at) noexcept {
-    charging.move_to(counter->wall_clock ? at.wall : at.now);
+    charging.move_to(wall_clock ? at.wall : at.now);
     planned.undo = {};
-    planned.reading = charging.charge(
-        place, planned.amount, planned.has_ceiling && !counter->always ? &planned.ceiling : nullptr,
-        &planned.undo);
+    planned.reading = {};
+    charging.charge(place, planned.amount, capped ? &planned.ceiling : nullptr, &planned.undo,
+                    planned.reading);
   }
 };
 

@@ -119,6 +119,14 @@ bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
   return refused;
 }
 
+bool ListChecks::is_on_own_list(const Policy& policy, Instant at) const {
+  return std::any_of(policy.own_lists.begin(), policy.own_lists.end(), [&](ListIndex index) {
+    const List& list = work_.set->lists[index];
+    return work_.list_bank.size(list.id) != 0 &&
+           work_.list_bank.find(list.id, keys_.hash().owned_by(list.identity), at.now).listed;
+  });
+}
+
 bool ListChecks::refused_by_list() const {
   return std::any_of(work_.plan().lists.begin(), work_.plan().lists.end(), [&](const ListHit& hit) {
     const List& list = work_.set->lists[hit.list];

@@ -17,6 +17,8 @@ class ListChecks final : public ListOracle {
   bool look_at_lists(Instant at, Trace* trace);
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
   bool own_lists_refuse(const Policy& policy, Instant at);
+  /// Whether one of the policy's own lists has an entry for the key that was hashed last.
+  bool is_on_own_list(const Policy& policy, Instant at) const;
   bool refused_by_list() const;
 
  private:

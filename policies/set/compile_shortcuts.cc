@@ -86,10 +86,10 @@ std::optional<std::int64_t> calm_of(const Policy& policy, const Binding& binding
 
 /// Whether the policy counts events, or their different members, with one counter under a key, and
 /// compares with numbers.
-bool is_plain(const Policy& policy, const Binding& binding, const PolicySet& set) {
+bool is_by_key(const Policy& policy, const Binding& binding, const PolicySet& set) {
   if (!policy.has_metric || policy.pattern || policy.is_meter || !policy.meters.empty())
     return false;
-  if (policy.counters.size() != 1 || policy.guarded_only || !policy.own_lists.empty()) return false;
+  if (policy.counters.size() != 1 || policy.guarded_only) return false;
   if (policy.own_time || binding.when || binding.late_amount) return false;
   const bool members = policy.metric == Metric::distinct && binding.member_id != kNoKey;
   if (policy.reads_amount && !members) return false;
@@ -150,7 +150,10 @@ void note_shortcuts(PolicySet& set) {
   set.keys = keys.size();
   note_common_counters(set);
   for (Policy& policy : set.policies) {
-    for (Binding& binding : policy.bindings) binding.plain = is_plain(policy, binding, set);
+    for (Binding& binding : policy.bindings) {
+      binding.by_key = is_by_key(policy, binding, set);
+      binding.plain = binding.by_key && policy.own_lists.empty();
+    }
   }
   for (const Counter& counter : set.counters) {
     set.any_shadow = set.any_shadow || counter.shadow;

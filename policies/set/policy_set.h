@@ -90,7 +90,8 @@ struct Binding {
   std::vector<KeySlot> member;  ///< the arguments of distinct and exists, if all are slots
   KeyId member_id = kNoKey;
   std::vector<std::optional<Number>> limits;  ///< of all rungs, if they are numbers; else empty
-  bool plain = false;                ///< needs only the key of an event (Planning::plan_plain)
+  bool by_key = false;  ///< needs nothing of an event but fields for its key, and perhaps a member
+  bool plain = false;   ///< the same, and its policy has no lists (Planning::plan_plain)
   std::optional<std::int64_t> calm;  ///< no rung holds while all readings are integers up to it
 };
 

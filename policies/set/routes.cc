@@ -1,7 +1,7 @@
 #include "policies/set/routes.h"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 namespace weir::policies {
 namespace {
@@ -26,7 +26,9 @@ bool is_name(std::string_view text) {
 
 /// Cuts the first segment off; `rest` starts behind a '/'.
 std::string_view next_segment(std::string_view& rest) {
-  const auto slash = rest.find('/');
+  std::size_t slash = 0;  // a few bytes away: no call
+  while (slash < rest.size() && rest[slash] != '/') ++slash;
+  if (slash == rest.size()) slash = std::string_view::npos;
   const auto segment = rest.substr(0, slash);
   rest = slash == std::string_view::npos ? std::string_view{} : rest.substr(slash + 1);
   return segment;
@@ -126,11 +128,47 @@ struct Routes::Node {
     std::string method;  // "*": any
     std::uint16_t id;
   };
-  std::map<std::string, Node, std::less<>> literals;
+  /// The node below a literal segment; null: there is none.
+  const Node* child(std::string_view segment) const noexcept;
+  Node& add_child(const std::string& segment);
+
+  struct Literal {
+    std::size_t size;  // of the text, and how it begins: mostly that tells it from the others
+    char first;
+    std::string text;
+    std::unique_ptr<Node> node;
+  };
+  static constexpr std::size_t kFew = 12;  // are looked through faster than halved
+
+  std::vector<Literal> literals;  // ascending
   std::unique_ptr<Node> parameter;
   std::vector<Leaf> here;   // the path ends at this node
   std::vector<Leaf> below;  // at least one more segment follows
 };
+
+const Routes::Node* Routes::Node::child(std::string_view segment) const noexcept {
+  const char first = segment.empty() ? '\0' : segment.front();
+  if (literals.size() <= kFew) {
+    for (const Literal& literal : literals) {
+      if (literal.size == segment.size() && literal.first == first && literal.text == segment)
+        return literal.node.get();
+    }
+    return nullptr;
+  }
+  const auto found = std::lower_bound(
+      literals.begin(), literals.end(), segment,
+      [](const Literal& literal, std::string_view text) { return literal.text < text; });
+  return found != literals.end() && found->text == segment ? found->node.get() : nullptr;
+}
+
+Routes::Node& Routes::Node::add_child(const std::string& segment) {
+  const auto at = std::lower_bound(
+      literals.begin(), literals.end(), segment,
+      [](const Literal& literal, const std::string& text) { return literal.text < text; });
+  if (at != literals.end() && at->text == segment) return *at->node;
+  const char first = segment.empty() ? '\0' : segment.front();
+  return *literals.insert(at, {segment.size(), first, segment, std::make_unique<Node>()})->node;
+}
 
 Routes::Routes() : root_(std::make_unique<Node>()) {}
 Routes::~Routes() = default;
@@ -145,7 +183,7 @@ void Routes::add(const Route& route, std::uint16_t id) {
       return;
     }
     if (segment.kind == Route::Segment::Kind::literal) {
-      node = &node->literals[segment.text];
+      node = &node->add_child(segment.text);
     } else {
       if (!node->parameter) node->parameter = std::make_unique<Node>();
       node = node->parameter.get();
@@ -171,9 +209,7 @@ void Routes::match_raw(std::string_view method, std::string_view path, Found fou
     emit(node.below);
     if (node.literals.empty() && !node.parameter) return;
     const std::string_view segment = next_segment(rest);
-    if (const auto child = node.literals.find(segment); child != node.literals.end()) {
-      self(self, child->second, rest);
-    }
+    if (const Node* const child = node.child(segment)) self(self, *child, rest);
     if (node.parameter) self(self, *node.parameter, rest);
   };
   if (path.starts_with('/')) path.remove_prefix(1);

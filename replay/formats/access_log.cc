@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <utility>
 
 #include "core/assert.h"
 #include "replay/formats.h"
@@ -30,6 +31,7 @@ class AccessLog final : public Format {
       columns_.push_back(static_cast<std::size_t>(found - splitter_.columns().begin()));
       presets_.push_back({used.slot, {}});
     }
+    splitter_.want_only(columns_);
   }
 
   Got read(std::string_view text, Row& row) override {
@@ -52,13 +54,15 @@ class AccessLog final : public Format {
 /// Builds requests. Columns that the format lacks stay unknown, which is null in expressions.
 class RequestLog final : public Format {
  public:
-  /// `recording`: reads the lines that begin with a brace; null: they are lines like others.
+  /// `formats`: the longer one first, if there are two. `recording`: reads the lines that begin
+  /// with a brace; null: they are lines like others.
   RequestLog(std::vector<LogFormat> formats, std::unique_ptr<Format> recording,
              const policies::PolicySet& set)
       : tolerant_(formats.size() > 1), recording_(std::move(recording)), parts_(set) {
-    for (LogFormat& format : formats) {
-      kinds_.emplace_back(std::move(format));
-    }
+    const Reads reads(set);
+    // A combined line is a common one and two headers, which may be nobody's concern.
+    if (tolerant_ && !reads.headers) formats.erase(formats.begin(), formats.end() - 1);
+    for (LogFormat& format : formats) kinds_.emplace_back(std::move(format), reads);
   }
 
   Got read(std::string_view text, Row& row) override {
@@ -66,7 +70,7 @@ class RequestLog final : public Format {
       const Got got = recording_->read(text, row);
       return got == Got::bad ? bad(recording_->fault().column - 1, recording_->fault().why) : got;
     }
-    row.recorded = false;
+    if (std::exchange(row.recorded, false)) row = {};
     // Lines of one file are mostly of one kind: the one that fitted last is tried first.
     Kind* kind = &kinds_[last_];
     if (!kind->splitter.split(text, tolerant_)) {
@@ -91,9 +95,23 @@ class RequestLog final : public Format {
   }
 
  private:
-  /// A format, and where in it the parts of a request stand.
+  /// What the policies read beside the parts that every request has.
+  struct Reads {
+    explicit Reads(const policies::PolicySet& set) {
+      for (std::size_t id = 0; id < set.slots.size(); ++id) {
+        const policies::Slot& slot = set.slots[static_cast<policies::SlotId>(id)];
+        if (slot.kind != policies::Slot::Kind::attribute) continue;
+        const std::string_view name = slot.extractor->name;
+        headers = headers || name == "header" || name == "cookie" || name == "body";
+        answer = answer || name.starts_with("response.");
+      }
+    }
+    bool headers = false, answer = false;
+  };
+
+  /// A format, and where in it the parts of a request stand that somebody reads.
   struct Kind {
-    explicit Kind(LogFormat format)
+    Kind(LogFormat format, Reads reads)
         : splitter(std::move(format),
                    RecordTime(config::SourceDef::Time::pattern, config::kLogTime)) {
       const auto& columns = splitter.columns();
@@ -110,17 +128,21 @@ class RequestLog final : public Format {
         else if (name == "status")
           status = i;
         else if (name == "bytes")
-          bytes = i;
+          bytes = reads.answer ? i : kNone;
         else if (name == "query")
           query = i;
-        else if (name.starts_with("response_"))
-          answers.push_back({wire_name(name.substr(9)), i});
-        else if (name != "ident" && name != "user" && name != "path" && name != "protocol" &&
-                 name != "port" && name != "micros" && name != "seconds" && name != "pid" &&
-                 name != "bytes_in") {
-          headers.push_back({wire_name(name), i});
+        else if (name.starts_with("response_")) {
+          if (reads.answer) answers.push_back({wire_name(name.substr(9)), i});
+        } else if (name != "ident" && name != "user" && name != "path" && name != "protocol" &&
+                   name != "port" && name != "micros" && name != "seconds" && name != "pid" &&
+                   name != "bytes_in") {
+          if (reads.headers) headers.push_back({wire_name(name), i});
         }
       }
+      std::vector<std::size_t> wanted{ip, method, url, host, status, bytes, query};
+      for (const Named& named : headers) wanted.push_back(named.column);
+      for (const Named& named : answers) wanted.push_back(named.column);
+      splitter.want_only(wanted);
     }
     static std::string wire_name(std::string name) {
       std::replace(name.begin(), name.end(), '_', '-');
@@ -151,22 +173,22 @@ class RequestLog final : public Format {
       return column == Kind::kNone ? std::string_view{} : line[column];
     };
     row.time = line.time();
+    // What no access log tells is as made (read()), and stays so.
     Request& request = row.request;
-    request = {};
     request.time = row.time;
+    request.path = request.query = {};
     request.method = value(kind.method);
     request.target = value(kind.url);
     if (request.method.empty() || request.target.empty()) return bad(0, kNoRequest);
     const auto client = Address::parse(value(kind.ip));
     if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
     request.client = *client;
-    request.host = parts_.host_of(value(kind.host));
+    request.host = kind.host == Kind::kNone ? std::string_view{} : parts_.host_of(value(kind.host));
     const RequestTarget::Taken taken = parts_.take(request);
     if (taken == RequestTarget::Taken::none) return bad(offset_of(text, value(kind.url)), kBadPath);
     row.refused = taken == RequestTarget::Taken::refused;
-    request.body_state = BodyState::not_read;
-
-    request.headers = collect(kind.headers, line, headers_, 0);
+    request.headers = {};
+    if (!kind.headers.empty()) request.headers = collect(kind.headers, line, headers_, 0);
     return take_answer(kind, text, row);
   }
 
@@ -184,7 +206,8 @@ class RequestLog final : public Format {
   }
 
   Got take_answer(const Kind& kind, std::string_view text, Row& row) {
-    row.answer = {};
+    row.answer.status = 0;
+    row.answer.headers = {};
     const std::string_view status =
         kind.status == Kind::kNone ? std::string_view{} : kind.splitter[kind.status];
     if (status.data() != nullptr) {
@@ -200,8 +223,8 @@ class RequestLog final : public Format {
       if (answer_headers_.empty()) answer_headers_.resize(1);
       answer_headers_.front() = {"content-length", kind.splitter[kind.bytes]};
     }
-    row.answer.headers = collect(kind.answers, kind.splitter, answer_headers_, sized ? 1 : 0);
-    row.answer.body_state = BodyState::not_read;
+    if (sized || !kind.answers.empty())
+      row.answer.headers = collect(kind.answers, kind.splitter, answer_headers_, sized ? 1 : 0);
     return Got::row;
   }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace weir::replay {
 namespace {
@@ -105,6 +106,27 @@ LogSplitter::LogSplitter(config::LogFormat format, RecordTime time)
   }
 }
 
+std::size_t LogSplitter::columns_of(const Step& step) noexcept {
+  switch (step.kind) {
+    case Kind::request:
+      return 4;
+    case Kind::time:
+      return 0;
+    case Kind::field:
+      return 1;
+    default:
+      return step.kind == Kind::url ? 2 : 3;
+  }
+}
+
+void LogSplitter::want_only(const std::vector<std::size_t>& columns) {
+  for (Step& step : steps_) {
+    step.wanted = std::any_of(columns.begin(), columns.end(), [&](std::size_t column) {
+      return column >= step.column && column < step.column + columns_of(step);
+    });
+  }
+}
+
 void LogSplitter::put_url(std::string_view* values, std::string_view url) noexcept {
   values[0] = url;
   values[1] = url.substr(0, find_byte(url, 0, '?'));
@@ -114,7 +136,10 @@ void LogSplitter::put_request(std::string_view* values, std::string_view value) 
   for (std::size_t i = 0; i < 4; ++i) values[i] = {};
   const std::size_t first = find_byte(value, 0, ' ');
   if (first == 0 || first == std::string_view::npos) return;  // `-`, or bytes that are not HTTP
-  std::size_t last = value.rfind(' ');
+  constexpr std::string_view kProtocol = " HTTP/1.1";         // mostly; and it has no blank in it
+  std::size_t last = value.size() > first + kProtocol.size() && value.ends_with(kProtocol)
+                         ? value.size() - kProtocol.size()
+                         : value.rfind(' ');
   if (last == first) last = value.size();  // HTTP/0.9
   values[0] = value.substr(0, first);
   put_url(values + 1, value.substr(first + 1, last - first - 1));
@@ -159,7 +184,13 @@ inline bool LogSplitter::take_literal(const Literal& literal, std::string_view l
   return true;
 }
 
-std::string_view LogSplitter::unescaped(std::string_view value) {
+/// The value itself if it has no escapes.
+std::string_view LogSplitter::unescaped(std::string_view value, std::size_t line_size) {
+  if (value.find('\\') == std::string_view::npos) return value;
+  if (!std::exchange(has_unescaped_, true)) {
+    unescaped_.clear();
+    unescaped_.reserve(line_size);  // decoding never grows: views into it stay valid
+  }
   const std::size_t start = unescaped_.size();
   unescape(value, unescaped_);
   return std::string_view(unescaped_).substr(start);
@@ -167,11 +198,7 @@ std::string_view LogSplitter::unescaped(std::string_view value) {
 
 bool LogSplitter::split(std::string_view line, bool tail) {
   std::size_t at = 0;
-  const bool escapes = line.find('\\') != std::string_view::npos;
-  if (escapes) {
-    unescaped_.clear();
-    unescaped_.reserve(line.size());  // decoding never grows: views into it stay valid
-  }
+  has_unescaped_ = false;
   if (!take_literal(front_, line, at)) return false;
   for (const Step& step : steps_) {
     if (step.kind == Kind::time) {
@@ -184,8 +211,10 @@ bool LogSplitter::split(std::string_view line, bool tail) {
       } else if (tail || step.kind != Kind::request) {
         end = std::min(line.find(' ', at), line.size());
       }
-      const std::string_view value(line.data() + at, end - at);
-      put(step, escapes && step.quoted ? unescaped(value) : value);
+      if (step.wanted) {
+        const std::string_view value(line.data() + at, end - at);
+        put(step, step.quoted ? unescaped(value, line.size()) : value);
+      }
       at = end;
     }
     if (!take_literal(step.behind, line, at)) return false;

@@ -23,6 +23,10 @@ class LogSplitter {
   /// error. LineReader::kPadding bytes behind the line must be readable.
   bool split(std::string_view line, bool tail = false);
 
+  /// Only these columns will be read, by index: the others need not be cut out. All, until it is
+  /// called.
+  void want_only(const std::vector<std::size_t>& columns);
+
   const std::vector<std::string>& columns() const noexcept { return format_.columns; }
   std::string_view operator[](std::size_t column) const noexcept {
     return values_.data()[column];  // the format's own: no check for each value of each line
@@ -47,6 +51,7 @@ class LogSplitter {
     bool dash_is_null = false;
     bool quoted = false;  // a value between quotes
     bool last = false;    // a value that no literal ends
+    bool wanted = true;   // somebody reads one of its columns
     char stop = 0;        // the end of a value
     std::size_t column = 0;
     Literal behind;
@@ -58,7 +63,8 @@ class LogSplitter {
   }
   bool take_literal(const Literal& literal, std::string_view line, std::size_t& at) noexcept;
   bool take_time(std::string_view line, std::size_t& at) noexcept;
-  std::string_view unescaped(std::string_view value);
+  static std::size_t columns_of(const Step& step) noexcept;
+  std::string_view unescaped(std::string_view value, std::size_t line_size);
   void put(const Step& step, std::string_view value) noexcept;
   static void put_request(std::string_view* values, std::string_view value) noexcept;
   static void put_url(std::string_view* values, std::string_view url) noexcept;
@@ -69,6 +75,7 @@ class LogSplitter {
   RecordTime time_;
   std::vector<std::string_view> values_;
   std::string unescaped_;
+  bool has_unescaped_ = false;  // this line
   TimePoint at_{};
   std::size_t offset_ = 0;
   std::string_view why_;

@@ -182,10 +182,17 @@ TEST(AccessLog, values_in_quotes_mean_what_their_escapes_say) {
                   "user_agent=\t\b\n"));
 }
 
-/// `ts METHOD path?query ip host status headers...` of each request.
-std::vector<std::string> requests_of(const std::string& format, const std::string& text) {
+/// `ts METHOD path?query ip host status headers...` of each request. `reads_headers`: some policy
+/// does.
+std::vector<std::string> requests_of(const std::string& format, const std::string& text,
+                                     bool reads_headers = true) {
   std::string problem;
-  const policies::PolicySet set;
+  policies::PolicySet set;
+  for (const std::string_view name : {"header", "response.header"}) {
+    policies::Argument argument;
+    argument.name = "x-any";
+    if (reads_headers) set.slots.attribute(*policies::find_extractor(name), argument);
+  }
   auto reader = make_request_format(format, set, problem);
   if (reader == nullptr) return {problem};
   const ScratchFiles files;
@@ -223,6 +230,18 @@ TEST(Requests, lines_of_common_and_combined_logs_are_requests_even_in_one_file) 
                           "user-agent=curl <content-length=17",
                           "1431857103000 POST /x? ::1 (no host) 401",
                           "1431857103000 GET /x? 1.2.3.4 h.example 200"));
+}
+
+TEST(Requests, headers_that_no_policy_reads_are_not_cut_out) {
+  EXPECT_THAT(
+      requests_of("",
+                  "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /a?b HTTP/1.1\" 200 17 "
+                  "\"http://r/\" \"curl\"\n"
+                  "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /\\x41 HTTP/1.0\" 200 17\n"
+                  "nonsense\n",
+                  false),
+      ElementsAre("1431857103000 GET /a?b 1.2.3.4 (no host) 200",
+                  "1431857103000 GET /A? 1.2.3.4 (no host) 200", "3!9 the line ends too early"));
 }
 
 TEST(Requests, what_is_no_request_is_a_bad_row) {
