@@ -1,11 +1,12 @@
 """`scripts/bench replay`: rows per CPU-second of `weir replay` on one core, over files made for it; with `--threads` also rows per
-second by the clock on several, and with `--peers` a program that knows these questions only."""
+second by the clock on several, and with `--peers` a program that knows these questions only, and DuckDB."""
 
 import json
 import os
 import random
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -21,7 +22,7 @@ def add_arguments(parser):
     parser.add_argument("--only", choices=["access", "hot_items"], action="append")
     parser.add_argument("--threads", type=int, action="append", default=[], metavar="N",
                         help="also by the clock with one thread and with N, in alternation; may be repeated")
-    parser.add_argument("--peers", action="store_true", help="access: also a single-purpose C++ program")
+    parser.add_argument("--peers", action="store_true", help="access: also a single-purpose C++ program, and DuckDB if Python has it (pip install duckdb)")
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
 
 
@@ -110,15 +111,29 @@ def single_purpose(o, scratch, data, report):
     """bench/replay/single_purpose.cc, which must have counted the events that weir has."""
     program = os.path.join(scratch, "single_purpose")
     subprocess.run(["c++", "-std=c++20", "-O2", "-o", program, os.path.join(products.ROOT, "bench", "replay", "single_purpose.cc")], check=True)
-    runs = [cpu_seconds(pinned(0, [program, data])) for _ in range(o.repeat)]
+    return peer(o, "single-purpose C++ program", [program, data], report)
+
+
+def duckdb(o, data, report):
+    """bench/replay/ten_policies.sql, one thread."""
+    script = [sys.executable, os.path.join(products.ROOT, "bench", "replay", "duckdb_peer.py")]
+    version = subprocess.run([*script, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    if version.returncode != 0:
+        return "  DuckDB: Python does not have it (pip install duckdb)"
+    return peer(o, version.stdout.strip(), [*script, data], report)
+
+
+def peer(o, name, command, report):
+    """A program that prints for each policy how many events it counted; they must be those of weir."""
+    runs = [cpu_seconds(pinned(0, command)) for _ in range(o.repeat)]
     seconds = min(each for each, _ in runs)
-    counted = {name: int(events) for name, events, _ in (line.split() for line in runs[0][1].splitlines()[1:])}
+    counted = {policy: int(events) for policy, events, _ in (line.split() for line in runs[0][1].splitlines()[1:])}
     ours = {policy["policy"]: policy["events"] for policy in json.loads(report)["policies"]}
-    # Whom a policy lists it does not count on: this program has no lists.
-    wrong = {name for name, events in counted.items() if ours[name] != events and name != "failed-logins-per-ip"}
+    # Whom a policy lists it does not count on: the peers have no lists.
+    wrong = {policy for policy, events in counted.items() if ours[policy] != events and policy != "failed-logins-per-ip"}
     if wrong or len(counted) != len(ours):
-        raise Failure(f"weir and the single-purpose program counted other events: {sorted(wrong)}")
-    return f"  single-purpose C++ program: {seconds:6.2f} CPU s, {o.rows / seconds:>10,.0f} rows/CPU-s"
+        raise Failure(f"weir and {name} counted other events: {sorted(wrong)}")
+    return f"  {name + ':':27} {seconds:6.2f} CPU s, {o.rows / seconds:>10,.0f} rows/CPU-s"
 
 
 def run(o, build_directory):
@@ -148,7 +163,7 @@ def run(o, build_directory):
             if o.threads:
                 lines += by_the_clock(weir, o, config, event, data)
             if o.peers and job == "access":
-                lines.append(single_purpose(o, scratch, data, out))
+                lines += [single_purpose(o, scratch, data, out), duckdb(o, data, out)]
             print("\n".join(lines[shown:]), flush=True)
     text = "\n".join(lines)
     if o.save:
