@@ -5,7 +5,7 @@ import json
 from statistics import median
 
 from . import conditions, load, products
-from .process import free_port, scratch
+from .process import Failure, free_port, scratch
 
 
 def add_arguments(parser):
@@ -45,6 +45,8 @@ def row(label, results, base):
 
 def run(o):
     names = o.products.split(",")
+    if o.deny and "relay" in names:
+        raise Failure("relay refuses nothing")
     raw, results = [], {name: [] for name in names}
     with scratch() as directory, contextlib.ExitStack() as stack:
         app = f"unix:{directory}/app.sock" if o.uds else f"127.0.0.1:{free_port()}"

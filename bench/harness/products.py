@@ -149,14 +149,47 @@ class Nginx(Product):
         return output([find("nginx"), "-v"])
 
 
+class Relay(Product):
+    """Reads and writes the same bytes and parses nothing: what is left is the kernel's."""
+
+    def command(self):
+        program = os.path.join(self.directory, "relay")
+        subprocess.run(["c++", "-std=c++20", "-O2", "-o", program, os.path.join(ROOT, "bench", "http", "relay.cc")], check=True)
+        return [program, str(self.port), self.app]
+
+    @staticmethod
+    def version():
+        return "bench/http/relay.cc, -O2"
+
+
+class Envoy(Product):
+    """With its local rate limit, one worker. Debian has no package of it."""
+
+    def values(self):
+        host, _, port = ("127.0.0.1", "", "0") if self.app_unix() else self.app.rpartition(":")
+        address = (f"pipe: {{path: {self.app_unix()}}}" if self.app_unix()
+                   else f"socket_address: {{address: {host}, port_value: {port}}}")
+        return super().values() | {"ENVOY_APP": address, "ENVOY_LIMIT": 5 if self.deny else NEVER}
+
+    def command(self):
+        return [find("envoy"), "-c", self.write_config("envoy.yaml.in"), "--concurrency", "1", "--disable-hot-restart",
+                "--log-level", "error"]
+
+    @staticmethod
+    def version():
+        return output([find("envoy"), "--version"])
+
+
 ALL = {"weir": Weir, "weir-card": WeirCard, "weir-record": WeirRecord, "weir-many": WeirMany,
-       "weir-access": WeirAccess, "weir-access-1": WeirAccessSampled, "haproxy": Haproxy, "nginx": Nginx}
+       "weir-access": WeirAccess, "weir-access-1": WeirAccessSampled, "haproxy": Haproxy, "nginx": Nginx, "relay": Relay,
+       "envoy": Envoy}
 
 
 def find(name):
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
-        raise Failure(f"{name} is not installed: run scripts/deps")
+        hint = "get it from https://www.envoyproxy.io" if name == "envoy" else "run scripts/deps"
+        raise Failure(f"{name} is not installed: {hint}")
     return path
 
 
