@@ -30,6 +30,14 @@ def read(root, file):
     return (root / file).read_text(encoding="utf-8")
 
 
+def tree_files():
+    """Of the tree, without what is built: also where there is no git."""
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = sorted(name for name in inner if name not in ("build", ".git", "__pycache__"))
+        for name in sorted(names):
+            yield (pathlib.Path(folder) / name).relative_to(ROOT).as_posix()
+
+
 def shown(files):
     return ", ".join(f"`{file}`" for file in files)
 
@@ -67,9 +75,8 @@ class Cost(unittest.TestCase):
         metrics = re.findall(r'MetricRow\{Metric::\w+, "(\w+)"', read(ROOT, "core/words.h"))
         self.assertGreaterEqual(len(actions), 6)
         self.assertGreaterEqual(len(metrics), 10)
-        names = subprocess.run(["git", "ls-files", "*.cc", "*.h"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-        for file in names:
-            if file == "core/words.h" or file.startswith(("tests/", "bench/")) or not (ROOT / file).exists():
+        for file in tree_files():
+            if not file.endswith((".cc", ".h")) or file == "core/words.h" or file.startswith(("tests/", "bench/")):
                 continue
             text = re.sub(r"//[^\n]*", "", read(ROOT, file))
             for what, words in (("actions", actions[1:]), ("metrics", metrics)):
@@ -92,14 +99,11 @@ def apply_all(tree):
 
 
 def copy_tree(tree):
-    """Files that git knows; those that are as they were keep their time, so that a second build is short."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
-    for name in filter(None, names):
-        source, target = ROOT / name, tree / name
-        if not source.is_file():
-            continue
+    """What is as it was keeps its time, so that a second build is short."""
+    for name in list(tree_files()):
+        target = tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
+        shutil.copy2(ROOT / name, target)
 
 
 def build(directory):
