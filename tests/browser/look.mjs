@@ -8,7 +8,7 @@ const {chromium} = require('playwright-core');
 const [link, directory, ...wanted] = process.argv.slice(2);
 const VIEWS = {
   now: '#/now', listed: '#/listed', find: '#/find?key=203.0.113.9', policies: '#/policies', policy: '#/policies/login-per-ip',
-  views: '#/views', explain: '#/explain', history: '#/history', system: '#/system',
+  tables: '#/tables', table: '#/tables/gold_limit', views: '#/views', explain: '#/explain', history: '#/history', system: '#/system',
 };
 const SIZES = [[1280, 900, 'light', 'en'], [1280, 900, 'dark', 'zh'], [320, 640, 'light', 'en'], [3840, 2160, 'dark', 'en']];
 

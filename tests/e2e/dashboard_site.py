@@ -21,6 +21,13 @@ events:
   login: {match: POST /api/login}
   login_failed: {is: login, when: 'status == 401'}
   view_item: {match: GET /item}
+  reward: {match: POST /reward, fields: {gold: int(header.x_gold), shop: header.x_shop, os: header.x_os}}
+tables:
+  gold_limit:
+    by: [shop, os]
+    values:
+      baidu: {android: 3000, ios: 2500}
+      "*": 1500
 lists:
   office: {of: ip, kind: allow, entries: [{key: 10.0.0.0/8, why: the office}]}
   banned: {of: ip, kind: deny}
@@ -46,6 +53,12 @@ policies:
     metric: distinct(item)
     then: [{over: 30, do: challenge, for: 10m}]
     mode: shadow
+  - name: gold-per-user
+    watch: reward
+    key: user
+    window: 1h
+    metric: sum(gold)
+    then: [{over: gold_limit, do: deny}]
 views:
   - {name: hot-items, watch: view_item, by: item, window: {last: 1m, hop: 5s}, top: 10}
   - {name: page-views, watch: request, window: {every: 5s}}
@@ -113,13 +126,13 @@ class Fleet(contextlib.ExitStack):
 class Site:
     """weir before an app whose logins fail with a wrong password; the admin door has a token."""
 
-    def __init__(self, policies=POLICIES, token=True):
+    def __init__(self, policies=POLICIES, token=True, more=""):
         self.origin = app()
         self.weir = Weir(policies, self.origin.port)
         self.token_file = None
         if token:
             self.token_file = os.path.join(self.weir.directory, "token")
-            guard(self.weir, policies, self.token_file)
+            guard(self.weir, policies, self.token_file, more)
         self.ended = threading.Event()
         self.threads = []
 

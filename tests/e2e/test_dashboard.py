@@ -62,6 +62,14 @@ class Clicks(unittest.TestCase):
     def test_session(self):
         self.job("session")
 
+    def test_tables(self):
+        changes = self.job("tables")
+        self.assertEqual([each["action"] for each in changes if each["action"].startswith("table.")], ["table.set", "table.set", "table.undo"])
+
+    def test_tables_with_a_second_person(self):
+        with Site(more=", approval: true") as site:
+            self.click("approval", site.weir, site.token_file)
+
     def test_access(self):
         self.job("access")
 
@@ -72,9 +80,10 @@ class Clicks(unittest.TestCase):
             self.click("fleet", fleet.weirs[0], fleet.token_file, WEIR_REPLICAS=ports)
             for number, weir in enumerate(fleet.weirs[:2]):
                 authors = [each["who"] for each in audit_of(weir) if each["action"].startswith("override.")]
-                # Four by the page of the first replica, which reach the second by its token.
-                self.assertEqual(len(authors), 4, authors)
-                self.assertTrue(all(who.startswith("session" if number == 0 else "token") for who in authors), authors)
+                # Four by the page of the first replica, which are those of all.
+                self.assertEqual(authors, ["session"] * 4)
+                places = [each["from"] for each in audit_of(weir) if each["action"].startswith("override.")]
+                self.assertEqual([" at replica " in place for place in places], [number == 1] * 4, places)
             self.assertIn("list.remove", [each["action"] for each in audit_of(fleet.weirs[1])])
 
 

@@ -8,6 +8,7 @@ import * as listed from './listed.js';
 import * as now from './now.js';
 import * as pages from './pages.js';
 import * as policies from './policies.js';
+import * as tables from './tables.js';
 import {LANGUAGES, language, setLanguage, t} from './words.js';
 
 const VIEWS = [
@@ -15,6 +16,7 @@ const VIEWS = [
   {name: 'listed', title: () => t('Who is listed'), show: listed.show},
   {name: 'find', title: () => t('Find a key'), show: listed.find, hidden: true},
   {name: 'policies', title: () => t('Policies'), show: policies.show},
+  {name: 'tables', title: () => t('Tables'), show: tables.show},
   {name: 'views', title: () => t('Views'), show: pages.views},
   {name: 'explain', title: () => t('Explain'), show: pages.explain},
   {name: 'history', title: () => t('History'), show: pages.history},
