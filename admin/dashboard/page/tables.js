@@ -9,7 +9,7 @@ import {t} from './words.js';
 const ROWS = 200;
 const tablePath = (name) => `/v1/tables/${encodeURIComponent(name)}`;
 const tableLink = (name) => h('a', {href: `#/tables/${encodeURIComponent(name)}`}, name);
-const limitText = (limit) => (limit === null || limit === undefined ? t('none') : limit === 'unlimited' ? t('unlimited') : number(limit));
+const limitText = (limit) => (limit === null || limit === undefined ? '–' : limit === 'unlimited' ? t('unlimited') : number(limit));
 const changesText = (changes) => changes.map((each) => `${each.key}: ${limitText(each.before)} → ${limitText(each.after)}`).join(' · ');
 const changed = () => window.dispatchEvent(new Event('weir-changed'));
 
