@@ -27,6 +27,9 @@ policies:
   - {name: items, watch: item, key: [ip, id], window: 1m, then: [{over: 2, do: flag}]}
   - {name: missed, watch: missed, key: ip, window: 1m, then: [{over: 2, do: flag}, {over: 3, do: deny}]}
   - {name: failed, watch: failed, key: ip, window: 1m, then: [{over: 0, do: flag}, {over: 2, do: deny}]}
+  - {name: bans, watch: failed, key: [ip, user], window: 1m, then: [{over: 1, do: graylist, for: 10s}]}
+  - {name: tries, watch: login, key: [user, ip], window: 1m, then: [{over: 2, do: deny, for: 20s}]}
+  - {name: shadow-tries, watch: login, key: [user, ip/24], window: 1m, mode: shadow, then: [{over: 2, do: deny, for: 20s}]}
   - {name: guesses, watch: failed, key: ip/24, window: 1m, metric: distinct(user), then: [{over: 2, do: flag}]}
 )";
 
