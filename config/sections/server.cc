@@ -226,11 +226,11 @@ constexpr Row<Server::Api> kApi[] = {
 };
 
 constexpr Row<Server::Grpc::Tls> kGrpcTls[] = {
-    {{"cert", shape::kText, "path", "required", "weir's certificate with its chain; PEM."},
+    {{"cert", shape::kText, "path", "", "weir's certificate with its chain; PEM. `tls` needs it."},
      [](Reader& r, const Member& m, Server::Grpc::Tls& out) {
        if (const auto text = r.text(m)) out.cert = *text;
      }},
-    {{"key", shape::kText, "path", "required", "Its key; PEM."},
+    {{"key", shape::kText, "path", "", "Its key; PEM. `tls` needs it."},
      [](Reader& r, const Member& m, Server::Grpc::Tls& out) {
        if (const auto text = r.text(m)) out.key = *text;
      }},

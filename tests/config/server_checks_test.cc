@@ -91,6 +91,23 @@ TEST(ServerChecks, a_variable_of_the_environment_takes_the_place_of_one_key_of_r
   EXPECT_EQ(loaded.model->server.redis->secret_file->value, "/run/secret");
 }
 
+TEST(ServerChecks, the_certificates_of_the_grpc_door_may_stand_in_the_file_and_the_environment) {
+  const auto tls = [](const char* file, const Environment& environment) {
+    return load_texts({{"weir.yaml", std::string("weir: 1\n") + file}}, environment);
+  };
+  const auto both = tls("grpc: {tls: {cert: c.pem}}\n", {{"WEIR_GRPC_TLS_KEY", "k.pem"}});
+  EXPECT_EQ(shown(both), "");
+  ASSERT_TRUE(both.model && both.model->server.grpc.tls);
+  EXPECT_EQ(both.model->server.grpc.tls->cert.value, "c.pem");
+  EXPECT_EQ(both.model->server.grpc.tls->key.value, "k.pem");
+  EXPECT_EQ(shown(tls("", {{"WEIR_GRPC_TLS_CERT", "c.pem"}, {"WEIR_GRPC_TLS_KEY", "k.pem"}})), "");
+  for (const auto& half :
+       {tls("grpc: {tls: {cert: c.pem}}\n", {}), tls("grpc: {tls: {client_ca: ca.pem}}\n", {}),
+        tls("", {{"WEIR_GRPC_TLS_KEY", "k.pem"}})}) {
+    EXPECT_NE(shown(half).find("\"grpc.tls\" needs \"cert\" and \"key\""), std::string::npos);
+  }
+}
+
 TEST(ServerChecks, what_the_environment_says_of_redis_must_say_where_it_is) {
   const auto loaded = load_texts({{"weir.yaml", "weir: 1\n"}}, {{"WEIR_REDIS_BUDGET", "20ms"}});
   EXPECT_NE(shown(loaded).find("does not say where it is"), std::string::npos);
