@@ -306,6 +306,22 @@ TEST(SharedViews, ResultsSayWhetherAllReplicasAreInThem) {
   EXPECT_EQ(LiveView("v", spec).behind(from_ms(kStart)).count(), 0) << "not shared";
 }
 
+TEST(SharedViews, APaneWithoutATotalIsNoCrash) {
+  for (const Metric metric : {Metric::minimum, Metric::average, Metric::count}) {
+    ViewSpec spec;
+    spec.metric = metric;
+    spec.endless = true;
+    limiter::ChunkWriter chunk(limiter::ViewShape::of(spec));
+    limiter::ViewPane pane;
+    pane.start = limiter::Spans(spec).pane(0).start;
+    pane.events = 1;
+    chunk.pane(pane, 0);
+    LiveView view("v", spec, kSecret);
+    EXPECT_TRUE(view.absorb(chunk.take(), kAll));
+    EXPECT_NE(view.results(0).running.find(R"("total":0,"rows":[])"), std::string::npos);
+  }
+}
+
 TEST(SharedViews, BytesThatAreNoChunkAreRefused) {
   ViewSpec spec;
   spec.metric = Metric::sum;
