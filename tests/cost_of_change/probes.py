@@ -24,7 +24,7 @@ SPREADS = """
 fields: {amount: int(header.x_amount)}
 policies:
   - {name: here, watch: request, key: ip, metric: spread(amount), window: 1m, then: [{over: 40, do: flag}]}
-  - {name: there, watch: request, key: ip, metric: spread(amount), window: {last: 3 events}, share: redis,
+  - {name: there, watch: request, key: ip, metric: spread(amount), window: {events: 3}, share: redis,
      then: [{over: 40, do: deny, status: 418}]}
 """
 
@@ -65,7 +65,7 @@ class Action(unittest.TestCase):
             self.assertIn('weir_verdict_total{policy="tagged",action="tag"} 1', weir.health("/metrics").body.decode())
             page = once(weir.admin_port, "GET", "/v1/policies/tagged", host=f"127.0.0.1:{weir.admin_port}")
             self.assertEqual(json.loads(page.body)["totals"]["verdicts"]["tag"], 1)
-            listed = run("ctl", "--admin", f"http://127.0.0.1:{weir.admin_port}", "policies")
+            listed = run("ctl", "--admin", f"http://127.0.0.1:{weir.admin_port}", "policy")
             self.assertIn("tagged", listed)
 
     def test_a_test_of_the_configuration_can_expect_it(self):
@@ -87,7 +87,7 @@ class Metric(unittest.TestCase):
     def test_it_is_counted_here_and_in_redis(self):
         settings = "budget: 5s, timeout: 8s, secret: of these tests"
         with Redis() as redis, Origin() as origin, \
-                Weir(SPREADS, origin.port, extra=f"redis: {{{redis.where}, {settings}}}\ndrain: {{delay: 0s, timeout: 5s}}\n") as weir:
+                Weir(SPREADS, origin.port, extra=f"redis: {{{redis.where}, {settings}}}\nthreads: 1\ndrain: {{delay: 0s, timeout: 5s}}\n") as weir:
             eventually(lambda: redis.used_by(1), what="weir at the store")
 
             def send(amount):
@@ -100,7 +100,7 @@ class Metric(unittest.TestCase):
 
     def test_a_replay_counts_it(self):
         text = ("weir: 1\nevents:\n  paid: {source: {csv: [at, user, amount], time: {field: at, as: seconds}}}\n"
-                "policies:\n  - {name: jumps, watch: paid, key: user, metric: spread(int(amount)), window: {last: 2 events},\n"
+                "policies:\n  - {name: jumps, watch: paid, key: user, metric: spread(int(amount)), window: {events: 2},\n"
                 "     then: [{over: 5, do: flag}]}\n")
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as rows:
             rows.write("1,a,10\n2,a,12\n3,a,30\n4,a,31\n")
