@@ -105,10 +105,14 @@ class Redis:
         return rest
 
     def keys(self):
+        """But for those of the fleet's board, which each replica writes once a second."""
+        return [key for key in self.all_keys() if not key.startswith("weir:fleet:")]
+
+    def all_keys(self):
         return sorted(key.decode() for key in self.command("KEYS", "*"))
 
-    def used_by(self, connections):
-        """Whether there are so many connections, which have nothing more to prepare."""
+    def used_by(self, connections, replicas=2):
+        """Whether there are so many connections, and one of each replica for the fleet's board, which have nothing more to prepare."""
         def clients():
             return sorted((fields["id"], fields["cmd"]) for fields in (
                 dict(field.partition("=")[::2] for field in line.split(" "))
@@ -116,7 +120,7 @@ class Redis:
 
         try:
             before = clients()
-            if len(before) != connections or any(command in ("ping", "NULL") for _, command in before):
+            if len(before) != connections + replicas or any(command in ("ping", "NULL") for _, command in before):
                 return False
             time.sleep(0.03)  # what they said last may have been followed by more
             return [number for number, _ in clients()] == [number for number, _ in before]

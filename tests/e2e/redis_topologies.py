@@ -78,7 +78,7 @@ class Cluster(Group):
         return all(word in info for word in (b"cluster_state:ok", b"cluster_slots_ok:16384", b"cluster_known_nodes:4"))
 
     def keys_of(self, server):
-        return [key.decode() for key in server.command("KEYS", "weir:*")]
+        return [key.decode() for key in server.command("KEYS", "weir:*") if not key.startswith(b"weir:fleet:")]
 
     def move(self, slot, source, target):
         """As `redis-cli --cluster reshard` does it, in the order that never leaves a slot without an owner."""

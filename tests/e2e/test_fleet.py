@@ -184,7 +184,7 @@ class Fleet(unittest.TestCase):
     def test_what_is_not_sealed_is_ignored(self):
         first = self.all[0]
         self.silence(first, "10m")
-        items = next(key for key in self.redis.keys() if key.startswith("weir:fleet:") and key.endswith(":items"))
+        items = next(key for key in self.redis.all_keys() if key.startswith("weir:fleet:") and key.endswith(":items"))
         self.redis.command("EVAL", "redis.call('HSET', KEYS[1], ARGV[1], (string.gsub(redis.call('HGET', KEYS[1], ARGV[1]), 'shadow', 'enforce')))",
                            1, items, "override:gold:mode")
         late = self.enterContext(Weir(self.policies, self.origin.port, extra=self.extra))

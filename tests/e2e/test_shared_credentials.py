@@ -107,7 +107,7 @@ class Passwords(unittest.TestCase):
 policies:
   - {name: listed, watch: request, key: ip, window: 10m, share: redis, then: [{over: 1000000, do: graylist, for: 1h}]}
 """
-    CONNECTIONS = 3  # of two workers, and of shared lists
+    CONNECTIONS = 4  # of two workers, of shared lists, and of the board of the fleet
 
     @contextlib.contextmanager
     def running(self, password):

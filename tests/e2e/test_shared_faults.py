@@ -192,7 +192,7 @@ class Absence(unittest.TestCase):
                 self.assertEqual(self.count(weir), expected)
                 with redis:
                     # However long it has been away: within two seconds, and some for a busy machine.
-                    eventually(lambda r=redis: r.used_by(2), 5, "weir at the store")
+                    eventually(lambda r=redis: r.used_by(2, replicas=1), 5, "weir at the store")
                     eventually(lambda w=weir: get(w) == 200, 5, "the store's count, which begins at none")
                     # Requests that a busy machine answers after their 5 ms are judged as on_error says, and not counted.
                     counted = [0]
