@@ -49,8 +49,8 @@ struct ApiServer::Task final : Asker {
   Task(asio::io_context& io, milliseconds limit, Batch of)
       : batch(std::move(of)), timer(io, limit) {}
   void resume(TimePoint) override {
-    go_on();  // if it throws for want of memory, the gate resumes this again
-    go_on = nullptr;
+    const auto step = std::exchange(go_on, nullptr);
+    step();
   }
 
   Batch batch;               // the worker's, until `done`
@@ -143,10 +143,15 @@ void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
     if (goes_on) return;  // perhaps on another worker already: the task is no longer ours
     task->failed = !survived;
     if (task->failed) judge.give_up(*task, now);
-    asio::post(io_, [task] {
-      task->done = true;
-      task->timer.cancel();
-    });
+    leave(task);
+  });
+}
+
+// Back to the control thread. Where there is no memory for that, the time for an answer ends it.
+void ApiServer::leave(const std::shared_ptr<Task>& task) {
+  asio::post(io_, [task] {
+    task->done = true;
+    task->timer.cancel();
   });
 }
 
@@ -161,7 +166,12 @@ bool ApiServer::work(std::size_t worker, const std::shared_ptr<Task>& task, Line
       step(*task->goes_to(), task);
       return true;
     case Batch::Left::waits:
-      task->go_on = [this, worker, task] { step(worker, task); };
+      task->go_on = [this, worker, task, &judge, now] {
+        if (survives_no_memory([&] { step(worker, task); })) return;
+        task->failed = true;
+        judge.give_up(*task, now);
+        leave(task);
+      };
       return true;
     case Batch::Left::nothing:
       break;

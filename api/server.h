@@ -55,6 +55,7 @@ class ApiServer final : net::DoorRoom {
   boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
   std::shared_ptr<Task> begin(net::HttpRequest& request, bool lines, Ask ask);
   void step(std::size_t worker, std::shared_ptr<Task> task);
+  void leave(const std::shared_ptr<Task>& task);
   bool work(std::size_t worker, const std::shared_ptr<Task>& task, LineJudge& judge, TimePoint now);
 
   boost::asio::io_context& io_;

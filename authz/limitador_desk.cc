@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "net/http/json_reply.h"
+#include "net/no_memory.h"
 
 namespace weir::authz {
 namespace {
@@ -160,6 +161,13 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   }
 
   void judged(RateLimitCall&, TimePoint now) override {
+    if (!survives_no_memory([&] { go_on(now); }) && answered_) failed(call_);
+  }
+  void failed(RateLimitCall&) override {
+    leave(net::problem(503, "there is no memory for the call"));
+  }
+
+  void go_on(TimePoint now) {
     switch (step_) {
       case Step::judging:
         limited_ = call_.is_over();
@@ -178,7 +186,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
         step_ = Step::filling_up;
         if (left > 0)
           return judge(RateLimitCall::Mode::count, std::min(left, question_.delta), now);
-        return judged(call_, now);
+        return go_on(now);
       }
       case Step::filling_up:
         step_ = Step::reading;

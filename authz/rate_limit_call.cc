@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/assert.h"
+#include "net/no_memory.h"
 
 namespace weir::authz {
 namespace {
@@ -132,10 +133,17 @@ void RateLimitCall::resumed(Part& part, TimePoint now) {
   if (!part.waits) return;
   part.waits = false;
   std::erase_if(readings_, [&](const auto& one) { return one.descriptor == part.index; });
-  judge(part.index, now);
-  if (open_ != 0) return;
-  finish(*set_);
-  waiting_->judged(*this, now);
+  const bool survived = survives_no_memory([&] {
+    judge(part.index, now);
+    if (open_ == 0) finish(*set_);
+  });
+  if (!survived) {
+    gate_.give_up(part, now);
+    give_up(now);
+    waiting_->failed(*this);
+  } else if (open_ == 0) {
+    waiting_->judged(*this, now);
+  }
 }
 
 void RateLimitCall::give_up(TimePoint now) {

@@ -22,6 +22,8 @@ class RateLimitCall {
   class Waiting {
    public:
     virtual void judged(RateLimitCall& call, TimePoint now) = 0;
+    /// There was no memory to go on: nothing of it is judged any more.
+    virtual void failed(RateLimitCall& call) = 0;
 
    protected:
     ~Waiting() = default;

@@ -5,6 +5,7 @@
 #include "authz/rate_limit_json.h"
 #include "authz/rate_limit_messages.h"
 #include "net/http/json_reply.h"
+#include "net/no_memory.h"
 
 namespace weir::authz {
 
@@ -31,7 +32,12 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
   }
 
  private:
-  void judged(RateLimitCall&, TimePoint) override { answer(); }
+  void judged(RateLimitCall&, TimePoint) override {
+    if (!survives_no_memory([this] { answer(); }) && answered_) failed(call_);
+  }
+  void failed(RateLimitCall&) override {
+    leave(net::problem(503, "there is no memory for the call"));
+  }
 
   void answer() {
     rls::RateLimitResponse response;

@@ -57,7 +57,9 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
   }
 
   void judged(RateLimitCall&, TimePoint) override {
-    if (survives_no_memory([this] { answer(); })) return;
+    if (!survives_no_memory([this] { answer(); })) failed(call_);
+  }
+  void failed(RateLimitCall&) override {
     fail(Status::resource_exhausted, "there is no memory for the call");
   }
   void cancelled(TimePoint now) override {

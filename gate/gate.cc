@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "net/no_memory.h"
 
 namespace weir::gate {
 
@@ -361,12 +362,12 @@ void Gate::settled(const Ticket& ticket) {
 void Gate::take_replies(TimePoint now) {
   std::vector<Ticket*>& replied = outbox_->replied();
   for (std::size_t i = 0; i < replied.size(); ++i) {
-    if (!replied[i]->is_suspended()) continue;
+    if (replied[i] == nullptr || !replied[i]->is_suspended()) continue;
     Ticket& ticket = *std::exchange(replied[i], nullptr);
     outbox_->note_taken();
     if (ticket.waiter != nullptr) {
       ticket.is_told = true;
-      ticket.waiter->resume(now);  // judges on the spot
+      survives_no_memory([&] { ticket.waiter->resume(now); });  // judges on the spot
     } else {
       driver_.release(ticket, instant(now));
       give_back(ticket);
@@ -374,7 +375,7 @@ void Gate::take_replies(TimePoint now) {
   }
   for (std::size_t i = 0; i < replied.size(); ++i) {
     if (replied[i] == nullptr) continue;
-    Ticket& ticket = *replied[i];
+    Ticket& ticket = *std::exchange(replied[i], nullptr);
     outbox_->note_taken();
     driver_.replied(ticket, instant(now));
     settled(ticket);

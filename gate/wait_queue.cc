@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/no_memory.h"
+
 namespace weir::gate {
 
 void WaitQueue::link(Waiter& waiter, bool front) noexcept {
@@ -46,7 +48,7 @@ void WaitQueue::wake(const Hash128& key, TimePoint now) {
        waiter = waiter->next_) {
     if (waiter->key_ != key) continue;
     unlink(*waiter);
-    waiter->resume(now);
+    survives_no_memory([&] { waiter->resume(now); });  // the others have their turn
     return;
   }
 }
@@ -62,7 +64,7 @@ void WaitQueue::wake_group(Group& group, TimePoint now) {
   }
   for (Waiter* const waiter : due_) {
     unlink(*waiter);
-    waiter->resume(now);
+    survives_no_memory([&] { waiter->resume(now); });  // the others have their turn
   }
 }
 
@@ -94,7 +96,7 @@ void WaitQueue::expire(TimePoint now) {
   }
   for (Waiter* const waiter : due_) {
     unlink(*waiter);
-    waiter->resume(now);
+    survives_no_memory([&] { waiter->resume(now); });  // the others have their turn
   }
 }
 

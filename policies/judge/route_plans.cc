@@ -17,8 +17,9 @@ RoutePlan* RoutePlans::find(std::uint64_t key, const std::vector<EventIndex>& ba
   for (; entries_[at].key != key; at = (at + 1) & (entries_.size() - 1)) {
     if (entries_[at].key != 0) continue;
     if (used_ == kPlansMost) return nullptr;
+    entries_[at].plan = make(bases);
+    entries_[at].key = key;
     ++used_;
-    entries_[at] = {key, make(bases)};
     break;
   }
   last_key_ = key;
