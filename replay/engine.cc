@@ -24,6 +24,9 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
                                      std::shared_ptr<policies::PolicySet> set, Order order,
                                      std::string& problem) {
   std::unique_ptr<Engine> engine(new Engine(model, std::move(set), order));
+  // Rows that are put in order by their times, which may be whole seconds, have no other order.
+  for (policies::Pattern& pattern : engine->set_->patterns)
+    pattern.spec.tied = order == Order::time;
   const auto attached =
       engine->set_->attach(engine->bank_, engine->lists_, engine->secret_, &engine->patterns_);
   if (!attached) {

@@ -11,8 +11,10 @@ std::size_t Absence::feed(const PatternSpec& spec, const PatternEvent& event, st
   bool answered = false;
   if (waits) {
     // Events of one millisecond keep their order of arrival: a b that has come before this a is
-    // earlier, and answers it only if its own time is later.
-    const auto after = std::upper_bound(answers_.begin(), answers_.end(), event.ts);
+    // earlier, and answers it only if its own time is later. Rows of a file that is put in order by
+    // its times have no other order: there a b of the same time answers.
+    const auto after = spec.tied ? std::lower_bound(answers_.begin(), answers_.end(), event.ts)
+                                 : std::upper_bound(answers_.begin(), answers_.end(), event.ts);
     answered = after != answers_.end() && *after - event.ts <= spec.within;
   }
   if (answers) {

@@ -24,14 +24,15 @@ struct PatternSpec {
     pair,      ///< two steps, one to one, in whichever order
   };
   Kind kind = Kind::sequence;
-  std::uint8_t steps = 2;    ///< 2 .. kPatternSteps; absence and pair: 2
-  bool strict = false;       ///< sequence: nothing of `among` between the steps
-  bool overlap = true;       ///< sequence: an event may end one match and begin the next
-  bool endless = false;      ///< pair: unmatched only at the end of input
-  milliseconds within{0};    ///< sequence: first to last, inclusive; absence: how long to wait
-  milliseconds before{0};    ///< pair: how much earlier the second may be, inclusive
-  milliseconds after{0};     ///< pair: how much later
-  std::size_t keep = 1000;   ///< of open matches per key
+  std::uint8_t steps = 2;   ///< 2 .. kPatternSteps; absence and pair: 2
+  bool strict = false;      ///< sequence: nothing of `among` between the steps
+  bool overlap = true;      ///< sequence: an event may end one match and begin the next
+  bool endless = false;     ///< pair: unmatched only at the end of input
+  bool tied = false;        ///< absence: a second of the first's own time counts wherever it stands
+  milliseconds within{0};   ///< sequence: first to last, inclusive; absence: how long to wait
+  milliseconds before{0};   ///< pair: how much earlier the second may be, inclusive
+  milliseconds after{0};    ///< pair: how much later
+  std::size_t keep = 1000;  ///< of open matches per key
   milliseconds late{1'000};  ///< how far behind the watermark events still come
   friend bool operator==(const PatternSpec&, const PatternSpec&) = default;
 };

@@ -136,7 +136,7 @@ void append_pattern_argument(std::string& out, const SharedOp& op, bool retry, N
   pack.byte(static_cast<unsigned>(spec.kind));
   pack.byte(spec.steps);
   pack.byte((spec.strict ? 1U : 0U) | (spec.overlap ? 2U : 0U) | (ask.forgets ? 4U : 0U) |
-            (ask.event.among ? 8U : 0U));
+            (ask.event.among ? 8U : 0U) | (spec.tied ? 16U : 0U));
   for (const milliseconds length : {spec.within, spec.before, spec.after}) {
     pack.real(static_cast<double>(length.count()));
   }

@@ -63,7 +63,7 @@ inline std::vector<Row> absence(const PatternSpec& spec, const std::vector<Patte
           events[j].ts > events[i].ts + spec.within) {
         continue;
       }
-      answered = answered || events[j].ts > events[i].ts || j > i;
+      answered = answered || events[j].ts > events[i].ts || j > i || spec.tied;
     }
     if (!answered)
       out.emplace_back(to_ms(events[i].ts + spec.within), 1, std::vector{events[i].line});

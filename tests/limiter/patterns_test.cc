@@ -175,6 +175,15 @@ TEST(Absence, events_of_one_millisecond_keep_their_order_of_arrival) {
   EXPECT_THAT(Feeding::of(absence(10), {{5, kA}, {5, kB}, {99, 0, true}}), ElementsAre());
 }
 
+TEST(Absence, tied_events_of_one_time_have_no_order) {
+  PatternSpec spec = absence(10);
+  spec.tied = true;
+  EXPECT_THAT(Feeding::of(spec, {{5, kB}, {5, kA}, {99, 0, true}}), ElementsAre());
+  EXPECT_THAT(Feeding::of(spec, {{5, kA}, {5, kB}, {99, 0, true}}), ElementsAre());
+  EXPECT_THAT(Feeding::of(spec, {{4, kB}, {5, kA}, {99, 0, true}}),
+              ElementsAre(Row{15, kTimeout, {2}}));
+}
+
 TEST(Absence, one_b_answers_every_a_that_it_can) {
   EXPECT_THAT(Feeding::of(absence(10), {{0, kA}, {5, kA}, {6, kB}, {99, 0, true}}), ElementsAre());
 }
@@ -376,6 +385,7 @@ TEST_P(Random, absences_are_those_of_the_naive_list) {
   Chance chance(GetParam());
   for (int round = 0; round < 300; ++round) {
     PatternSpec spec = absence(chance.upto(12));
+    spec.tied = chance.once_in(2);
     const bool ordered = chance.once_in(2);
     const auto events = random_events(chance, 2, ordered);
     PatternLimits limits;

@@ -23,6 +23,7 @@ PatternSpec random_spec(std::mt19937_64& random) {
   switch (below(3)) {
     case 0:
       out.kind = PatternSpec::Kind::absence;
+      out.tied = below(2) == 0;
       break;
     case 1:
       out.kind = PatternSpec::Kind::pair;

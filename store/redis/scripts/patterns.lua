@@ -175,7 +175,7 @@ kinds[ABSENCE] = {
     if waits then
       for i = 1, #times do
         local t = times[i]
-        if t > o.ts then -- of one millisecond the earlier in arrival answers nothing
+        if t > o.ts or (t == o.ts and o.tied) then -- untied: the earlier in arrival answers nothing
           answered = t - o.ts <= o.within
           break
         end
@@ -258,6 +258,7 @@ local function opened(packed)
   explicit = given >= 0
   if explicit then now = given end
   o.strict, o.overlap, o.forgets, o.among = bit(flags, 0), bit(flags, 1), bit(flags, 2), bit(flags, 3)
+  o.tied = bit(flags, 4)
   o.order = unpack_('>I6', o.id, 7)
   o.name = sub(packed, at, at + o.length - 1)
   o.payload = sub(packed, at + o.length)
