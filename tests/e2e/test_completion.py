@@ -75,7 +75,7 @@ class Completion(unittest.TestCase):
         # Its own machinery needs a terminal: what the function hands to it is looked at.
         script = ("autoload -U compinit; compinit -u -d ./dump; source ./completion.zsh; "
                   "_describe() { print -l -- ${(P)4}; }; words=(weir ctl re); CURRENT=3; _weir")
-        self.assertEqual(self.shell("zsh", "-f", "-c", script)[0].split(":")[0], "reloads")
+        self.assertEqual(self.shell("zsh", "-f", "-c", script)[0].split(":")[0], "replicas")
 
 
 if __name__ == "__main__":
