@@ -84,10 +84,8 @@ Bank::Impl::Impl(const BankLimits& l)
       arena(l.memory - std::min(l.memory, bytes_of(common_keys(l)) + sizeof(Impl))) {}
 
 std::vector<Table*> Bank::Impl::tables() const {
-  std::vector<Table*> out{const_cast<Table*>(&common)};
-  for (const Held& held : all) {
-    if (held.own != nullptr && held.own_bytes != 0) out.push_back(held.own.get());
-  }
+  std::vector<Table*> out;
+  for_each_table([&](const Table& table) { out.push_back(const_cast<Table*>(&table)); });
   return out;
 }
 
@@ -293,15 +291,15 @@ BankStats Bank::stats() const noexcept {
   const std::scoped_lock hold(impl_->control);
   BankStats stats;
   stats.memory_limit = impl_->limits.memory;
-  for (const Table* table : impl_->tables()) {
-    for (std::size_t r = 0; r < table->regions(); ++r) {
-      const Table::Region& region = table->region(r);
+  impl_->for_each_table([&](const Table& table) {
+    for (std::size_t r = 0; r < table.regions(); ++r) {
+      const Table::Region& region = table.region(r);
       stats.keys += region.taken.load(std::memory_order_relaxed);
       stats.evicted += region.evicted.load(std::memory_order_relaxed);
       stats.full += region.full.load(std::memory_order_relaxed);
     }
-    stats.capacity += table->capacity();
-  }
+    stats.capacity += table.capacity();
+  });
   stats.memory_used = stats.keys * sizeof(Slot) + impl_->arena.used();
   return stats;
 }

@@ -109,6 +109,13 @@ struct Bank::Impl {
   void free_what_is_gone(TimePoint now);
 
   std::vector<Table*> tables() const;
+  template <class F>
+  void for_each_table(F f) const {
+    f(common);
+    for (const Held& held : all) {
+      if (held.own != nullptr && held.own_bytes != 0) f(*held.own);
+    }
+  }
 
   /// Looks the key up under its region's lock and runs f(Subject&). False: a stale id, and nothing
   /// ran.
