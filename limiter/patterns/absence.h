@@ -8,8 +8,8 @@ namespace weir::limiter {
 ///
 /// An a at t times out at t + within, stamped so, unless a b follows it: one with
 /// t < ts <= t + within by its own time, whenever it came, or one of a's own millisecond that came
-/// after the a (`tied`: wherever it stands). One b answers every a that it can. An event that is both answers those before it
-/// and waits itself. Not thread-safe.
+/// after the a (`tied`: wherever it stands). One b answers every a that it can. An event that is
+/// both answers those before it and waits itself. Not thread-safe.
 class Absence {
  public:
   bool completes(const PatternSpec&, const PatternEvent&) const noexcept { return false; }
