@@ -350,13 +350,18 @@ TEST_F(GrpcServer, allocates_nothing_for_a_call_once_it_is_warm) {
     }
     for (const auto id : ids) ASSERT_EQ(client.finish(id).status(), 0);
   };
-  for (int i = 0; i < 50; ++i) round();
-  std::size_t before = 0;
-  std::size_t after = 0;
-  on_worker([&] { before = allocations(); });
-  for (int i = 0; i < 50; ++i) round();
-  on_worker([&] { after = allocations(); });
-  EXPECT_EQ(after - before, 0U);
+  // Buffers grow to what came at once at most, which differs between runs: it is warm when fifty
+  // rounds have allocated nothing. What a call allocates each time never becomes nothing.
+  std::size_t allocated = 1;
+  for (int windows = 0; windows < 10 && allocated != 0; ++windows) {
+    std::size_t before = 0;
+    std::size_t after = 0;
+    on_worker([&] { before = allocations(); });
+    for (int i = 0; i < 50; ++i) round();
+    on_worker([&] { after = allocations(); });
+    allocated = after - before;
+  }
+  EXPECT_EQ(allocated, 0U);
 }
 
 }  // namespace
