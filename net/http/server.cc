@@ -234,8 +234,14 @@ void HttpServer::Impl::admit(Fd fd, std::string sent) {
   auto connection = std::make_shared<Connection>(std::move(stream), std::move(sent));
   connection->peer = peer_of(fd.release());
   enter(*connection, Connection::State::request);
+  const Connection* const admitted = connection.get();
   connections.push_back(connection.get());
-  tasks.spawn(serve(shared_from_this(), std::move(connection)));
+  try {
+    tasks.spawn(serve(shared_from_this(), std::move(connection)));
+  } catch (const std::bad_alloc&) {  // a coroutine that has not begun forgets nothing
+    forget(admitted);
+    throw;
+  }
 }
 
 Connection* HttpServer::Impl::slowest_peer(bool bulk) {
