@@ -120,13 +120,14 @@ FleetBoard::Heard FleetBoard::start(milliseconds limit, const Clock& clock) {
 }
 
 void FleetBoard::call(TimePoint now, bool leaves) {
-  calling_ = true;
   call_->prepare(sync_, now, leaves);
   worker_.post([this] {
     if (store_.call(*call_)) return;
     const std::string why = store_.why();
     call_->then({std::nullopt, why.empty() ? "Redis is away" : why});
   });
+  // Last: the answer comes on this thread, and where memory was missing the next turn tries again.
+  calling_ = true;
 }
 
 void FleetBoard::tick(TimePoint now) {
