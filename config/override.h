@@ -36,6 +36,5 @@ std::string apply(const Override& change, Model& model);
 
 /// `shadow`, `over=20, deny.over=50`: what it sets.
 std::string override_text(const Override& change);
-inline std::string_view mode_name(Mode mode) noexcept { return name_of(mode); }
 
 }  // namespace weir::config

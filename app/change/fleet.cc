@@ -138,10 +138,11 @@ void Fleet::tick() {
     log_.write(Level::info, LogLine("replicas hear of each other").add("replica", sync.name()));
     was_up_ = true;
   } else if (long_away && was_up_) {
-    log_.write(Level::warn,
-               LogLine("replicas do not hear of each other now")
-                   .add("reason", sync.why())
-                   .add("effect", "what operators set holds here, and is told when Redis is back"));
+    log_.write(Level::warn, LogLine("replicas do not hear of each other now")
+                                .add("reason", sync.why())
+                                .add("effect",
+                                     "changes by operators hold on this replica; the others learn "
+                                     "of them when Redis is back"));
     was_up_ = false;
   }
   if (board_.strangers() != strangers_told_) {
@@ -163,7 +164,8 @@ void Fleet::tell_override(const config::Override& change) {
 void Fleet::tell_end(const std::string& policy) {
   const TimePoint now = clock_.now();
   for (store::BoardItem& item : board_.items(std::string(kOverrides) + policy + ":", now)) {
-    // As long as the override would have lasted: nobody brings it back.
+    // The end stands on the board for as long as the override would have: a replica that comes
+    // late cannot bring the override back.
     item.value = json::serialize(json::object{{"end", true}, {"policy", policy}});
     board_.put(item, false, now);
   }

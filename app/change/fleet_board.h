@@ -19,8 +19,8 @@ namespace weir::app {
 /// second, on a thread and a connection of its own, so that no request ever waits for it. Without
 /// Redis it goes on with what it knows.
 ///
-/// Items and news are sealed with the secret: whoever can write to Redis but does not know the
-/// secret can delete them, or put older ones back, but not make any. Lives on the control thread,
+/// A keyed hash of the secret seals items and news. A writer to Redis without the secret can delete
+/// them or put older ones back, but cannot make new ones. Lives on the control thread,
 /// where it calls back.
 class FleetBoard {
  public:

@@ -38,7 +38,7 @@ std::int64_t said_number(const json::object& from, const char* name) {
 std::optional<config::Mode> mode_of(std::string_view name) {
   for (const config::Mode mode :
        {config::Mode::enforce, config::Mode::shadow, config::Mode::disabled}) {
-    if (name == config::mode_name(mode)) return mode;
+    if (name == name_of(mode)) return mode;
   }
   return std::nullopt;
 }
@@ -48,7 +48,7 @@ std::optional<config::Mode> mode_of(std::string_view name) {
 std::string override_words(const config::Override& change) {
   json::object out;
   out["policy"] = change.policy;
-  if (change.mode) out["mode"] = config::mode_name(*change.mode);
+  if (change.mode) out["mode"] = name_of(*change.mode);
   json::array limits;
   for (const config::Override::Limit& limit : change.limits) {
     const json::value number = limit.limit.is_real() ? json::value(limit.limit.as_real())

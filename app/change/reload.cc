@@ -245,6 +245,18 @@ void Reload::tell(const Configuration& configuration, const std::string& cause,
 }
 
 // put_in_use takes the set, not what is to say about it.
+asio::awaitable<admin::LoadReport> Reload::use_change(Configuration next) {
+  admin::LoadReport report = report_of(next, Clock::wall());
+  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
+  if (next.good()) {
+    const std::string refusal = co_await use(next);
+    report.ok = refusal.empty();
+    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
+  }
+  report.problem_count = report.problems.size();
+  co_return report;
+}
+
 asio::awaitable<std::string> Reload::use(const Configuration& next) {
   Configuration use;
   use.loaded.model = next.loaded.model;

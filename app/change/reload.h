@@ -116,6 +116,8 @@ class Reload {
   boost::asio::awaitable<admin::LoadReport> put_overrides(std::vector<config::Override> next);
   boost::asio::awaitable<void> end_what_is_over();
   boost::asio::awaitable<std::string> use(const Configuration& next);
+  /// The files with what people have changed: warnings about the files were told when they loaded.
+  boost::asio::awaitable<admin::LoadReport> use_change(Configuration next);
   void remember(const Configuration& loaded, const admin::LoadReport& report,
                 const std::string& cause);
   void wait_for_change();

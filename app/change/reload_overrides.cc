@@ -13,15 +13,8 @@ constexpr milliseconds kTick{2'000};  // from one tick() to the next, at most
 }
 
 asio::awaitable<admin::LoadReport> Reload::put_overrides(std::vector<config::Override> next) {
-  const Configuration over = with_overrides(files_, files_hash_, next, edits_in_force_);
-  admin::LoadReport report = report_of(over, Clock::wall());
-  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
-  if (over.good()) {
-    const std::string refusal = co_await use(over);
-    report.ok = refusal.empty();
-    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
-  }
-  report.problem_count = report.problems.size();
+  const admin::LoadReport report =
+      co_await use_change(with_overrides(files_, files_hash_, next, edits_in_force_));
   if (report.ok) overrides_ = std::move(next);
   co_return report;
 }
@@ -53,7 +46,12 @@ void Reload::tick(TimePoint now) {
   now_ = now;
   const bool over = std::any_of(overrides_.begin(), overrides_.end(),
                                 [&](const config::Override& each) { return each.until <= now; });
-  if (over && !std::exchange(ending_some_, true)) tasks_.spawn(end_what_is_over());
+  if (!over || std::exchange(ending_some_, true)) return;
+  try {
+    tasks_.spawn(end_what_is_over());
+  } catch (const std::bad_alloc&) {  // the next tick tries again
+    ending_some_ = false;
+  }
 }
 
 asio::awaitable<void> Reload::end_what_is_over() {

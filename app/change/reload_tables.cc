@@ -35,15 +35,8 @@ asio::awaitable<admin::LoadReport> Reload::edit_tables(std::vector<config::Table
                                                        std::string table) {
   const std::shared_ptr<void> turn = co_await take_turn();
   const std::vector<config::TableEdit> fit = fitting(next, table, files_.tables);
-  const Configuration over = with_overrides(files_, files_hash_, overrides_, fit);
-  admin::LoadReport report = report_of(over, Clock::wall());
-  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
-  if (over.good()) {
-    const std::string refusal = co_await use(over);
-    report.ok = refusal.empty();
-    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
-  }
-  report.problem_count = report.problems.size();
+  const admin::LoadReport report =
+      co_await use_change(with_overrides(files_, files_hash_, overrides_, fit));
   if (report.ok) {
     edits_ = std::move(next);
     edits_in_force_ = fit;

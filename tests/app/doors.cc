@@ -258,8 +258,6 @@ WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>
   return std::move(door.outcome);
 }
 
-namespace {}  // namespace
-
 WhatCame replayed(const std::string& yaml, const std::string& event, const std::string& text,
                   std::string_view log_format, std::size_t events) {
   const replay::ScratchFiles files;
@@ -286,8 +284,6 @@ WhatCame replayed(const std::string& yaml, const std::string& event, const std::
   return out;
 }
 
-namespace {}  // namespace
-
 WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
                         Traffic traffic) {
   std::string text;
@@ -310,8 +306,6 @@ WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>&
   return traffic == Traffic::records ? replayed(yaml, "act", text, {}, events.size())
                                      : replayed(yaml, "request", text, kLog, events.size());
 }
-
-namespace {}  // namespace
 
 std::string without_match_lines(const std::string& rows) {
   std::string out;
@@ -358,16 +352,12 @@ std::string difference(const std::string& a, const std::string& b) {
          b.substr(from, b.find('\n', at) - from);
 }
 
-namespace {}  // namespace
-
 void expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events) {
   const WhatCame again = replayed(yaml, "request", live.recording, {}, events);
   const std::string rows = with_numbered_keys(without_match_lines(live.rows));
   const std::string after = with_numbered_keys(without_match_lines(again.rows));
   EXPECT_TRUE(rows == after) << "live and its recording\n" << difference(rows, after);
 }
-
-namespace {}  // namespace
 
 bool loads(const std::string& yaml) {
   config::Loaded loaded = config::load_text("random.yaml", "weir: 1\n" + yaml);
@@ -378,5 +368,4 @@ bool loads(const std::string& yaml) {
   return good;
 }
 
-namespace {}  // namespace
 }  // namespace weir::app
