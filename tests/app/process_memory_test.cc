@@ -12,9 +12,6 @@ namespace weir::app::process_memory_test {
 namespace {
 
 TEST(ProcessMemory, WhatTheStartNeededIsGivenBackAndEverythingStillWorks) {
-#ifdef WEIR_SANITIZED
-  GTEST_SKIP() << "sanitizers keep what is freed";
-#endif
   constexpr std::size_t kPieces = 4'000, kBytes = 4'000;
   {
     std::vector<std::string> pieces;
@@ -25,7 +22,9 @@ TEST(ProcessMemory, WhatTheStartNeededIsGivenBackAndEverythingStillWorks) {
   const std::uint64_t before = admin::process_facts().resident_bytes;
   ASSERT_GT(before, 0U);
   give_back_memory_of_start();
+#ifndef WEIR_SANITIZED  // a sanitizer keeps what is freed; e2e.process looks at the shipped program
   EXPECT_LT(admin::process_facts().resident_bytes, before - 1'000'000) << "of " << before;
+#endif
   // Code and constants come again from their files.
   EXPECT_EQ(human_size(1 << 20), "1 MiB");
   EXPECT_EQ(last, std::string(kBytes, 'y'));
